@@ -1,0 +1,45 @@
+# The two commands of the README are `make leaderboard` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RESULTS ?= results/quick
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: leaderboard test lint types contracts pytest format docs clean
+
+# pip is run only when pyproject.toml changed since the last install.
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $(VENV)/.installed $@
+
+leaderboard: $(VENV)/.installed
+	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
+	$(BIN)/gpbandit page $(RESULTS)
+
+test: lint types contracts pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+contracts: $(VENV)/.installed-test
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

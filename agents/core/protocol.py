@@ -1,0 +1,164 @@
+"""What an agent is: the protocol that every policy obeys and the records that pass between it and the runner.
+
+One turn of the interaction:
+
+1. The runner calls `select(n, pending)`: the agent answers with up to `n` actions, or with none, which means
+   "nothing more until I have seen feedback". Selecting leaves the agent's beliefs as they are.
+2. The runner evaluates the actions, each under a ticket of its own, and hands back what has arrived through
+   `observe(feedback)`; when that is depends on the feedback regime, not on the agent.
+3. `pending` always lists every open ticket, so pulling one arm many times is no special case.
+
+An agent with adaptive batches answers `select` with (part of) its batch and with no actions once the batch is
+closed; a sequential one answers with one action, and with none while a ticket is open.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from gpbandit_envs.problem import Problem
+
+__all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
+
+Actions = np.ndarray
+"""Finite arms: indices, shape `(n,)`, int64. Box: points of the unit cube, shape `(n, d)`, float64."""
+Action = int | np.ndarray
+"""One action: an index, or a point of shape `(d,)`."""
+
+Domain = Literal["finite", "box"]
+Need = Literal["kernel", "noise", "horizon", "norm", "neighbours"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an agent can play on; the harness skips, with the reason, what does not fit.
+
+    Attributes:
+        domains: `"finite"`, `"box"` or both.
+        batch: `"sequential"` (one action, then its feedback), `"fixed"` (fills any batch it is asked for) or
+            `"adaptive"` (ends its own batches).
+        delayed: Whether it can act while tickets are open that it did not choose to leave open.
+        needs: What the problem card must state unless the agent was given it as an argument.
+    """
+
+    domains: frozenset[Domain]
+    batch: Literal["sequential", "fixed", "adaptive"] = "sequential"
+    delayed: bool = False
+    needs: frozenset[Need] = frozenset()
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Every open ticket, oldest first.
+
+    Attributes:
+        tickets: Numbers given by the runner, shape `(p,)`.
+        actions: The action of each, shape `(p,)` or `(p, d)`.
+    """
+
+    tickets: Int[np.ndarray, " p"]
+    actions: Actions
+
+    def __len__(self) -> int:
+        return len(self.tickets)
+
+    @classmethod
+    def empty(cls, problem: Problem) -> Pending:
+        """No open ticket on `problem`."""
+        shape, dtype = ((0,), np.int64) if problem.is_finite else ((0, problem.dim), np.float64)
+        return cls(np.zeros(0, np.int64), np.zeros(shape, dtype))
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What has newly arrived, in order of arrival.
+
+    Attributes:
+        tickets: Which evaluations these are, shape `(n,)`.
+        actions: Their actions, shape `(n,)` or `(n, d)`.
+        rewards: Noisy rewards, shape `(n,)`; NaN exactly where `failed`.
+        costs: Cost of each evaluation, shape `(n,)`, unit stated by the environment.
+        failed: True where the evaluation gave no reward, shape `(n,)`.
+    """
+
+    tickets: Int[np.ndarray, " n"]
+    actions: Actions
+    rewards: Float[np.ndarray, " n"]
+    costs: Float[np.ndarray, " n"]
+    failed: Bool[np.ndarray, " n"]
+
+    def __post_init__(self) -> None:
+        n = len(self.tickets)
+        for name in ("actions", "rewards", "costs", "failed"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{name}: expected {n} entries, one a ticket, got {len(getattr(self, name))}")
+        bad = ~np.isfinite(self.rewards) & ~self.failed
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"rewards: expected finite feedback unless failed, got {self.rewards[k]} for ticket {self.tickets[k]}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.tickets)
+
+    @classmethod
+    def of(cls, tickets: Any, actions: Actions, rewards: Any, costs: Any = None) -> Feedback:
+        """Feedback without failures from array-likes; costs default to 1 each."""
+        rewards = np.asarray(rewards, dtype=np.float64)
+        costs = np.ones(len(rewards)) if costs is None else np.asarray(costs, dtype=np.float64)
+        return cls(np.asarray(tickets, np.int64), actions, rewards, costs, np.zeros(len(rewards), bool))
+
+
+class Agent(ABC):
+    """A bandit policy.
+
+    Subclasses state their `capabilities` and implement the abstract methods. `reset` starts an episode; all
+    randomness comes from the generator it is given. `state_dict` and `load_state_dict` save and restore the state
+    exactly: a restored agent goes on as if it had never stopped.
+    """
+
+    capabilities: ClassVar[Capabilities]
+
+    @abstractmethod
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Forget everything and prepare for an episode on `problem`.
+
+        Raises:
+            ValueError: if the agent needs something that neither the card nor its arguments state.
+        """
+
+    @abstractmethod
+    def select(self, n: int, pending: Pending) -> Actions:
+        """Choose up to `n >= 1` actions; none means "wait for feedback". Beliefs stay as they are."""
+
+    @abstractmethod
+    def observe(self, feedback: Feedback) -> None:
+        """Take in feedback that is new; never the same ticket twice."""
+
+    @abstractmethod
+    def recommend(self) -> Action:
+        """The action the agent would deploy now; scored as inference regret."""
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""
+        del X
+        return None
+
+    def diagnostics(self) -> Mapping[str, float]:
+        """Cheap plain numbers about the current state: width, information gain, dictionary size, ..."""
+        return {}
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Arrays and plain values, with the generator's state, from which `load_state_dict` restores the agent."""
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a state saved by `state_dict`, after `reset` on the same problem."""

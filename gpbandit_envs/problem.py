@@ -1,0 +1,132 @@
+"""The card of a bandit problem: everything that a policy is allowed to know, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.kernels import Kernel
+
+__all__ = ["KNOWLEDGE_LEVELS", "Certificate", "Knowledge", "Problem"]
+
+Knowledge = Literal["oracle", "misspecified", "learned"]
+KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "learned")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a policy may know before its first evaluation.
+
+    A problem is either finite (`arms` holds one row per arm and an action is an index) or a box
+    (`arms` is None and an action is a point of the unit cube `[0, 1]^dim`).
+
+    Attributes:
+        name: Environment id, such as `"GPBandit/Abalone-v0"`.
+        dim: Number of features `d` of an arm or coordinates of a point.
+        arms: Candidate set, shape `(A, d)`, read-only; None on a box.
+        kernel: Prior covariance offered to the policy; None if the policy must learn it.
+        noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown.
+        norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
+        horizon: Number of evaluations `T`; None if the policy is not told.
+        knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong by the
+            factors in `misspecification`, `"learned"` if they are a modelling choice or absent.
+        misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`.
+        neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
+            neighbourhood of their own.
+        notes: Further plain facts, such as the preprocessing of the features.
+
+    Raises:
+        ValueError: if the fields contradict each other; the message names the field.
+    """
+
+    name: str
+    dim: int
+    arms: Float[np.ndarray, "A d"] | None = None
+    kernel: Kernel | None = None
+    noise_std: float | None = None
+    norm_bound: float | None = None
+    horizon: int | None = None
+    knowledge: Knowledge = "oracle"
+    misspecification: Mapping[str, float] = field(default_factory=dict)
+    neighbours: np.ndarray | None = None
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.arms is not None:
+            arms = np.asarray(self.arms, dtype=np.float64)
+            if arms.ndim != 2 or arms.shape[0] == 0:
+                raise ValueError(f"arms: expected shape (A, d) with A >= 1, got {arms.shape}")
+            if arms.shape[1] != self.dim:
+                raise ValueError(f"arms: expected {self.dim} features as in dim, got shape {arms.shape}")
+            if not np.isfinite(arms).all():
+                raise ValueError("arms: expected finite features, got NaN or infinity")
+            if arms.flags.writeable:
+                arms = arms.copy() if arms is self.arms else arms
+                arms.flags.writeable = False
+            object.__setattr__(self, "arms", arms)
+        if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std >= 0):
+            raise ValueError(f"noise_std: expected a finite number >= 0, got {self.noise_std!r}")
+        if self.norm_bound is not None and not (np.isfinite(self.norm_bound) and self.norm_bound > 0):
+            raise ValueError(f"norm_bound: expected a finite number > 0, got {self.norm_bound!r}")
+        if self.horizon is not None and self.horizon < 1:
+            raise ValueError(f"horizon: expected at least 1 evaluation, got {self.horizon!r}")
+        if self.knowledge not in KNOWLEDGE_LEVELS:
+            raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
+        for name in ("misspecification", "notes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether actions are indices into `arms`."""
+        return self.arms is not None
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms `A`.
+
+        Raises:
+            ValueError: on a box, which has no arms.
+        """
+        if self.arms is None:
+            raise ValueError(f"{self.name} is a box of dimension {self.dim}: it has no arms")
+        return int(self.arms.shape[0])
+
+    def __getstate__(self) -> dict[str, object]:
+        state = dict(self.__dict__)
+        for name in ("misspecification", "notes"):
+            state[name] = dict(state[name])
+        return state
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        for name in ("misspecification", "notes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        if self.arms is not None:
+            self.arms.flags.writeable = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What is known for certain about one instance; for scoring and for theory, never shown to a policy.
+
+    Attributes:
+        optimum: Largest mean over the domain, in units of the reward.
+        optimal_action: Where it is attained: an arm's index, or a point of the unit cube as a tuple.
+        optimum_tol: Bound on the error of `optimum`; 0 where it is exact.
+        gap: Distance from the best mean to the best mean among all other arms; None on a box.
+        norm: RKHS norm of the mean under the true kernel; None if unknown.
+        facts: Further certified facts, such as `{"lengthscale": 0.2}`.
+    """
+
+    optimum: float
+    optimal_action: int | tuple[float, ...]
+    optimum_tol: float = 0.0
+    gap: float | None = None
+    norm: float | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)
