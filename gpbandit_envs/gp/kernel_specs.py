@@ -1,0 +1,135 @@
+"""Kernels from JSON specs and from scikit-learn's kernel objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.kernels import (
+    SE,
+    Kernel,
+    Linear,
+    Matern,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Scale,
+    Sum,
+)
+
+__all__ = ["SklearnKernel", "as_kernel"]
+
+_BASE: dict[str, tuple[Callable[..., Kernel], frozenset[str]]] = {
+    "se": (SE, frozenset({"lengthscale"})),
+    "matern": (Matern, frozenset({"lengthscale", "nu"})),
+    "rational_quadratic": (RationalQuadratic, frozenset({"lengthscale", "alpha"})),
+    "linear": (Linear, frozenset({"lengthscale", "offset"})),
+    "polynomial": (Polynomial, frozenset({"lengthscale", "offset", "degree"})),
+}
+_COMPOSITE = {"sum": Sum, "product": Product}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """The kernel that a spec, a kernel or a scikit-learn kernel object stands for.
+
+    Args:
+        kernel: A `Kernel`; a mapping with `"name"` one of se, matern, rational_quadratic, linear, polynomial, scale,
+            sum or product and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts of a
+            sum or product, `"kernel"` the inside of a scale); or an object of `sklearn.gaussian_process.kernels`.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if a name, a parameter or a value is wrong.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, Mapping):
+        return _from_spec(kernel)
+    if any(base.__module__.startswith("sklearn.gaussian_process.kernels") for base in type(kernel).__mro__):
+        return _from_sklearn(kernel)
+    raise TypeError(
+        f"kernel: expected a spec such as {{'name': 'se', 'lengthscale': 1.0}}, a Kernel or a "
+        f"scikit-learn kernel, got {kernel!r}"
+    )
+
+
+def _from_spec(spec: Mapping[str, Any]) -> Kernel:
+    parameters = dict(spec)
+    name = parameters.pop("name", None)
+    if name == "scale":
+        _only(name, parameters, frozenset({"kernel", "variance"}), required=True)
+        return Scale(as_kernel(parameters["kernel"]), parameters["variance"])
+    variance = parameters.pop("variance", None)
+    if name in _COMPOSITE:
+        _only(name, parameters, frozenset({"kernels"}), required=True)
+        parts = [as_kernel(part) for part in parameters["kernels"]]
+        if len(parts) < 2:
+            raise ValueError(f"kernels: a {name} needs at least two parts, got {len(parts)}")
+        kernel: Kernel = reduce(_COMPOSITE[name], parts)
+    elif name in _BASE:
+        build, known = _BASE[name]
+        _only(name, parameters, known)
+        kernel = build(**parameters)
+    else:
+        names = ", ".join([*_BASE, "scale", *_COMPOSITE])
+        raise ValueError(f'kernel: expected "name" to be one of {names}, got {name!r}')
+    return kernel if variance is None else Scale(kernel, variance)
+
+
+def _only(name: str, parameters: Mapping[str, Any], known: frozenset[str], required: bool = False) -> None:
+    unknown = sorted(set(parameters) - known)
+    if unknown:
+        raise ValueError(f"kernel {name!r}: unknown parameter {unknown[0]!r}; it takes {', '.join(sorted(known))}")
+    missing = sorted(known - set(parameters))
+    if required and missing:
+        raise ValueError(f"kernel {name!r}: missing parameter {missing[0]!r}")
+
+
+def _from_sklearn(kernel: Any) -> Kernel:
+    """Our own form of a scikit-learn kernel where there is one, so that it has a spec; else an adapter."""
+    kind = type(kernel).__name__
+    params = kernel.get_params(deep=False)
+    if kind == "RBF":
+        return SE(params["length_scale"])
+    if kind == "Matern":
+        return SE(params["length_scale"]) if np.isinf(params["nu"]) else Matern(params["length_scale"], params["nu"])
+    if kind == "RationalQuadratic":
+        return RationalQuadratic(params["length_scale"], params["alpha"])
+    if kind == "DotProduct":
+        return Linear(offset=params["sigma_0"] ** 2)
+    if kind in ("Sum", "Product"):
+        left, right = params["k1"], params["k2"]
+        if kind == "Product":
+            for constant, other in ((left, right), (right, left)):
+                if type(constant).__name__ == "ConstantKernel":
+                    return Scale(as_kernel(other), constant.constant_value)
+        return _COMPOSITE[kind.lower()](as_kernel(left), as_kernel(right))
+    if kind == "WhiteKernel":
+        raise ValueError("kernel: a WhiteKernel is noise, not a prior; state the noise through noise_std")
+    return SklearnKernel(kernel)
+
+
+@dataclass(frozen=True)
+class SklearnKernel(Kernel):
+    """Any other scikit-learn kernel, used as it is.
+
+    Attributes:
+        kernel: An object of `sklearn.gaussian_process.kernels`.
+    """
+
+    kernel: Any
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        return np.asarray(self.kernel(X, Y), dtype=np.float64)
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return np.asarray(self.kernel.diag(X), dtype=np.float64)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Raise: an arbitrary scikit-learn kernel has no JSON form."""
+        raise TypeError(f"kernel: {self.kernel!r} has no JSON spec; give one of ours where a spec is needed")

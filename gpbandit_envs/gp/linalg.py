@@ -1,0 +1,91 @@
+"""Factorisations that survive singular and near-singular kernel matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpstrf
+
+__all__ = [
+    "FactorisationError",
+    "inverse_from_cholesky",
+    "jittered_cholesky",
+    "pivoted_cholesky",
+    "solve_lower",
+]
+
+_MAX_JITTER = 1e-4
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class FactorisationError(ArithmeticError):
+    """A matrix that ought to be positive definite is not, beyond what rounding explains."""
+
+
+def jittered_cholesky(K: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, "n n"], float]:
+    """Lower Cholesky factor of a positive semi-definite matrix, with as little jitter as it takes.
+
+    No jitter is added unless the plain factorisation fails; then a multiple of machine epsilon times the mean
+    diagonal, growing tenfold until it succeeds.
+
+    Args:
+        K: Symmetric matrix, shape (n, n).
+
+    Returns:
+        The factor `L` with `L L^T = K + jitter I`, and the jitter.
+
+    Raises:
+        FactorisationError: if a jitter of 1e-4 of the mean diagonal is not enough, or `K` is not finite.
+    """
+    if not np.isfinite(K).all():
+        raise FactorisationError("K: expected finite entries, got NaN or infinity")
+    L, info = dpotrf(K, lower=1, clean=1)
+    if info == 0:
+        return L, 0.0
+    scale = float(np.mean(np.diagonal(K)))
+    factor = 10 * _EPS * max(1, len(K))
+    while factor <= _MAX_JITTER:
+        jitter = factor * scale
+        L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
+        if info == 0:
+            return L, jitter
+        factor *= 10
+    raise FactorisationError(f"K: not positive semi-definite, even with a jitter of {_MAX_JITTER:g} of its diagonal")
+
+
+def pivoted_cholesky(K: Float[np.ndarray, "n n"], tol: float) -> tuple[Float[np.ndarray, "r r"], np.ndarray]:
+    """Cholesky factor of the best-conditioned leading block of a positive semi-definite matrix.
+
+    Args:
+        K: Symmetric matrix, shape (n, n).
+        tol: Rows whose remaining variance is at most this are left out; absolute, in the unit of `K`.
+
+    Returns:
+        The lower factor `L` of `K[pivots][:, pivots]` and the pivots, shape (r,), in order of choice.
+    """
+    if len(K) == 0:
+        return np.zeros((0, 0)), np.zeros(0, np.int64)
+    L, pivots, rank, _ = dpstrf(K, lower=1, tol=tol)
+    return np.tril(L[:rank, :rank]), np.asarray(pivots[:rank], np.int64) - 1
+
+
+def solve_lower(
+    L: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n *m"], transposed: bool = False
+) -> Float[np.ndarray, "n *m"]:
+    """`L^-1 B`, or `L^-T B` if transposed, for a lower triangular `L`."""
+    X: np.ndarray = solve_triangular(L, B, lower=True, trans=1 if transposed else 0, check_finite=False)
+    return X
+
+
+def inverse_from_cholesky(L: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """`(L L^T)^-1`, symmetric, from the lower factor."""
+    if len(L) == 0:
+        return np.zeros((0, 0))
+    (potri,) = get_lapack_funcs(("potri",), (L,))
+    inverse, info = potri(L, lower=1)
+    if info != 0:
+        raise FactorisationError(f"L: a zero on the diagonal at {info}")
+    lower = np.tril(inverse, -1)
+    result: np.ndarray = lower + lower.T + np.diag(np.diagonal(inverse))
+    return result
