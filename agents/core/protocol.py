@@ -8,8 +8,10 @@ One turn of the interaction:
    `observe(feedback)`; when that is depends on the feedback regime, not on the agent.
 3. `pending` always lists every open ticket, so pulling one arm many times is no special case.
 
-An agent with adaptive batches answers `select` with (part of) its batch and with no actions once the batch is
-closed; a sequential one answers with one action, and with none while a ticket is open.
+How many actions the runner asks for depends on `Capabilities.batch` and the regime. An *adaptive* agent is asked for
+all evaluations that are left and answers with its batch, or with none once its batch is closed. A *sequential* agent is
+asked for one at a time and answers with none while a ticket is open. A *fixed* agent always answers with exactly `n`
+actions: one where feedback comes on request, the batch size in a batched regime.
 """
 
 from __future__ import annotations

@@ -1,0 +1,24 @@
+"""Bandit policies behind one protocol: `agents.make(id, **kwargs)`, `agents.register(id, entry_point, kwargs)`."""
+
+from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
+from agents.core.registry import AgentSpec, make, register, registered, spec
+
+__all__ = [
+    "Action",
+    "Actions",
+    "Agent",
+    "AgentSpec",
+    "Capabilities",
+    "Feedback",
+    "Pending",
+    "make",
+    "register",
+    "registered",
+    "spec",
+]
+
+for _id, _entry_point in {
+    "Uniform": "agents.baselines.uniform:Uniform",
+    "EpsGreedy": "agents.baselines.eps_greedy:EpsGreedy",
+}.items():
+    register(_id, _entry_point)

@@ -1,0 +1,1 @@
+"""Policies that every leaderboard needs as a yardstick."""

@@ -1,0 +1,51 @@
+"""Epsilon-greedy exploration without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from agents.core.finite import FiniteArmAgent
+from agents.core.protocol import Actions, Capabilities, Pending
+
+__all__ = ["EpsGreedy"]
+
+
+class EpsGreedy(FiniteArmAgent):
+    """With probability `eps_t` a uniform arm, else the arm of largest empirical mean.
+
+    `eps_t = min(1, c / t)` unless a constant `epsilon` is given. The BBKB paper plays epsilon-greedy without stating
+    its schedule: both common ones are here.
+
+    Args:
+        epsilon: Constant exploration probability in [0, 1]; None for the decaying schedule.
+        c: Scale of the decaying schedule, > 0: the first `c` pulls are uniform.
+
+    Raises:
+        ValueError: if a number is out of range.
+
+    Reference: Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, section 3.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+
+    def __init__(self, epsilon: float | None = None, c: float = 100.0) -> None:
+        if epsilon is not None and not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon: expected a probability or None, got {epsilon!r}")
+        if not (np.isfinite(c) and c > 0):
+            raise ValueError(f"c: expected a finite number > 0, got {c!r}")
+        self.epsilon = epsilon
+        self.c = c
+
+    def _epsilon(self, t: int) -> float:
+        return self.epsilon if self.epsilon is not None else min(1.0, self.c / t)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        greedy = self.recommend()
+        first = self.n_pulls + len(pending) + 1
+        explore = self.rng.random(n) < [self._epsilon(t) for t in range(first, first + n)]
+        return np.where(explore, self.rng.integers(self.problem.n_arms, size=n), greedy)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {"epsilon": self._epsilon(self.n_pulls + 1)}

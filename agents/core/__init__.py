@@ -1,0 +1,1 @@
+"""The protocol, the registry, and the parts from which policies are composed."""

@@ -1,0 +1,99 @@
+"""What all finite-arm agents share: checking the card, counting pulls, saving the generator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
+from gpbandit_envs.problem import Problem
+
+__all__ = ["FiniteArmAgent", "group_pulls"]
+
+
+def group_pulls(
+    arms: Int[np.ndarray, " n"], rewards: Float[np.ndarray, " n"]
+) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Distinct arms in order of first appearance, how often each was pulled, and the sum of its rewards.
+
+    The sums are taken over sorted rewards, so that they do not depend on the order within a delivery.
+    """
+    if len(arms) == 1:
+        return arms, np.ones(1), rewards
+    order = np.lexsort((rewards, arms))
+    sorted_arms = arms[order]
+    starts = np.flatnonzero(np.r_[True, sorted_arms[1:] != sorted_arms[:-1]])
+    counts = np.diff(np.r_[starts, len(arms)]).astype(np.float64)
+    return sorted_arms[starts], counts, np.add.reduceat(rewards[order], starts)
+
+
+class FiniteArmAgent(Agent):
+    """Base of the agents that play on indices; keeps the count and the reward sum of every arm.
+
+    Attributes:
+        problem: The card of the current episode.
+        rng: The episode's generator.
+        n_pulls: Evaluations whose feedback has arrived and did not fail.
+        counts: Pulls per arm, shape (A,).
+        sums: Sum of rewards per arm, shape (A,), unit of the reward.
+    """
+
+    problem: Problem
+    rng: np.random.Generator
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if not problem.is_finite:
+            raise ValueError(f"problem: {type(self).__name__} needs a finite set of arms, {problem.name} is a box")
+        self.problem = problem
+        self.rng = rng
+        self.n_pulls = 0
+        self.counts = np.zeros(problem.n_arms)
+        self.sums = np.zeros(problem.n_arms)
+        self._start()
+
+    def _start(self) -> None:
+        """Prepare an episode on `self.problem`; nothing to prepare by default."""
+
+    @abstractmethod
+    def select(self, n: int, pending: Pending) -> Actions: ...
+
+    def observe(self, feedback: Feedback) -> None:
+        ok = ~feedback.failed
+        arms, rewards = feedback.actions, feedback.rewards
+        if not ok.all():
+            arms, rewards = arms[ok], rewards[ok]
+        if len(arms) == 0:
+            return
+        distinct, counts, sums = group_pulls(arms, rewards)
+        self.counts[distinct] += counts
+        self.sums[distinct] += sums
+        self.n_pulls += len(arms)
+        self._learn(distinct, counts, sums)
+
+    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""
+
+    def recommend(self) -> Action:
+        """The arm of largest empirical mean; arm 0 before any feedback."""
+        if self.n_pulls == 0:
+            return 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.where(self.counts > 0, self.sums / self.counts, -np.inf)
+        return int(np.argmax(means))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "rng": self.rng.bit_generator.state,
+            "n_pulls": self.n_pulls,
+            "counts": self.counts.copy(),
+            "sums": self.sums.copy(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.rng.bit_generator.state = state["rng"]
+        self.n_pulls = int(state["n_pulls"])
+        self.counts = np.array(state["counts"], dtype=np.float64)
+        self.sums = np.array(state["sums"], dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Policies on the exact posterior over a finite set of arms."""

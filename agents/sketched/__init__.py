@@ -1,0 +1,1 @@
+"""Policies on the sketched posterior of a dictionary of inducing arms."""
