@@ -20,5 +20,8 @@ __all__ = [
 for _id, _entry_point in {
     "Uniform": "agents.baselines.uniform:Uniform",
     "EpsGreedy": "agents.baselines.eps_greedy:EpsGreedy",
+    "GP-UCB": "agents.exact.gp_ucb:GPUCB",
+    "GP-AUCB": "agents.exact.gp_aucb:GPAUCB",
+    "BBKB": "agents.sketched.bbkb:BBKB",
 }.items():
     register(_id, _entry_point)

@@ -28,7 +28,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.rows import KernelRows
 
-__all__ = ["ArmPosterior", "ExactArmPosterior"]
+__all__ = ["ArmPosterior", "ExactArmPosterior", "column_blocks"]
 
 _GUARD = 1e-10
 _REFRESH_AFTER = 1000
@@ -228,7 +228,7 @@ class ExactArmPosterior(ArmPosterior):
         pulled, L, _ = self._factor()
         self._T[:] = 0.0
         self._T[np.ix_(pulled, pulled)] = solve_lower(L, np.eye(len(L)))
-        for columns in _blocks(self.n_arms):
+        for columns in column_blocks(self.n_arms):
             G = solve_lower(L, self.rows.rows[pulled, columns])
             self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", G, G)
         self.mean = self._weights() @ self.rows.rows
@@ -290,6 +290,6 @@ class ExactArmPosterior(ArmPosterior):
         self._events = int(state["events"])
 
 
-def _blocks(n: int, size: int = 2048) -> list[slice]:
+def column_blocks(n: int, size: int = 2048) -> list[slice]:
     """Column blocks small enough for the cache."""
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]

@@ -1,0 +1,150 @@
+"""The loop inside a batch: mean and dictionary stand still, variances shrink, and the best score is picked each time.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `score` | `mean + width * sqrt(v)` | (A,) |
+| `c(a, b)` | reducible covariance at the start of the batch | |
+| `tau` | best score outside the candidates | |
+
+Picking x changes `v(a)` by `-c(a, x)^2 / (c(x, x) + lam)` and `c` itself likewise, so scores only fall. It is enough
+to keep the few arms of highest score and their covariance: the best of them is the best of all while its score exceeds
+tau. Once it does not, all picks so far are folded into all arms by one product and candidates are chosen anew. The
+choice is exactly that of recomputing every score after every pick (BBKB, App. A.3, argues so for its lazy updates).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
+
+__all__ = ["BatchBuilder"]
+
+_FEW, _MANY = 32, 256
+_LARGE = 20_000
+
+
+class BatchBuilder:
+    """Picks arms one by one on a posterior that does not see their feedback.
+
+    Args:
+        posterior: Posterior at the start of the batch; it must not change while the builder is in use.
+        width: Multiplies the standard deviation; at least 0.
+        mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
+        pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
+        candidates: How many arms to keep; by default 32, or 256 for more than 20,000 arms.
+
+    Attributes:
+        picks: Arms picked so far, without the pending ones.
+        variance: Variance of every arm at the start of the batch, shape (A,).
+        picked_variance: Variance of the last pick just before it was picked.
+    """
+
+    def __init__(
+        self,
+        posterior: ArmPosterior,
+        width: float,
+        mean: Float[np.ndarray, " A"] | None = None,
+        pending: Int[np.ndarray, " p"] | None = None,
+        candidates: int | None = None,
+    ) -> None:
+        self.posterior = posterior
+        self.width = width
+        self.picks: list[int] = []
+        self.picked_variance = 0.0
+        self.variance = posterior.variance
+        self._mean = posterior.mean if mean is None else mean
+        default = _FEW if posterior.n_arms <= _LARGE else _MANY
+        self._best = -1
+        self._k = min(default if candidates is None else candidates, posterior.n_arms)
+        self._v = self.variance
+        self._folded: dict[int, int] = {}
+        self._new: dict[int, int] = {}
+        self._B = np.zeros((0, posterior.n_arms))
+        if pending is not None:
+            for arm in pending.tolist():
+                self._new[arm] = self._new.get(arm, 0) + 1
+        self._score_all()
+
+    def next(self) -> int:
+        """Pick the arm of highest score; ties go to the lowest index."""
+        if self._best >= 0:
+            arm = self._take_best()
+        else:
+            if not self._narrowed:
+                self._narrow(self.picks[-1])
+            j = int(np.argmax(self._scores))
+            if self._scores[j] > self._tau:
+                arm = int(self._arms[j])
+                self.picked_variance = max(float(self._candidate_v[j]), 0.0)
+                self._shrink(j)
+            else:
+                self._score_all()
+                arm = self._take_best()
+        self._new[arm] = self._new.get(arm, 0) + 1
+        self.picks.append(arm)
+        return arm
+
+    def _take_best(self) -> int:
+        arm, self._best = self._best, -1
+        self.picked_variance = max(float(self._v[arm]), 0.0)
+        return arm
+
+    def _score_all(self) -> None:
+        """Fold all picks into the variances of all arms and find the best arm; candidates are chosen when needed."""
+        if self._new:
+            self._fold()
+        self._all_scores = self._mean + self.width * np.sqrt(np.maximum(self._v, 0.0))
+        self._best = int(np.argmax(self._all_scores))
+        self._narrowed = False
+
+    def _fold(self) -> None:
+        if len(self._B) + len(self._new) > 2 * len(self._folded | self._new) + _FEW:
+            # Arms folded again and again: start over with one row for each.
+            for arm, count in self._folded.items():
+                self._new[arm] = self._new.get(arm, 0) + count
+            self._folded, self._B, self._v = {}, self._B[:0], self.variance
+        arms = np.fromiter(self._new, np.int64)
+        counts = np.fromiter(self._new.values(), np.float64)
+        H = self.posterior.reducible_covariance(arms)
+        if len(self._B):
+            H -= self._B[:, arms].T @ self._B
+        S = H[:, arms]
+        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.posterior.lam / counts))
+        B = solve_lower(L, H)
+        self._v = self._v - np.einsum("ij,ij->j", B, B)
+        self._B = np.concatenate([self._B, B])
+        for arm, count in self._new.items():
+            self._folded[arm] = self._folded.get(arm, 0) + count
+        self._new = {}
+
+    def _narrow(self, best: int) -> None:
+        """Choose the candidates on the scores from before `best` was picked, then account for that pick."""
+        scores, k = self._all_scores, self._k
+        if k == len(scores):
+            arms, self._tau = np.arange(k), -np.inf
+        else:
+            order = np.argpartition(scores, len(scores) - k - 1)
+            arms, self._tau = order[len(scores) - k :], float(scores[order[len(scores) - k - 1]])
+            if best not in arms:
+                # Only in a tie across the border, so tau stays what it is.
+                arms[0] = best
+            arms.sort()
+        self._arms, self._narrowed = arms, True
+        self._candidate_mean = self._mean[arms]
+        self._candidate_v = self._v[arms]
+        self._C = self.posterior.reducible_covariance(arms, arms)
+        if len(self._B):
+            B = self._B[:, arms]
+            self._C -= B.T @ B
+        self._shrink(int(np.searchsorted(arms, best)))
+
+    def _shrink(self, j: int) -> None:
+        """Account for a pull of candidate `j`."""
+        c = self._C[j]
+        scaled = c / (max(c[j], 0.0) + self.posterior.lam)
+        self._candidate_v -= c * scaled
+        self._C -= np.multiply.outer(scaled, c)
+        self._scores = self._candidate_mean + self.width * np.sqrt(np.maximum(self._candidate_v, 0.0))

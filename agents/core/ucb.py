@@ -1,0 +1,196 @@
+"""Upper-confidence-bound policies, composed of a posterior over arms, a width schedule and a batch rule."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.core.batch import BatchBuilder
+from agents.core.finite import FiniteArmAgent
+from agents.core.protocol import Action, Actions, Pending
+from agents.core.rules import BatchRule, SequentialRule
+from agents.core.widths import WidthContext, WidthSchedule, as_width
+from gpbandit_envs.gp import Kernel, as_kernel
+from gpbandit_envs.gp.arms import ArmPosterior
+
+__all__ = ["UCBAgent"]
+
+_NO_ACTIONS = np.zeros(0, np.int64)
+
+
+class UCBAgent(FiniteArmAgent):
+    """Plays `argmax mean + width * sd`, with the mean as of the last batch and the variance as of the last pick.
+
+    Args:
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the card's.
+        width: `"theory"`, `"practical"`, another name the policy documents, a number, or a `WidthSchedule`.
+        lam: Noise variance in the posterior; None for the card's `noise_std ** 2`.
+        norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none.
+        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
+        n_start: Arms drawn uniformly and pulled, as one batch, before the first bound is computed.
+        rule: When a batch ends.
+        batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
+        named_widths: The schedules behind the names of `width`.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither card nor argument states what is needed.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any,
+        width: object,
+        lam: float | None,
+        norm_bound: float | None,
+        delta: float | None,
+        n_start: int,
+        rule: BatchRule,
+        batch_ratio: float,
+        named_widths: Mapping[str, WidthSchedule],
+    ) -> None:
+        self._kernel = None if kernel is None else as_kernel(kernel)
+        self.schedule = as_width(width, named_widths)
+        self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
+        for name, value in (("lam", lam), ("norm_bound", norm_bound)):
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
+        if delta is not None and not 0 < delta < 1:
+            raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
+        if n_start < 0:
+            raise ValueError(f"n_start: expected an integer >= 0, got {n_start!r}")
+        self.n_start = int(n_start)
+        self.rule = rule
+        self.batch_ratio = float(batch_ratio)
+
+    @abstractmethod
+    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ArmPosterior:
+        """The prior, as a posterior of nothing."""
+
+    @abstractmethod
+    def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition the posterior on new pulls of distinct arms."""
+
+    def _start(self) -> None:
+        card = self.problem
+        kernel = self._kernel if self._kernel is not None else card.kernel
+        if kernel is None:
+            raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
+        if card.noise_std is None and self._lam is None:
+            raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
+        X = card.arms
+        assert X is not None
+        largest = float(kernel.diag(X).max())
+        noise_std = float(np.sqrt(self._lam or 0.0)) if card.noise_std is None else card.noise_std
+        # Noise-free feedback: the posterior still needs a positive lam, here at the level of rounding.
+        self.lam = self._lam if self._lam is not None else max(noise_std**2, 1e-10 * largest)
+        self.delta = self._delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05)
+        self._constants: dict[str, Any] = {
+            "n_arms": card.n_arms,
+            "lam": self.lam,
+            "noise_std": noise_std,
+            "norm_bound": self._norm_bound or card.norm_bound or 1.0,
+            "delta": self.delta,
+            "prior_variance": largest,
+            "batch_ratio": self.batch_ratio,
+        }
+        self.posterior = self._new_posterior(kernel, X, self.lam)
+        self.sum_log_leverage = self.sum_log_3_leverage = 0.0
+        self.batch_length = 0
+        self._first = self.rng.integers(card.n_arms, size=self.n_start)
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        self._builder: BatchBuilder | None = None
+        self._issued = 0
+        self._closed = False
+        self.width = self.schedule(self._context())
+
+    def _context(self) -> WidthContext:
+        return WidthContext(
+            t=self.n_pulls + 1,
+            information_gain=getattr(self.posterior, "information_gain", 0.0),
+            effective_dimension=self.posterior.effective_dimension(),
+            sum_log_leverage=self.sum_log_leverage,
+            sum_log_3_leverage=self.sum_log_3_leverage,
+            **self._constants,
+        )
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if self._closed:
+            return _NO_ACTIONS
+        if self.n_pulls == 0 and self.n_start:
+            picks = self._first[self._issued : self._issued + n]
+            self._issued += len(picks)
+            self._closed = self._issued == self.n_start
+            return picks
+        if isinstance(self.rule, SequentialRule):
+            self._closed, self._issued = True, 1
+            return np.array([np.argmax(self.posterior.mean + self.width * np.sqrt(self.posterior.variance))])
+        picks = np.array(self._extend(n), np.int64)
+        self._issued += len(picks)
+        return picks
+
+    def _extend(self, n: int) -> list[int]:
+        if self._builder is None:
+            self._builder = BatchBuilder(self.posterior, self.width)
+            self.rule.start()
+        picks: list[int] = []
+        while len(picks) < n and not self._closed:
+            arm = self._builder.next()
+            picks.append(arm)
+            self._closed = self.rule.closes(self._builder, arm)
+        return picks
+
+    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        leverage = self.posterior.variance_at(arms) / self.lam
+        self.sum_log_leverage += float(counts @ np.log1p(leverage))
+        self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
+        self.batch_length = self._issued
+        self._update(arms, counts, sums)
+        self._begin_batch()
+
+    def recommend(self) -> Action:
+        """The arm of largest posterior mean."""
+        return int(np.argmax(self.posterior.mean))
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = self.posterior.at(np.asarray(X, dtype=np.float64))
+        return mean, self.width * np.sqrt(variance)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {
+            "width": self.width,
+            "information_gain": 0.5 * self.sum_log_leverage,
+            "d_eff": self.posterior.effective_dimension(),
+            "unique_arms": float(np.count_nonzero(self.posterior.n)),
+            "batch_length": float(self.batch_length),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {
+            "posterior": self.posterior.state_dict(),
+            "sum_log_leverage": self.sum_log_leverage,
+            "sum_log_3_leverage": self.sum_log_3_leverage,
+            "first": self._first.copy(),
+            "issued": self._issued,
+            "closed": self._closed,
+            "batch_length": self.batch_length,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.posterior.load_state_dict(state["posterior"])
+        self.sum_log_leverage = float(state["sum_log_leverage"])
+        self.sum_log_3_leverage = float(state["sum_log_3_leverage"])
+        self._first = np.array(state["first"], np.int64)
+        self.batch_length = int(state["batch_length"])
+        self._begin_batch()
+        if not state["closed"] and self.n_pulls:
+            # Picking is deterministic, so an open batch is rebuilt by picking it again.
+            self._extend(int(state["issued"]))
+        self._issued, self._closed = int(state["issued"]), bool(state["closed"])

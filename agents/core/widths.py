@@ -1,0 +1,198 @@
+"""Confidence-width schedules: every one multiplies the posterior standard deviation and cites its source.
+
+| symbol | meaning |
+|---|---|
+| `F` | bound on the RKHS norm of the mean |
+| `R`, `xi` | scale of the noise: sub-Gaussian constant, standard deviation |
+| `lam` | noise variance in the posterior |
+| `lev` | ridge leverage score `var / lam`; `lev_fb(x_s)`: at the start of the batch in which x_s was chosen |
+| `gamma` | information gain of the pulls, `0.5 logdet(I + K_t / lam)` |
+| `d_eff` | `sum_s lev_t(x_s)` over all pulls |
+
+Papers differ in what their beta multiplies: GP-BUCB and BPE write `beta^(1/2) sigma`, BKB and BBKB `beta sqrt(lev)`.
+The conversion to a factor of the standard deviation (`sqrt(beta)`, `beta / sqrt(lam)`) happens here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log, pi, sqrt
+
+__all__ = [
+    "BBKBTheorem2",
+    "BKBTheorem2",
+    "Constant",
+    "EffectiveDimension",
+    "FiniteBayes",
+    "InformationGain",
+    "LogDeterminant",
+    "WidthContext",
+    "WidthSchedule",
+    "as_width",
+]
+
+
+@dataclass(frozen=True)
+class WidthContext:
+    """What a schedule may depend on, as of the last feedback.
+
+    Attributes:
+        t: Number of the next evaluation whose feedback is awaited, `fb[t] + 1 >= 1`.
+        n_arms: Number of arms `A`.
+        lam: Noise variance in the posterior.
+        noise_std: Noise standard deviation `xi`, also used as the sub-Gaussian constant `R`.
+        norm_bound: Bound `F` on the RKHS norm.
+        delta: Allowed probability of failure.
+        prior_variance: `kappa^2`, the largest `k(x, x)`.
+        information_gain: `gamma` in nats.
+        effective_dimension: `d_eff`.
+        sum_log_leverage: `sum_s log(1 + lev_fb(x_s))` over the pulls with feedback.
+        sum_log_3_leverage: `sum_s log(1 + 3 lev_fb(x_s))`, likewise.
+        batch_ratio: How much a variance may shrink within a batch: `C`, `C~` or 1.
+    """
+
+    t: int
+    n_arms: int
+    lam: float
+    noise_std: float
+    norm_bound: float
+    delta: float
+    prior_variance: float = 1.0
+    information_gain: float = 0.0
+    effective_dimension: float = 0.0
+    sum_log_leverage: float = 0.0
+    sum_log_3_leverage: float = 0.0
+    batch_ratio: float = 1.0
+
+
+class WidthSchedule(ABC):
+    """A width as a function of what has happened so far."""
+
+    @abstractmethod
+    def __call__(self, context: WidthContext) -> float:
+        """Factor of the posterior standard deviation, >= 0."""
+
+
+@dataclass(frozen=True)
+class Constant(WidthSchedule):
+    """The same width at every step, as in many experiments.
+
+    Attributes:
+        value: The width, >= 0.
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.value < float("inf")):
+            raise ValueError(f"width: expected a finite number >= 0, got {self.value!r}")
+
+    def __call__(self, context: WidthContext) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class FiniteBayes(WidthSchedule):
+    """`C sqrt(2 log(A t^2 pi^2 / (6 delta)))` for a draw from the prior on a finite set.
+
+    Reference: Desautels et al. (2012), Theorem 1, case 1; Srinivas et al. (2010), Theorem 1.
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
+
+
+@dataclass(frozen=True)
+class InformationGain(WidthSchedule):
+    """`C (F + R / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))))` with the gain of the pulls themselves.
+
+    Reference: Chowdhury and Gopalan (2017), Theorem 2, there with `lam = R^2`.
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
+        return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
+
+
+@dataclass(frozen=True)
+class BKBTheorem2(WidthSchedule):
+    """`beta / sqrt(lam)` with the radius of a fresh dictionary.
+
+    `beta = 2 xi sqrt(alpha log(kappa^2 t) d_eff + log(1/delta)) + (1 + 1/sqrt(1-eps)) sqrt(lam) F`.
+
+    Reference: Calandriello et al. (2019), Theorem 2, with `alpha = (1 + eps) / (1 - eps)`.
+
+    Attributes:
+        eps: Accuracy of the dictionary, in (0, 1).
+    """
+
+    eps: float = 0.5
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        alpha = (1 + self.eps) / (1 - self.eps)
+        gain = alpha * max(log(c.prior_variance * c.t), 0.0) * c.effective_dimension
+        beta = 2 * c.noise_std * sqrt(gain + log(1 / c.delta))
+        return beta / sqrt(c.lam) + (1 + 1 / sqrt(1 - self.eps)) * c.norm_bound
+
+
+@dataclass(frozen=True)
+class BBKBTheorem2(WidthSchedule):
+    """`C~ beta / sqrt(lam)` with a radius that adapts to the data.
+
+    `beta = 2 xi sqrt(sum_s log(1 + 3 lev_fb(x_s)) + log(1/delta)) + (1 + sqrt 2) sqrt(lam) F`.
+
+    Reference: Calandriello et al. (2020), Theorem 2.
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        beta = 2 * c.noise_std * sqrt(c.sum_log_3_leverage + log(1 / c.delta))
+        return c.batch_ratio * (beta / sqrt(c.lam) + (1 + sqrt(2)) * c.norm_bound)
+
+
+@dataclass(frozen=True)
+class EffectiveDimension(WidthSchedule):
+    """`F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta))`: practical, without the constants of the theorems.
+
+    Reference: the form in which BKB is run in the experiments of Calandriello et al. (2020).
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(log(c.t) * c.effective_dimension + log(1 / c.delta))
+
+
+@dataclass(frozen=True)
+class LogDeterminant(WidthSchedule):
+    """`F + xi / sqrt(lam) sqrt(C~ sum_s log(1 + lev_fb(x_s)) + log(1 / delta))`: practical, also within batches.
+
+    Reference: the form in which BBKB is run in the experiments of Calandriello et al. (2020).
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        radius = sqrt(c.batch_ratio * c.sum_log_leverage + log(1 / c.delta))
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * radius
+
+
+def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
+    """The schedule that a number, one of the names, or a schedule stands for.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: for an unknown name or a negative number.
+    """
+    if isinstance(width, WidthSchedule):
+        return width
+    if isinstance(width, str):
+        if width in named:
+            return named[width]
+        raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+    if isinstance(width, (int, float)) and not isinstance(width, bool):
+        return Constant(float(width))
+    raise TypeError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")

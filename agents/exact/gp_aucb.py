@@ -1,0 +1,58 @@
+"""GP-AUCB: batches that end when the hallucinated variance has shrunk too much."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from agents.core.protocol import Capabilities
+from agents.core.rules import ProductRule, SumRule
+from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
+from agents.exact.base import ExactUCBAgent
+
+__all__ = ["GPAUCB"]
+
+
+class GPAUCB(ExactUCBAgent):
+    """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
+
+    The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
+    information gain, `"bayes"` is `c` times the width for a draw from the prior, `"practical"` the one of the BBKB
+    experiments. Other arguments: see `agents.core.ucb.UCBAgent`.
+
+    Args:
+        c: Threshold `C >= 1` on the drift; 1 gives GP-UCB.
+        rule: `"product"`: go on while `prod (1 + lev_{s-1}(x_s)) <= c`; `"sum"`: while `1 + sum lev_fb(x_s) <= c`.
+
+    Reference: Desautels, Krause and Burdick (2014), GP-AUCB; Calandriello et al. (2020), Algorithm 2 and Lemma 1.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        width: object = "theory",
+        c: float = 2.0,
+        rule: Literal["product", "sum"] = "product",
+        lam: float | None = None,
+        norm_bound: float | None = None,
+        delta: float | None = None,
+        n_start: int = 0,
+    ) -> None:
+        if rule not in ("product", "sum"):
+            raise ValueError(f"rule: expected 'product' or 'sum', got {rule!r}")
+        super().__init__(
+            kernel=kernel,
+            width=width,
+            lam=lam,
+            norm_bound=norm_bound,
+            delta=delta,
+            n_start=n_start,
+            rule=ProductRule(c) if rule == "product" else SumRule(c),
+            batch_ratio=c,
+            named_widths={
+                "theory": InformationGain(),
+                "practical": LogDeterminant(),
+                "bayes": FiniteBayes(),
+            },
+        )

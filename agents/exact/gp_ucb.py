@@ -1,0 +1,50 @@
+"""GP-UCB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.core.protocol import Capabilities
+from agents.core.rules import SequentialRule
+from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
+from agents.exact.base import ExactUCBAgent
+
+__all__ = ["GPUCB"]
+
+
+class GPUCB(ExactUCBAgent):
+    """Pull `argmax mean_{t-1} + width_t sd_{t-1}`, one arm at a time.
+
+    `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
+    `"bayes"` that of Srinivas et al. (2010) for a draw from the prior, `"practical"` the one of the BBKB experiments.
+    Other arguments: see `agents.core.ucb.UCBAgent`.
+
+    Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="sequential")
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        width: object = "theory",
+        lam: float | None = None,
+        norm_bound: float | None = None,
+        delta: float | None = None,
+        n_start: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            width=width,
+            lam=lam,
+            norm_bound=norm_bound,
+            delta=delta,
+            n_start=n_start,
+            rule=SequentialRule(),
+            batch_ratio=1.0,
+            named_widths={
+                "theory": InformationGain(),
+                "practical": EffectiveDimension(),
+                "bayes": FiniteBayes(),
+            },
+        )
