@@ -1,5 +1,6 @@
 """Bandit policies behind one protocol: `agents.make(id, **kwargs)`, `agents.register(id, entry_point, kwargs)`."""
 
+from agents.core.check import AgentCheckError, check_agent
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 
@@ -7,10 +8,12 @@ __all__ = [
     "Action",
     "Actions",
     "Agent",
+    "AgentCheckError",
     "AgentSpec",
     "Capabilities",
     "Feedback",
     "Pending",
+    "check_agent",
     "make",
     "register",
     "registered",

@@ -122,7 +122,9 @@ class UCBAgent(FiniteArmAgent):
 
     def select(self, n: int, pending: Pending) -> Actions:
         if self._closed:
-            return _NO_ACTIONS
+            if len(pending):
+                return _NO_ACTIONS
+            self._begin_batch()  # every evaluation of the last batch failed
         if self.n_pulls == 0 and self.n_start:
             picks = self._first[self._issued : self._issued + n]
             self._issued += len(picks)

@@ -1,0 +1,147 @@
+"""`check_agent`: what every agent must do, tried on small problems."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from agents.core.protocol import Agent, Feedback, Pending
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import Problem
+
+__all__ = ["AgentCheckError", "check_agent"]
+
+
+class AgentCheckError(AssertionError):
+    """An agent broke a clause of the protocol; the message says which and on what problem."""
+
+
+def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
+    """Try the protocol's clauses on fresh agents.
+
+    The clauses: actions are valid, as many as allowed, and never none while nothing is pending; selecting does not
+    change beliefs; inputs are not mutated; equal seeds give equal play; a state saved, pickled or not, and restored
+    into a fresh agent goes on as if uninterrupted; the order within a delivery does not matter; one arm, one
+    starting pull and duplicated arms work; a failed evaluation is survived.
+
+    Args:
+        make: Builds a fresh agent.
+        horizon: Evaluations to play on each problem.
+
+    Raises:
+        AgentCheckError: at the first broken clause.
+    """
+    for problem in _problems(make().capabilities.domains):
+        problem = replace(problem, horizon=horizon)
+        reference = _play(make, problem)
+        if not np.array_equal(reference, _play(make, problem)):
+            raise AgentCheckError(f"determinism: two plays with equal seeds differ on {problem.name}")
+        for stop in (1, horizon // 2):
+            if not np.array_equal(reference, _play(make, problem, _Disturbance(resume_after=stop))):
+                raise AgentCheckError(f"resume: restored after {stop} evaluations, play differs on {problem.name}")
+        if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
+            raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
+        _play(make, problem, _Disturbance(fail_every=5))
+
+
+@dataclass(frozen=True)
+class _Disturbance:
+    resume_after: int = 0
+    permute: bool = False
+    fail_every: int = 0
+
+
+def _problems(domains: frozenset[str]) -> Iterator[Problem]:
+    X = np.random.default_rng(0).random((12, 2))
+    card: dict[str, Any] = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0}
+    if "finite" in domains:
+        yield Problem(name="twelve arms", dim=2, arms=X, **card)
+        yield Problem(name="one arm", dim=2, arms=X[:1], **card)
+        yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **card)
+    if "box" in domains:
+        yield Problem(name="box", dim=2, **card)
+
+
+def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:
+    """Play with feedback on request and return all actions."""
+    disturb = disturbance or _Disturbance()
+    noise = np.random.default_rng(2)
+    shuffle = np.random.default_rng(3)
+    agent = make()
+    agent.reset(problem, np.random.default_rng(1))
+    assert problem.horizon is not None
+    pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
+    history = []
+    while played < problem.horizon:
+        adaptive = agent.capabilities.batch == "adaptive"
+        actions = _select(agent, problem.horizon - played if adaptive else 1, pending, problem)
+        history.append(actions)
+        pending = Pending(
+            np.concatenate([pending.tickets, np.arange(played, played + len(actions))]),
+            np.concatenate([pending.actions, actions]),
+        )
+        rewards = np.concatenate([rewards, _mean(actions, problem) + 0.1 * noise.standard_normal(len(actions))])
+        played += len(actions)
+        if len(actions) == 0 or not adaptive or played == problem.horizon:
+            _observe(agent, pending, rewards, disturb, shuffle)
+            pending, rewards = Pending.empty(problem), np.zeros(0)
+        if disturb.resume_after and played >= disturb.resume_after:
+            state = copy.deepcopy(agent.state_dict())
+            agent = make()
+            agent.reset(problem, np.random.default_rng(99))
+            agent.load_state_dict(state)
+            disturb = replace(disturb, resume_after=0)
+    return np.concatenate(history)
+
+
+def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndarray:
+    before = copy.deepcopy(pending)
+    prediction = None if problem.arms is None else agent.predict(problem.arms)
+    actions = agent.select(n, pending)
+    _unchanged("pending", before, pending)
+    if problem.arms is not None and prediction is not None:
+        after = agent.predict(problem.arms)
+        assert after is not None
+        if not (np.array_equal(prediction[0], after[0]) and np.array_equal(prediction[1], after[1])):
+            raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}")
+    if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
+        raise AgentCheckError(f"select: expected an array of actions on {problem.name}, got {actions!r}")
+    if len(actions) > n or (len(actions) == 0 and len(pending) == 0):
+        raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
+    if problem.is_finite:
+        if actions.dtype.kind != "i" or ((actions < 0) | (actions >= problem.n_arms)).any():
+            raise AgentCheckError(f"select: expected indices below {problem.n_arms}, got {actions!r}")
+    elif actions.shape[1] != problem.dim or not ((actions >= 0) & (actions <= 1)).all():
+        raise AgentCheckError(f"select: expected points of the unit cube, got {actions!r}")
+    return actions
+
+
+def _observe(
+    agent: Agent, pending: Pending, rewards: np.ndarray, disturb: _Disturbance, shuffle: np.random.Generator
+) -> None:
+    order = shuffle.permutation(len(pending)) if disturb.permute else np.arange(len(pending))
+    tickets = pending.tickets[order]
+    failed = tickets % disturb.fail_every == 1 if disturb.fail_every else np.zeros(len(tickets), bool)
+    values = np.where(failed, np.nan, rewards[order])
+    feedback = Feedback(tickets, pending.actions[order], values, np.ones(len(tickets)), failed)
+    before = copy.deepcopy(feedback)
+    agent.observe(feedback)
+    _unchanged("feedback", before, feedback)
+    agent.recommend()
+    if not all(np.isfinite(value) for value in agent.diagnostics().values()):
+        raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(agent.diagnostics())}")
+
+
+def _unchanged(name: str, before: Any, after: Any) -> None:
+    for field in vars(before):
+        if not np.array_equal(getattr(before, field), getattr(after, field), equal_nan=field == "rewards"):
+            raise AgentCheckError(f"{name}: the agent changed {field}, which it was given to read")
+
+
+def _mean(actions: np.ndarray, problem: Problem) -> np.ndarray:
+    X = actions if problem.arms is None else problem.arms[actions]
+    return np.sin(4 * X[:, 0]) + X[:, 1]
