@@ -1,0 +1,181 @@
+"""When feedback arrives: one small algebra for sequential play, batches, delays and parallel workers.
+
+| text | feedback of an evaluation arrives | who can play |
+|---|---|---|
+| `on_request` | when the agent closes its batch, after each evaluation if it does not batch | everyone |
+| `batch:q` | with that of its whole batch, once q are open or the agent closes the batch | fixed, adaptive |
+| `delay:d` | after d further evaluations have started | delayed |
+| `geometric:m` | after a geometric number (mean m, from 0) of further evaluations | delayed |
+| `workers:W` | when its worker is done: W run in parallel, each for the cost of its evaluation | delayed |
+
+An agent that answers with no action lets time pass until the next arrival. Delays are drawn in the order of the
+tickets, so the t-th evaluation has the same delay whoever plays.
+"""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from agents import Capabilities
+
+__all__ = ["Channel", "FeedbackRule", "parse_feedback"]
+
+_NO_VALUE = ("on_request",)
+_WITH_VALUE = ("batch", "delay", "geometric", "workers")
+_EXPECTED = "'on_request', 'batch:q', 'delay:d', 'geometric:m' or 'workers:W'"
+
+
+class Channel(ABC):
+    """Carries feedback from the environment to the agent; knows tickets and arrival times, not rewards."""
+
+    @abstractmethod
+    def room(self) -> int:
+        """How many evaluations may start now; 0 means that feedback has to arrive first."""
+
+    @abstractmethod
+    def start(self, ticket: int, cost: float) -> None:
+        """The evaluation `ticket` starts, at that cost."""
+
+    @abstractmethod
+    def arrived(self) -> list[int]:
+        """Tickets whose feedback has arrived since the last call, in order of arrival."""
+
+    @abstractmethod
+    def wait(self) -> list[int]:
+        """Let time pass until something arrives; empty if nothing is open."""
+
+
+class BatchChannel(Channel):
+    """Everything that is open arrives at once, when `size` are open or the agent waits."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._open: list[int] = []
+
+    def room(self) -> int:
+        return self.size - len(self._open)
+
+    def start(self, ticket: int, cost: float) -> None:
+        self._open.append(ticket)
+
+    def arrived(self) -> list[int]:
+        return self.wait() if len(self._open) >= self.size else []
+
+    def wait(self) -> list[int]:
+        found, self._open = self._open, []
+        return found
+
+
+class DelayChannel(Channel):
+    """One evaluation starts a time step; feedback arrives a fixed or geometric number of steps after the next."""
+
+    def __init__(self, delay: float, rng: np.random.Generator | None) -> None:
+        self.delay = delay
+        self.rng = rng
+        self._now = 0
+        self._due: list[tuple[int, int]] = []
+
+    def room(self) -> int:
+        return 1
+
+    def start(self, ticket: int, cost: float) -> None:
+        # Generator.geometric counts from 1, so a success probability of 1/(1 + m) has mean m from 0.
+        lag = int(self.delay) if self.rng is None else int(self.rng.geometric(1.0 / (1.0 + self.delay))) - 1
+        self._now += 1
+        heapq.heappush(self._due, (self._now + lag, ticket))
+
+    def arrived(self) -> list[int]:
+        found = []
+        while self._due and self._due[0][0] <= self._now:
+            found.append(heapq.heappop(self._due)[1])
+        return found
+
+    def wait(self) -> list[int]:
+        if self._due:
+            self._now = max(self._now, self._due[0][0])
+        return self.arrived()
+
+
+class WorkerChannel(Channel):
+    """`workers` evaluations run in parallel in simulated time; the cost of each is how long it takes."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._now = 0.0
+        self._running: list[tuple[float, int]] = []
+
+    def room(self) -> int:
+        return self.workers - len(self._running)
+
+    def start(self, ticket: int, cost: float) -> None:
+        heapq.heappush(self._running, (self._now + cost, ticket))
+
+    def arrived(self) -> list[int]:
+        # Time stands still while a worker is free: there is work for it until the agent says otherwise.
+        return self.wait() if not self.room() else []
+
+    def wait(self) -> list[int]:
+        found = []
+        if self._running:
+            self._now = self._running[0][0]
+        while self._running and self._running[0][0] <= self._now:
+            found.append(heapq.heappop(self._running)[1])
+        return found
+
+
+@dataclass(frozen=True)
+class FeedbackRule:
+    """A regime of feedback, as parsed from its text."""
+
+    name: Literal["on_request", "batch", "delay", "geometric", "workers"]
+    value: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The text that parses to this rule."""
+        return self.name if self.name in _NO_VALUE else f"{self.name}:{self.value:g}"
+
+    def misfit(self, capabilities: Capabilities) -> str | None:
+        """Why an agent cannot play under this rule; None if it can."""
+        if self.name == "batch" and self.value > 1 and capabilities.batch == "sequential":
+            return f"the agent is sequential and feedback comes in batches of {self.value:g}"
+        if self.name in ("delay", "geometric", "workers") and not capabilities.delayed:
+            return f"the agent cannot act under delayed feedback ({self.text})"
+        return None
+
+    def channel(self, capabilities: Capabilities, horizon: int, rng: np.random.Generator) -> Channel:
+        """A fresh channel for one run of `horizon` evaluations; `rng` draws the delays."""
+        if self.name == "on_request":
+            return BatchChannel(horizon if capabilities.batch == "adaptive" else 1)
+        if self.name == "batch":
+            return BatchChannel(int(self.value))
+        if self.name == "workers":
+            return WorkerChannel(int(self.value))
+        return DelayChannel(self.value, rng if self.name == "geometric" else None)
+
+
+def parse_feedback(text: str) -> FeedbackRule:
+    """The rule that `text` names.
+
+    Raises:
+        ValueError: if there is no such rule or its number is out of range.
+    """
+    name, colon, number = str(text).partition(":")
+    if name in _NO_VALUE and not colon:
+        return FeedbackRule("on_request")
+    if name not in _WITH_VALUE or not colon:
+        raise ValueError(f"feedback: expected {_EXPECTED}, got {text!r}")
+    least = 1 if name in ("batch", "workers") else 0
+    try:
+        value = float(number)
+    except ValueError:
+        value = np.nan
+    if not (np.isfinite(value) and value >= least and (name == "geometric" or value.is_integer())):
+        kind = "number" if name == "geometric" else "whole number"
+        raise ValueError(f"feedback: expected a {kind} >= {least} after {name!r}, got {text!r}")
+    return FeedbackRule(name, value)  # type: ignore[arg-type]

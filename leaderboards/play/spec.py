@@ -1,0 +1,167 @@
+"""What a run is: a frozen record with a canonical JSON form, whose hash is the run's key and file name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from leaderboards.play.feedback import parse_feedback
+
+__all__ = ["Ref", "RunSpec", "canonical_json", "describe"]
+
+_KEY_LENGTH = 32  # hexadecimal digits: 128 bits
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Ref:
+    """An environment or an agent by name: everything that is needed to build it anew.
+
+    Attributes:
+        id: Registered id, or `"package.module:Class"` for an agent that is not registered.
+        kwargs: Keyword settings as JSON values; an object that has no JSON form is described by its type and repr.
+        label: Name on the page; by default the id without namespace and version. It is no part of the identity.
+
+    Raises:
+        TypeError: if the kwargs are no mapping from text to values.
+    """
+
+    id: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
+            raise TypeError(f"kwargs: expected a mapping from names to values for {self.id!r}, got {self.kwargs!r}")
+        object.__setattr__(self, "kwargs", MappingProxyType(describe(dict(self.kwargs))))
+        if not self.label:
+            object.__setattr__(self, "label", re.sub(r"-v\d+\Z", "", self.id.rpartition("/")[2].rpartition(":")[2]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ref, (self.id, dict(self.kwargs), self.label)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The part that decides which run this is."""
+        return {"id": self.id, "kwargs": dict(self.kwargs)}
+
+    @property
+    def rebuildable(self) -> bool:
+        """Whether id and kwargs alone give the same thing again, which no description of an object does."""
+        return not self.id.startswith("object:") and "$object" not in json.dumps(self.identity)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, from which `Ref(**d)` is the same again."""
+        return {**self.identity, "label": self.label}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One run: who plays what, for how long, under which randomness and which regime of feedback.
+
+    Attributes:
+        env: The environment.
+        agent: The agent.
+        repetition: Number of the repetition, from 0; it selects the instance, its noise and the agent's randomness.
+        horizon: Number of evaluations `T`.
+        seed: Root seed of all streams.
+        feedback: Regime of feedback as text, see `leaderboards.play.feedback`.
+
+    Raises:
+        ValueError: naming the field that is out of range.
+    """
+
+    env: Ref
+    agent: Ref
+    repetition: int
+    horizon: int
+    seed: int = 0
+    feedback: str = "on_request"
+
+    def __post_init__(self) -> None:
+        for name, least in (("repetition", 0), ("horizon", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
+            object.__setattr__(self, name, int(value))
+        object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
+
+    @property
+    def key(self) -> str:
+        """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
+        identity = {**self.to_dict(), "env": self.env.identity, "agent": self.agent.identity}
+        return hashlib.sha256(canonical_json(identity).encode()).hexdigest()[:_KEY_LENGTH]
+
+    @property
+    def rebuildable(self) -> bool:
+        """Whether another process can play the same run from the spec alone."""
+        return self.env.rebuildable and self.agent.rebuildable
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, of which `from_dict` is the inverse."""
+        return {
+            "env": self.env.to_dict(),
+            "agent": self.agent.to_dict(),
+            "repetition": self.repetition,
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "feedback": self.feedback,
+        }
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> RunSpec:
+        """The spec whose JSON form is `d`.
+
+        Raises:
+            TypeError: for missing or unknown fields.
+            ValueError: for values out of range.
+        """
+        return cls(**{**d, "env": Ref(**d["env"]), "agent": Ref(**d["agent"])})
+
+    def relabelled(self, labels: Mapping[str, str]) -> RunSpec:
+        """The same run under other labels, looked up by the canonical JSON of each identity."""
+        env, agent = (
+            replace(ref, label=labels.get(canonical_json(ref.identity), ref.label)) for ref in (self.env, self.agent)
+        )
+        return replace(self, env=env, agent=agent)
+
+
+def canonical_json(value: Any) -> str:
+    """One text for equal values: keys sorted, no spaces, whole floats written as integers.
+
+    Raises:
+        ValueError: for NaN and infinities, which JSON has no word for.
+    """
+    return json.dumps(_whole(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def describe(value: Any) -> Any:
+    """`value` as JSON values; NumPy scalars and arrays become numbers and lists, other objects their type and repr."""
+    if isinstance(value, Mapping):
+        return {str(name): describe(entry) for name, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, str | bool | int | float | None):
+        return value
+    if isinstance(value, Iterable) and isinstance(value, list | tuple | set | frozenset):
+        return [describe(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value))]
+    kind = type(value)
+    return {"$object": f"{kind.__module__}:{kind.__qualname__}", "repr": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+
+
+def _whole(value: Any) -> Any:
+    """5.0 and 5 are the same setting and must have the same key."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _whole(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_whole(entry) for entry in value]
+    return value

@@ -1,0 +1,321 @@
+"""A results folder: one parquet file per run, or per group of short runs, and the suite that asked for them.
+
+DIR/suite.json         the suite as it was run
+DIR/runs/*.parquet     the runs; files there are the only truth about what has been done
+DIR/quarantine/        files that could not be read, moved out of the way and named
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, read_runs, write_file
+from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.spec import Ref, RunSpec, canonical_json
+
+__all__ = ["Quarantined", "Store", "StoreError"]
+
+_log = logging.getLogger("gpbandit")
+_RANK = {"done": 0, "skipped": 1, "timeout": 2, "crashed": 3}
+_STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
+_NO_RUNS = ("env", "agent", "repetition", "horizon", "status", "reason", "seconds")
+
+
+class StoreError(Exception):
+    """A results folder cannot serve a request; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A file that was moved out of the way.
+
+    Attributes:
+        path: Where it is now.
+        reason: What is wrong with it.
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class Store:
+    """The results folder `directory`.
+
+    Many processes may write to one folder: files appear whole, and the same run gives the same rows whoever played it.
+    A file that is damaged or foreign is moved to `quarantine/`, named in `quarantined` and in a log message; its runs
+    count as not done.
+
+    Args:
+        directory: The folder; it is made when something is first written.
+
+    Attributes:
+        quarantined: What this object has moved to `quarantine/`.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.quarantined: list[Quarantined] = []
+        self._read: dict[str, tuple[tuple[int, int], list[dict[str, Any]]]] = {}
+        self._entries: dict[str, dict[str, Any]] = {}
+
+    @property
+    def runs_directory(self) -> Path:
+        """Where the files of the runs are."""
+        return self.directory / "runs"
+
+    # ---- writing ----
+
+    def write(self, *records: RunRecord) -> Path:
+        """Write one run, or several short ones that share a file; returns the file.
+
+        Raises:
+            OSError: if the folder cannot be written or the disk is full; what was there before stays.
+        """
+        if not records:
+            raise ValueError("records: expected at least one, got none")
+        self.runs_directory.mkdir(parents=True, exist_ok=True)
+        keys = [record.spec.key for record in records]
+        # A group is named after all its members: no other group may replace it.
+        name = keys[0] if len(keys) == 1 else "group-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
+        path = self.runs_directory / f"{name}{SUFFIX}"
+        write_file(path, records)
+        return path
+
+    def write_suite(self, suite: Mapping[str, Any]) -> None:
+        """Freeze the suite that is run here in `suite.json`."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        temporary = self.directory / f"suite.json.{os.getpid()}{TEMPORARY}"
+        temporary.write_text(json.dumps(suite, indent=2) + "\n")
+        os.replace(temporary, self.directory / "suite.json")
+
+    def sweep(self) -> None:
+        """Remove temporary files that killed writers left behind a day ago or longer."""
+        for path in self.runs_directory.glob(f"*{TEMPORARY}"):
+            try:
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+            except OSError:
+                pass  # its writer was alive after all, or the folder is read-only: both are harmless here
+
+    # ---- reading ----
+
+    def suite(self) -> dict[str, Any] | None:
+        """The suite in `suite.json`; None if there is none.
+
+        Raises:
+            StoreError: if the file is damaged.
+        """
+        path = self.directory / "suite.json"
+        try:
+            suite: dict[str, Any] = json.loads(path.read_text())
+        except FileNotFoundError:
+            return None
+        except (ValueError, OSError) as error:
+            raise StoreError(f"{path} cannot be read ({error}): delete it and run the suite again") from None
+        return suite
+
+    def keys(self, *statuses: Status) -> set[str]:
+        """Keys of the runs with one of `statuses`, or of all runs."""
+        return {key for key, run in self._index().items() if not statuses or run["status"] in statuses}
+
+    def done_keys(self) -> set[str]:
+        """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
+        return self.keys("done")
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run, sorted by environment, agent and repetition; the index is the key.
+
+        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (None where done), `seconds`;
+        then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
+        since 1970) and `error` (traceback of a crash). Labels are those of `suite.json` where it names the run's
+        environment or agent, else those the run was written with.
+        """
+        labels = self._labels()
+        rows = {}
+        for key, run in self._index().items():
+            spec = RunSpec.from_dict(run["spec"]).relabelled(labels)
+            rows[key] = {
+                "env": spec.env.label,
+                "agent": spec.agent.label,
+                "repetition": spec.repetition,
+                "horizon": spec.horizon,
+                "status": run["status"],
+                "reason": run["reason"],
+                "seconds": run["seconds"],
+                "env_id": spec.env.id,
+                "agent_id": spec.agent.id,
+                "seed": spec.seed,
+                "feedback": spec.feedback,
+                "evaluations": run["stop"] - run["start"],
+                "tries": run["tries"],
+                "finished": run["finished"],
+                "error": run["error"],
+            }
+        if not rows:
+            return pd.DataFrame(columns=list(_NO_RUNS), index=pd.Index([], name="key", dtype=object))
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("key")
+        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
+
+    def metadata(self, key: str) -> dict[str, Any]:
+        """All that is known of a run besides its trace: the entry of its file, and `origin` (versions, machine).
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        index = self._index()
+        if key not in index:
+            raise KeyError(f"no run {key} in {self.directory}")
+        return {name: value for name, value in index[key].items() if name != "file"}
+
+    def spec(self, key: str) -> RunSpec:
+        """What was run.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return RunSpec.from_dict(self.metadata(key)["spec"])
+
+    def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
+
+        Raises:
+            KeyError: if there is no such run, or it has no such column.
+            StoreError: if its file turns out to be damaged; it has been moved to `quarantine/`.
+        """
+        run = self._index().get(key)
+        if run is None:
+            raise KeyError(f"no run {key} in {self.directory}")
+        wanted = list(run["columns"] if columns is None else columns)
+        if run["start"] == run["stop"]:
+            return pd.DataFrame({name: np.zeros(0) for name in wanted})
+        missing = [name for name in wanted if name not in run["columns"]]
+        if missing:
+            raise KeyError(f"run {key} has no column {missing[0]!r}; it has {', '.join(run['columns'])}")
+        path = self.runs_directory / run["file"]
+        try:
+            table = read_columns(path, wanted)
+        except FileError as error:
+            self._quarantine(path, str(error))
+            raise StoreError(f"{path} was damaged ({error}) and is in quarantine: run the suite again") from None
+        frame: pd.DataFrame = table.slice(run["start"], run["stop"] - run["start"]).to_pandas()
+        return frame[wanted]
+
+    def traces(self, columns: Sequence[str], keys: Collection[str] | None = None) -> pd.DataFrame:
+        """Rows of many runs below each other: a categorical column `key`, then `columns`, NaN where a run lacks one.
+
+        Args:
+            columns: Which columns.
+            keys: Which runs; by default all that are done.
+
+        Raises:
+            KeyError: if a run does not exist.
+        """
+        index = self._index()
+        keys = sorted(self.done_keys()) if keys is None else list(keys)
+        by_file: dict[str, list[str]] = {}
+        for key in keys:
+            if key not in index:
+                raise KeyError(f"no run {key} in {self.directory}")
+            by_file.setdefault(index[key]["file"], []).append(key)
+        codes: list[np.ndarray] = []
+        parts: dict[str, list[np.ndarray]] = {name: [] for name in columns}
+        position = {key: i for i, key in enumerate(keys)}
+        for file, members in by_file.items():
+            runs = [index[key] for key in members]
+            there = [name for name in columns if any(name in run["columns"] for run in runs)]
+            path = self.runs_directory / file
+            try:
+                table = read_columns(path, there)
+            except FileError as error:
+                self._quarantine(path, str(error))
+                continue
+            arrays = {name: table.column(name).to_numpy() for name in there}
+            for key, run in zip(members, runs):
+                rows = slice(run["start"], run["stop"])
+                codes.append(np.full(run["stop"] - run["start"], position[key], np.int32))
+                for name in columns:
+                    known = name in run["columns"]
+                    parts[name].append(arrays[name][rows] if known else np.full(len(codes[-1]), np.nan))
+        code = np.concatenate(codes) if codes else np.zeros(0, np.int32)
+        data = {name: np.concatenate(arrays) if arrays else np.zeros(0) for name, arrays in parts.items()}
+        return pd.DataFrame({"key": pd.Categorical.from_codes(code, categories=pd.Index(keys)), **data})
+
+    # ---- the index of what is there ----
+
+    def _index(self) -> dict[str, dict[str, Any]]:
+        """Entry of every run, by key, as the files now say; only new and changed files are read."""
+        found = dict(self._files())
+        changed = self._read.keys() != found.keys()
+        for name, stamp in found.items():
+            if name in self._read and self._read[name][0] == stamp:
+                continue
+            changed = True
+            self._read[name] = (stamp, [])
+            try:
+                self._read[name] = (stamp, read_runs(self.runs_directory / name))
+            except FileNotFoundError:
+                continue
+            except FileError as error:
+                self._quarantine(self.runs_directory / name, str(error))
+        if changed:
+            self._read = {name: self._read[name] for name in found if name in self._read}
+            self._entries = {}
+            for name in sorted(self._read):
+                for run in self._read[name][1]:
+                    other = self._entries.get(run["key"])
+                    if other is None or _preference(run) < _preference(other):
+                        self._entries[run["key"]] = {**run, "file": name}
+        return self._entries
+
+    def _files(self) -> Iterable[tuple[str, tuple[int, int]]]:
+        try:
+            with os.scandir(self.runs_directory) as entries:
+                for entry in entries:
+                    if entry.name.endswith(SUFFIX) and entry.is_file():
+                        stat = entry.stat()
+                        yield entry.name, (stat.st_size, stat.st_mtime_ns)
+        except FileNotFoundError:
+            return
+
+    def _quarantine(self, path: Path, reason: str) -> None:
+        place = self.directory / "quarantine"
+        if path.name in self._read:
+            # A file that cannot be moved, in a read-only folder, is not read again and again.
+            self._read[path.name] = (self._read[path.name][0], [])
+        self._entries = {key: run for key, run in self._entries.items() if run["file"] != path.name}
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            target = place / path.name
+            number = 1
+            while target.exists():
+                target = place / f"{path.stem}.{number}{path.suffix}"
+                number += 1
+            os.replace(path, target)
+        except OSError as error:
+            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
+        self.quarantined.append(Quarantined(target, reason))
+        _log.warning("%s is no readable results file and was set aside: %s", target, reason)
+
+    def _labels(self) -> dict[str, str]:
+        suite = self.suite() or {}
+        refs = [*suite.get("environments", ()), *suite.get("agents", ())]
+        return {canonical_json(Ref(**ref).identity): ref["label"] for ref in refs}
+
+
+def _preference(run: Mapping[str, Any]) -> tuple[int, float]:
+    """Of two entries for one run the one that got further counts, then the later one."""
+    return _RANK[run["status"]], -run["finished"]

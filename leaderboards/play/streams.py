@@ -1,0 +1,35 @@
+"""Random streams keyed by what they are for.
+
+A stream belongs to (root seed, environment, repetition, name). Neither the agent nor the horizon nor the regime of
+feedback enters, so in repetition r all agents meet the same function, noise, delays and costs, and differences between
+agents are paired (common random numbers). Distinct keys give independent streams: the key is hashed into the entropy
+of a `SeedSequence`, never added to a seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from leaderboards.play.spec import RunSpec, canonical_json
+
+__all__ = ["env_seed", "generator", "stream"]
+
+_SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
+
+
+def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
+    """The stream `name` of the repetition that `spec` belongs to."""
+    key = canonical_json([spec.seed, spec.env.identity, spec.repetition, name])
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
+
+
+def generator(spec: RunSpec, name: str) -> np.random.Generator:
+    """A generator on the stream `name`."""
+    return np.random.Generator(np.random.PCG64(stream(spec, name)))
+
+
+def env_seed(spec: RunSpec) -> int:
+    """The integer that `env.reset(seed=...)` takes: 63 bits of the stream `"env"`."""
+    return int(stream(spec, "env").generate_state(1, np.uint64)[0] >> (64 - _SEED_BITS))
