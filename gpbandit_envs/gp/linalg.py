@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 __all__ = [
@@ -76,16 +76,3 @@ def solve_lower(
     """`L^-1 B`, or `L^-T B` if transposed, for a lower triangular `L`."""
     X: np.ndarray = solve_triangular(L, B, lower=True, trans=1 if transposed else 0, check_finite=False)
     return X
-
-
-def inverse_from_cholesky(L: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """`(L L^T)^-1`, symmetric, from the lower factor."""
-    if len(L) == 0:
-        return np.zeros((0, 0))
-    (potri,) = get_lapack_funcs(("potri",), (L,))
-    inverse, info = potri(L, lower=1)
-    if info != 0:
-        raise FactorisationError(f"L: a zero on the diagonal at {info}")
-    lower = np.tril(inverse, -1)
-    result: np.ndarray = lower + lower.T + np.diag(np.diagonal(inverse))
-    return result

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+from gpbandit_envs.gp import SE, Linear, Matern, Polynomial, RationalQuadratic, as_kernel
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
+
+PAIRS = [
+    (SE(0.7), sk.RBF(0.7)),
+    (SE((0.5, 1.0, 2.0)), sk.RBF([0.5, 1.0, 2.0])),
+    *[(Matern(1.3, nu), sk.Matern(1.3, nu=nu)) for nu in (0.5, 0.8, 1.0, 1.5, 2.2, 2.5, 7.0, 40.0)],
+    (RationalQuadratic(0.9, 2.0), sk.RationalQuadratic(0.9, 2.0)),
+    (Linear(offset=4.0), sk.DotProduct(2.0)),
+    (3.0 * SE(1.0), sk.ConstantKernel(3.0) * sk.RBF(1.0)),
+    (SE(1.0) + Linear(1.0), sk.RBF(1.0) + sk.DotProduct(1.0)),
+    (SE(1.0) * Matern(2.0), sk.RBF(1.0) * sk.Matern(2.0, nu=2.5)),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda k: str(k)[:30])
+def test_agrees_with_scikit_learn(ours: Any, theirs: Any) -> None:
+    np.testing.assert_allclose(ours(X, Y), theirs(X, Y), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(ours.diag(X), theirs.diag(X), rtol=1e-13)
+    np.testing.assert_allclose(np.diagonal(ours(X, X)), ours.diag(X), rtol=1e-12)
+    converted = as_kernel(theirs)
+    np.testing.assert_allclose(converted(X, Y), ours(X, Y), rtol=1e-13)
+    assert as_kernel(json.loads(json.dumps(converted.to_spec()))) == converted
+
+
+@pytest.mark.parametrize("ours", [ours for ours, _ in PAIRS] + [Polynomial(3, 0.5, 2.0)], ids=str)
+def test_positive_semi_definite_and_round_trip(ours: Any) -> None:
+    K = ours(X, X)
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-12 * K.max() * len(K)
+    assert as_kernel(json.loads(json.dumps(ours.to_spec()))) == ours
+
+
+def test_any_other_scikit_learn_kernel_is_used_as_it_is() -> None:
+    theirs = sk.ExpSineSquared(1.0, 2.0)
+    ours = as_kernel(theirs)
+    np.testing.assert_array_equal(ours(X, Y), theirs(X, Y))
+    np.testing.assert_array_equal(ours.diag(X), np.ones(40))
+    with pytest.raises(TypeError, match="no JSON spec"):
+        ours.to_spec()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_bessel_form_meets_the_closed_forms(nu: float) -> None:
+    r = np.geomspace(1e-12, 60, 200)[:, None]
+    origin = np.zeros((1, 1))
+    np.testing.assert_allclose(Matern(1.0, nu)(r, origin), Matern(1.0, nu * (1 + 1e-12))(r, origin), rtol=1e-8)
+
+
+@pytest.mark.parametrize("nu", [0.3, 2.1, 30.0, 100.0])
+def test_bessel_form_survives_tiny_and_huge_distances(nu: float) -> None:
+    r = np.r_[0.0, np.geomspace(1e-300, 1e6, 500)][:, None]
+    k = Matern(1.0, nu)(r, np.zeros((1, 1)))[:, 0]
+    assert np.isfinite(k).all()
+    assert k[0] == 1.0
+    assert (np.diff(k) <= 1e-12).all()
+    assert k[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "words"),
+    [
+        ({"name": "sse"}, ValueError, 'expected "name" to be one of se, matern'),
+        ({"name": "se", "lengthscales": 1}, ValueError, "unknown parameter 'lengthscales'"),
+        ({"name": "se", "lengthscale": 0}, ValueError, "lengthscale: expected a finite number > 0, got 0"),
+        ({"name": "se", "lengthscale": "1"}, TypeError, "lengthscale: expected a positive number"),
+        ({"name": "se", "lengthscale": []}, ValueError, "empty sequence"),
+        ({"name": "matern", "nu": 1000}, ValueError, "nu: expected at most 100"),
+        ({"name": "scale", "variance": 2}, ValueError, "missing parameter 'kernel'"),
+        ({"name": "sum", "kernels": [{"name": "se"}]}, ValueError, "at least two"),
+        ({"name": "polynomial", "degree": 1.5}, ValueError, "degree: expected an integer"),
+        ({"name": "linear", "offset": -1}, ValueError, "offset"),
+        (sk.WhiteKernel(), ValueError, "noise_std"),
+        ("se", TypeError, "kernel: expected a spec"),
+    ],
+)
+def test_bad_specs_are_named(spec: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        as_kernel(spec)
+
+
+def test_bad_shapes_are_named() -> None:
+    with pytest.raises(ValueError, match=r"X, Y: expected shapes"):
+        SE()(X, Y[:, :2])
+    with pytest.raises(ValueError, match="lengthscale: expected 3 entries"):
+        SE((1.0, 2.0))(X, Y)
