@@ -1,0 +1,1 @@
+"""Gymnasium environments built from a mean-function family, a noise model and costs."""

@@ -1,0 +1,1 @@
+"""Mean functions with their certificates, on finite arm sets and on boxes."""

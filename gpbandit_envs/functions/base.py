@@ -1,0 +1,142 @@
+"""Mean functions: what a family draws, and what is certain about each draw.
+
+A *family* is asked for an instance with a generator; a family that ignores the generator says `fixed = True`. Over a
+finite arm set an instance is the vector of means; over the unit cube it is a callable.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.problem import Certificate
+
+__all__ = ["ArmFamily", "ArmFunction", "BoxFamily", "BoxFunction", "FixedArms", "certify_arms"]
+
+
+@dataclass(frozen=True)
+class ArmFunction:
+    """A mean function on a finite arm set.
+
+    Attributes:
+        mean: Mean of each arm, shape `(A,)`, unit of the reward; read-only.
+        certificate: Its optimum, exact.
+    """
+
+    mean: Float[np.ndarray, " A"]
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class BoxFunction:
+    """A mean function on the unit cube.
+
+    Attributes:
+        evaluate: Means `(n,)` of points of the unit cube `(n, d)`.
+        certificate: Its optimum, exact or with a tolerance.
+    """
+
+    evaluate: Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, " n"]]
+    certificate: Certificate
+
+
+class ArmFamily(ABC):
+    """A distribution over mean functions on one arm set.
+
+    Attributes:
+        arms: Arm set, shape `(A, d)`.
+        kernel: Prior that describes the draws; None if there is none.
+        norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
+        fixed: Whether every draw is the same function.
+    """
+
+    arms: Float[np.ndarray, "A d"]
+    kernel: Kernel | None
+    norm_bound: float | None
+    fixed: bool
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> ArmFunction:
+        """A function of the family."""
+
+
+class BoxFamily(ABC):
+    """A distribution over mean functions on a box, which policies see as the unit cube.
+
+    Attributes:
+        dim: Number of coordinates.
+        low: True lower bound of each coordinate, shape `(d,)`.
+        high: True upper bound of each coordinate, shape `(d,)`.
+        kernel: Prior on the unit cube that describes the draws; None if there is none.
+        norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
+        fixed: Whether every draw is the same function.
+    """
+
+    dim: int
+    low: Float[np.ndarray, " d"]
+    high: Float[np.ndarray, " d"]
+    kernel: Kernel | None
+    norm_bound: float | None
+    fixed: bool
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        """A function of the family."""
+
+
+class FixedArms(ArmFamily):
+    """One known mean per arm: a table, or a fixed function on a grid.
+
+    Args:
+        arms: Arm set, shape `(A, d)`.
+        mean: Mean of each arm, shape `(A,)`, unit of the reward.
+        kernel: Prior offered to policies.
+        norm_bound: Bound on the RKHS norm offered to policies.
+        facts: Further facts for the certificate.
+    """
+
+    fixed = True
+
+    def __init__(
+        self,
+        arms: Float[np.ndarray, "A d"],
+        mean: Float[np.ndarray, " A"],
+        kernel: Kernel | None = None,
+        norm_bound: float | None = None,
+        facts: dict[str, object] | None = None,
+    ) -> None:
+        self.arms = arms
+        self.kernel = kernel
+        self.norm_bound = norm_bound
+        self._function = certify_arms(mean, facts=facts)
+
+    def draw(self, rng: np.random.Generator) -> ArmFunction:
+        return self._function
+
+
+def certify_arms(
+    mean: Float[np.ndarray, " A"], norm: float | None = None, facts: dict[str, object] | None = None
+) -> ArmFunction:
+    """The function with these means, its optimum and gap found by looking at every arm.
+
+    Raises:
+        ValueError: if a mean is not finite.
+    """
+    mean = np.array(mean, dtype=np.float64)
+    if not np.isfinite(mean).all():
+        raise ValueError(f"mean: expected finite means, got {mean[~np.isfinite(mean)][0]}")
+    mean.flags.writeable = False
+    best = int(np.argmax(mean))
+    gap = None
+    if len(mean) > 1:
+        second = np.partition(mean, -2)[-2]
+        gap = float(mean[best] - second)
+    certificate = Certificate(
+        optimum=float(mean[best]), optimal_action=best, gap=gap, norm=norm, facts=dict(facts or {})
+    )
+    return ArmFunction(mean, certificate)

@@ -1,0 +1,229 @@
+"""Noise models, injected into environments.
+
+A model has two halves so that every policy meets the same noise at its t-th evaluation: `variates` draws what does
+not depend on the action, one number an evaluation, and `feedback` turns mean, action and variate into a reward. Both
+halves give the same bits one by one and in arrays.
+
+| symbol | meaning | unit |
+|---|---|---|
+| `f` | mean of the action | unit of y |
+| `xi` | standard deviation | unit of y |
+| `z` | variate | none |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["BoundedNoise", "GaussianNoise", "HeteroscedasticNoise", "Noise", "StudentTNoise", "TableNoise", "as_noise"]
+
+Values = TypeVar("Values", float, np.ndarray)
+
+
+class Noise(ABC):
+    """How a mean becomes feedback."""
+
+    name: ClassVar[str]
+    homoscedastic: ClassVar[bool] = True
+    """Whether the law of the noise is the same for every action."""
+    std: float
+    """Standard deviation offered to policies, unit of y."""
+
+    @abstractmethod
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        """The next `n` variates; drawing them in blocks of any size gives the same sequence."""
+
+    @abstractmethod
+    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+        """The reward of `action`, or of an array of actions."""
+
+    def to_spec(self) -> dict[str, Any]:
+        """JSON form, accepted by `as_noise`."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
+
+
+class _Additive(Noise):
+    """`y = f + xi z` with `z` of mean 0 and variance 1."""
+
+    std: float
+
+    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+        return mean + self.std * variate
+
+
+@dataclass(frozen=True)
+class GaussianNoise(_Additive):
+    """`y = f + xi z`, `z ~ N(0, 1)`; `R`-sub-Gaussian with `R = xi`.
+
+    Attributes:
+        std: Standard deviation `xi >= 0`.
+    """
+
+    std: float
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _check_std(self.std)
+
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.standard_normal(n)
+
+
+@dataclass(frozen=True)
+class BoundedNoise(_Additive):
+    """`y = f + xi z`, `z` uniform on `[-sqrt 3, sqrt 3]`; sub-Gaussian with `R = sqrt 3 xi` at most.
+
+    Attributes:
+        std: Standard deviation `xi >= 0`.
+    """
+
+    std: float
+    name: ClassVar[str] = "bounded"
+
+    def __post_init__(self) -> None:
+        _check_std(self.std)
+
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.uniform(-math.sqrt(3), math.sqrt(3), n)
+
+
+@dataclass(frozen=True)
+class StudentTNoise(_Additive):
+    """`y = f + xi z`, `z` Student-t with `df` degrees of freedom scaled to variance 1; not sub-Gaussian.
+
+    Attributes:
+        std: Standard deviation `xi >= 0`.
+        df: Degrees of freedom, > 2 so that the variance exists.
+    """
+
+    std: float
+    df: float = 3.0
+    name: ClassVar[str] = "student_t"
+
+    def __post_init__(self) -> None:
+        _check_std(self.std)
+        if not (math.isfinite(self.df) and self.df > 2):
+            raise ValueError(f"df: expected a finite number > 2, got {self.df!r}")
+
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.standard_t(self.df, n) * math.sqrt((self.df - 2) / self.df)
+
+
+@dataclass(frozen=True)
+class HeteroscedasticNoise(Noise):
+    """`y = f + sqrt(xi^2 + (rho f)^2) z`, `z ~ N(0, 1)`: a constant error and one proportional to the signal.
+
+    Attributes:
+        std: Standard deviation `xi >= 0` where the mean is 0.
+        relative: Proportional part `rho >= 0`, no unit.
+    """
+
+    std: float
+    relative: float = 0.5
+    name: ClassVar[str] = "heteroscedastic"
+    homoscedastic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_std(self.std)
+        if not (math.isfinite(self.relative) and self.relative >= 0):
+            raise ValueError(f"relative: expected a finite number >= 0, got {self.relative!r}")
+
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.standard_normal(n)
+
+    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+        proportional = self.relative * mean
+        variance = self.std * self.std + proportional * proportional
+        # Both square roots are correctly rounded, so that floats and arrays agree to the bit.
+        return mean + (math.sqrt(variance) if isinstance(variance, float) else np.sqrt(variance)) * variate
+
+
+class TableNoise(Noise):
+    """The reward is one of the real replicates of the arm, each as likely as the other: `y = Y[arm, floor(z n_arm)]`.
+
+    Args:
+        replicates: Measured values, shape (A, R); NaN where an arm has fewer than R, and at least one an arm.
+
+    Raises:
+        ValueError: if an arm has no replicate.
+    """
+
+    name: ClassVar[str] = "table"
+    homoscedastic: ClassVar[bool] = False
+
+    def __init__(self, replicates: Float[np.ndarray, "A R"]) -> None:
+        present = ~np.isnan(replicates)
+        self._counts = present.sum(axis=1)
+        if (self._counts == 0).any():
+            raise ValueError(f"replicates: arm {int(np.argmin(self._counts))} has none")
+        # Replicates first, gaps last, so that the first n_arm columns of a row are its replicates.
+        order = np.argsort(~present, axis=1, kind="stable")
+        self._values = np.take_along_axis(np.asarray(replicates, np.float64), order, axis=1)
+        self.std = _pooled_std(replicates, self._counts)
+
+    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.random(n)
+
+    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+        if isinstance(mean, float):
+            return float(self._values[action, int(variate * self._counts[action])])
+        columns = (variate * self._counts[action]).astype(np.int64)
+        values: np.ndarray = self._values[action, columns]
+        return values
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float) -> Noise:
+    """The noise model that a model, a spec such as `{"name": "student_t", "df": 3}` or a name stands for.
+
+    Args:
+        noise: A model, kept as it is; a spec or a name from gaussian, bounded, student_t, heteroscedastic; None for
+            Gaussian.
+        std: Standard deviation where the spec states none.
+
+    Raises:
+        TypeError: if it is none of these, or has an unknown parameter.
+        ValueError: if the name or a value is wrong.
+    """
+    if isinstance(noise, Noise):
+        return noise
+    spec = {"name": noise} if isinstance(noise, str) else dict(noise) if isinstance(noise, Mapping) else noise
+    if spec is None:
+        return GaussianNoise(std)
+    if not isinstance(spec, dict):
+        raise TypeError(f"noise: expected a name, a spec such as {{'name': 'gaussian'}} or a Noise, got {noise!r}")
+    name = spec.pop("name", None)
+    if name not in _MODELS:
+        raise ValueError(f"noise: expected one of {', '.join(_MODELS)}, got {name!r}")
+    return _MODELS[name](**{"std": std, **spec})
+
+
+_MODELS: dict[str, Any] = {
+    model.name: model for model in (GaussianNoise, BoundedNoise, StudentTNoise, HeteroscedasticNoise)
+}
+
+
+def _check_std(std: object) -> None:
+    if isinstance(std, bool) or not isinstance(std, (int, float, np.floating)):
+        raise TypeError(f"noise_std: expected a number >= 0, got {std!r}")
+    if not (math.isfinite(std) and std >= 0):
+        raise ValueError(f"noise_std: expected a finite number >= 0, got {std!r}")
+
+
+def _pooled_std(replicates: np.ndarray, counts: np.ndarray) -> float:
+    """Within-arm standard deviation, pooled over the arms with at least two replicates; 0 if there is none."""
+    repeated = replicates[counts > 1]
+    if len(repeated) == 0:
+        return 0.0
+    deviations = repeated - np.nanmean(repeated, axis=1, keepdims=True)
+    freedom = int((counts[counts > 1] - 1).sum())
+    return float(np.sqrt(np.nansum(deviations**2) / freedom))

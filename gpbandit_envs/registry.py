@@ -1,0 +1,66 @@
+"""Environment ids and their settings, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import gymnasium as gym
+
+__all__ = ["ENVIRONMENTS", "NAMESPACE", "EnvironmentRow", "register_all", "registered"]
+
+NAMESPACE = "GPBandit"
+
+
+@dataclass(frozen=True)
+class EnvironmentRow:
+    """One id.
+
+    Attributes:
+        name: The middle of the id `GPBandit/<name>-v<version>`.
+        entry_point: `module:attribute` below `gpbandit_envs`, imported at first use.
+        horizon: Time limit, in evaluations.
+        group: Heading under which documentation lists it.
+        kwargs: Keywords of the entry point that define this id.
+        version: Raised whenever a number that the environment returns changes.
+    """
+
+    name: str
+    entry_point: str
+    horizon: int
+    group: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kwargs", MappingProxyType(dict(self.kwargs)))
+
+    @property
+    def id(self) -> str:
+        """The id that `gymnasium.make` takes."""
+        return f"{NAMESPACE}/{self.name}-v{self.version}"
+
+
+ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
+    EnvironmentRow("GPSample", "envs.synthetic:gp_sample", 1_000, "functions"),
+    EnvironmentRow("RKHS", "envs.synthetic:rkhs", 1_000, "functions"),
+)
+
+
+def register_all() -> None:
+    """Register every row with Gymnasium; again is no harm."""
+    for row in ENVIRONMENTS:
+        if row.id not in gym.registry:
+            gym.register(
+                id=row.id,
+                entry_point=f"gpbandit_envs.{row.entry_point}",
+                max_episode_steps=row.horizon,
+                kwargs=dict(row.kwargs),
+            )
+
+
+def registered() -> tuple[str, ...]:
+    """All ids of this package, in the order of the table."""
+    return tuple(row.id for row in ENVIRONMENTS)

@@ -1,0 +1,88 @@
+"""Feedback in batches of fixed size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector.utils import batch_space
+
+from gpbandit_envs.functions.arm_sets import positive_int
+
+__all__ = ["BatchFeedback"]
+
+
+class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordConstructorArgs):
+    """One step evaluates `q` actions, in order, and returns their feedback together.
+
+    ## Action space
+    `batch_space(action_space, q)`: `MultiDiscrete` of `q` arm indices, or `Box` of `q` points.
+
+    ## Observation space
+    `Dict(rewards=Box(q,), mask=MultiBinary(q))`: the feedback of each action, and which of them were evaluated. When
+    the time limit falls inside a batch, the rest of it is masked and its rewards are 0.
+
+    ## Reward
+    The sum of the feedback, so that an episode's return is the sum of all feedback whatever `q` is.
+
+    ## Information
+    `{"n_evals": int, "cost": (q,), "oracle": {"mean": (q,), "regret": (q,)}}`, 0 where masked.
+
+    Args:
+        env: A bandit environment; a time limit inside counts evaluations, one outside counts batches.
+        batch_size: Number of actions `q` in a batch.
+
+    Raises:
+        TypeError: if the environment's action is not one arm or one point.
+        ValueError: if `batch_size` is below 1.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], batch_size: int) -> None:
+        q = positive_int("batch_size", batch_size)
+        RecordConstructorArgs.__init__(self, batch_size=q)
+        super().__init__(env)
+        space = env.action_space
+        if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
+            raise TypeError(f"env: expected one arm or one point as action, got {space}; wrap in BatchFeedback first")
+        if not isinstance(env.observation_space, gym.spaces.Discrete):
+            raise TypeError("env: feedback is delayed inside; put DelayedFeedback around BatchFeedback")
+        self._q = q
+        self.action_space = batch_space(space, q)
+        self.observation_space = gym.spaces.Dict(
+            rewards=gym.spaces.Box(-np.inf, np.inf, (q,), np.float64), mask=gym.spaces.MultiBinary(q)
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        _, info = self.env.reset(seed=seed, options=options)
+        return {"rewards": np.zeros(self._q), "mask": np.zeros(self._q, np.int8)}, info
+
+    def step(self, action: np.ndarray) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Evaluate a batch of `q` actions.
+
+        Raises:
+            ValueError: if there are not exactly `q` of them.
+        """
+        if np.shape(action)[:1] != (self._q,):
+            raise ValueError(f"action: expected {self._q} actions, got shape {np.shape(action)}")
+        rewards, mask, costs = np.zeros(self._q), np.zeros(self._q, np.int8), np.zeros(self._q)
+        oracle = {"mean": np.zeros(self._q), "regret": np.zeros(self._q)}
+        revealed = terminated = truncated = False
+        n_evals = 0
+        while n_evals < self._q and not (terminated or truncated):
+            _, reward, terminated, truncated, info = self.env.step(action[n_evals])
+            rewards[n_evals], mask[n_evals], costs[n_evals] = reward, 1, info["cost"]
+            if "oracle" in info:
+                revealed = True
+                for name, values in oracle.items():
+                    values[n_evals] = info["oracle"][name]
+            n_evals += 1
+        info = {"n_evals": n_evals, "cost": costs}
+        if revealed:
+            info["oracle"] = oracle
+        # Added one by one, as a sequential run would: NumPy's pairwise sum rounds differently.
+        total = sum(rewards.tolist())
+        return {"rewards": rewards, "mask": mask}, float(total), terminated, truncated, info

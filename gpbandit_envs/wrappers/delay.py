@@ -1,0 +1,159 @@
+"""Feedback that comes back late."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from gpbandit_envs.envs.base import BanditEnv
+from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.wrappers.batch import BatchFeedback
+from gpbandit_envs.wrappers.delay_models import OnRequest, as_delay
+
+__all__ = ["DelayedFeedback"]
+
+_MANY = 2**53  # bound of the counters' spaces; the integers up to it are exact in float64 too
+
+
+class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
+    """Each evaluation opens a ticket, numbered from 0; its feedback arrives in a later step, or in the same.
+
+    ## Action space
+    That of the environment; with `delay="on_request"` it is `Dict(action=..., flush=Discrete(2))`, where `flush = 1`
+    asks for all feedback that is open, that of this action included.
+
+    ## Observation space
+    `Dict(ticket=Box(C,) int64, reward=Box(C,), n=Discrete(C + 1), pending=Box(1,) int64)`: the first `n` entries are
+    the feedback that arrived, in order of arrival and then of ticket; `pending` counts the tickets still open. Empty
+    entries are ticket -1 and reward 0. What arrives beyond the capacity `C` is carried over to the next step.
+
+    ## Reward
+    The sum of the feedback that arrived.
+
+    ## Information
+    That of the environment, `oracle` being of the action taken now, with `"n_evals"` and the simulated `"time"`: steps,
+    or for workers the unit of cost.
+
+    ## End of the episode
+    After the last evaluation nothing is waited for: all open tickets are delivered, `C` a step, before `truncated` is
+    True. Such further steps evaluate nothing (`n_evals` is 0) and ignore their action. The return of an episode is
+    then the sum of all feedback. With `drain=False` the episode ends at once and open tickets are lost.
+
+    Args:
+        env: A bandit environment or a `BatchFeedback` around one, whose feedback then is delayed one by one.
+        delay: Number of steps (0 is no delay), `"on_request"`, or a spec: `{"name": "geometric", "mean": m}`,
+            `{"name": "pareto", "shape": a, "scale": s}`, `{"name": "workers", "workers": W}`.
+        capacity: Most feedback `C` that one step delivers.
+        drain: Whether open tickets are delivered at the end.
+
+    Raises:
+        TypeError: if the environment is no bandit of this package, or its feedback is delayed already.
+        ValueError: if `delay` or `capacity` is wrong.
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], delay: int | str | Mapping[str, Any], capacity: int = 64, drain: bool = True
+    ) -> None:
+        capacity = positive_int("capacity", capacity)
+        saved = delay if isinstance(delay, (int, str)) else dict(delay) if isinstance(delay, Mapping) else delay
+        RecordConstructorArgs.__init__(self, delay=saved, capacity=capacity, drain=drain)
+        super().__init__(env)
+        bandit = env.unwrapped
+        if not isinstance(bandit, BanditEnv):
+            raise TypeError(f"env: expected a bandit environment, whose delay stream is seeded, got {bandit}")
+        layers = _layers(env)
+        if DelayedFeedback in layers:
+            raise TypeError("env: its feedback is delayed already")
+        self._bandit = bandit
+        self._batched = BatchFeedback in layers
+        self._model = as_delay(delay)
+        self._on_request = isinstance(self._model, OnRequest)
+        self._capacity = capacity
+        self._drain = bool(drain)
+        if self._on_request:
+            self.action_space = gym.spaces.Dict(action=env.action_space, flush=gym.spaces.Discrete(2))
+        self.observation_space = gym.spaces.Dict(
+            ticket=gym.spaces.Box(-1, _MANY, (capacity,), np.int64),
+            reward=gym.spaces.Box(-np.inf, np.inf, (capacity,), np.float64),
+            n=gym.spaces.Discrete(capacity + 1),
+            pending=gym.spaces.Box(0, _MANY, (1,), np.int64),
+        )
+        self._clear()
+
+    def _clear(self) -> None:
+        self._tickets = 0
+        self._time = 0.0
+        self._open: list[tuple[float, int, float]] = []  # arrival time, ticket, reward
+        self._arrived: deque[tuple[int, float]] = deque()
+        self._draining = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        _, info = self.env.reset(seed=seed, options=options)
+        self._clear()
+        self._model.reset(self._bandit.stream("delay"))
+        return self._deliver()[0], info
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Evaluate an action and deliver what has arrived.
+
+        Raises:
+            TypeError: with `delay="on_request"`, if the action is not a mapping with action and flush.
+        """
+        if self._draining:
+            observation, total = self._deliver()
+            return observation, total, False, not self._arrived, {"n_evals": 0, "time": self._time}
+        flush = False
+        if self._on_request:
+            if not (isinstance(action, Mapping) and {"action", "flush"} <= action.keys()):
+                raise TypeError(f"action: expected {{'action': ..., 'flush': 0 or 1}}, got {action!r}")
+            action, flush = action["action"], bool(action["flush"])
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if self._batched:
+            n_evals = info["n_evals"]
+            feedback, costs = observation["rewards"][:n_evals].tolist(), info["cost"][:n_evals].tolist()
+        else:
+            feedback, costs = [float(reward)], [info["cost"]]
+        for y, cost in zip(feedback, costs, strict=True):
+            self._open.append((self._model.launch(cost), self._tickets, y))
+            self._tickets += 1
+        self._time = self._model.tick()
+        over = terminated or truncated
+        self._arrive(everything=flush or (over and self._drain))
+        delivered, total = self._deliver()
+        if truncated and self._drain and self._arrived:
+            truncated, self._draining = False, True
+        return delivered, total, terminated, truncated, {**info, "n_evals": len(feedback), "time": self._time}
+
+    def _arrive(self, everything: bool) -> None:
+        """Move what has arrived by now, or everything, from open to arrived."""
+        due = sorted(entry for entry in self._open if everything or entry[0] <= self._time)
+        if due:
+            self._open = [] if everything else [entry for entry in self._open if entry[0] > self._time]
+            self._arrived.extend((ticket, y) for _, ticket, y in due)
+
+    def _deliver(self) -> tuple[dict[str, Any], float]:
+        """The observation with up to `C` arrivals, and their sum."""
+        n = min(len(self._arrived), self._capacity)
+        tickets, rewards = np.full(self._capacity, -1, np.int64), np.zeros(self._capacity)
+        total = 0.0
+        for i in range(n):
+            tickets[i], rewards[i] = self._arrived.popleft()
+            total += float(rewards[i])
+        pending = np.array([len(self._open) + len(self._arrived)], np.int64)
+        return {"ticket": tickets, "reward": rewards, "n": n, "pending": pending}, total
+
+
+def _layers(env: gym.Env[Any, Any]) -> set[type]:
+    """The types of the wrappers around the bandit."""
+    found: set[type] = set()
+    while isinstance(env, gym.Wrapper):
+        found.add(type(env))
+        env = env.env
+    return found

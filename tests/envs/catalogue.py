@@ -1,0 +1,68 @@
+"""Small cases of every registered environment, for the contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import gpbandit_envs  # noqa: F401 - registers the ids
+
+
+@dataclass(frozen=True)
+class Case:
+    """An id with keywords that keep it small or turn its main switches."""
+
+    id: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    def make(self, **kwargs: Any) -> gym.Env[Any, Any]:
+        return gym.make(self.id, **{**self.kwargs, **kwargs})
+
+    def actions(self, env: gym.Env[Any, Any]) -> Any:
+        """Three actions, the last one in a corner."""
+        if isinstance(env.action_space, gym.spaces.Discrete):
+            last = int(env.action_space.n) - 1
+            return [0, last // 2, last]
+        dim = env.action_space.shape[0]
+        return [np.full(dim, 0.25), np.linspace(0.1, 0.9, dim), np.ones(dim)]
+
+    def bad_actions(self, env: gym.Env[Any, Any]) -> Iterable[tuple[Any, type[Exception]]]:
+        if isinstance(env.action_space, gym.spaces.Discrete):
+            n = int(env.action_space.n)
+            return [
+                (n, ValueError),
+                (-1, ValueError),
+                (1.0, TypeError),
+                (float("nan"), TypeError),
+                ("0", TypeError),
+                (None, TypeError),
+                (np.array([0]), TypeError),
+            ]
+        dim = env.action_space.shape[0]
+        return [
+            (np.full(dim, np.nan), ValueError),
+            (np.full(dim, 1.5), ValueError),
+            (np.full(dim, -0.1), ValueError),
+            (np.zeros(dim + 1), ValueError),
+            (np.zeros((1, dim)), ValueError),
+            (["a"] * dim, TypeError),
+            (None, TypeError),
+        ]
+
+    def __str__(self) -> str:
+        name = self.id.removeprefix("GPBandit/")
+        return name + "".join(f",{key}={value}" for key, value in self.kwargs.items())
+
+
+CASES = (
+    Case("GPBandit/GPSample-v0", {"n_arms": 60}),
+    Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 3, "kernel": {"name": "se", "lengthscale": [0.2, 0.3, 0.4]}}),
+    Case("GPBandit/RKHS-v0", {"n_arms": 60}),
+    Case("GPBandit/RKHS-v0", {"n_arms": 33, "dim": 4, "kernel": {"name": "matern", "nu": 1.5}, "noise": "bounded"}),
+    Case("GPBandit/RKHS-v0", {"n_arms": 50, "noise": {"name": "student_t", "df": 4.0}}),
+    Case("GPBandit/RKHS-v0", {"n_arms": 50, "noise": {"name": "heteroscedastic", "relative": 1.0}}),
+)
