@@ -1,0 +1,34 @@
+"""Plays an agent on a fixed mean function with feedback on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from agents import Agent, Feedback, Pending
+from gpbandit_envs.problem import Problem
+
+
+def noisy(mean: np.ndarray, noise_std: float, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Feedback whose noise depends on the number of the evaluation alone."""
+    rng = np.random.default_rng(seed)
+
+    def feedback(arms: np.ndarray) -> np.ndarray:
+        return mean[arms] + noise_std * rng.standard_normal(len(arms))
+
+    return feedback
+
+
+def play(agent: Agent, problem: Problem, feedback: Callable[[np.ndarray], np.ndarray], seed: int) -> list[list[int]]:
+    """The arms of each batch."""
+    assert problem.horizon is not None
+    agent.reset(problem, np.random.default_rng(seed))
+    nothing, played, batches = Pending.empty(problem), 0, []
+    one = agent.capabilities.batch != "adaptive"
+    while played < problem.horizon:
+        arms = agent.select(1 if one else problem.horizon - played, nothing)
+        agent.observe(Feedback.of(np.arange(played, played + len(arms)), arms, feedback(arms)))
+        batches.append(arms.tolist())
+        played += len(arms)
+    return batches

@@ -1,0 +1,148 @@
+"""The policies against their textbook forms: same seeds, same noise, same arms, batches and dictionaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import agents
+from agents.sketched.bbkb import BBKB
+from gpbandit_envs.gp import SE, Kernel, Matern
+from gpbandit_envs.problem import Problem
+from tests.agents.play import noisy, play
+from tests.reference import policies
+
+T = 60
+
+
+def problem_of(seed: int, kernel: Kernel, n_arms: int = 50, noise_std: float = 0.1) -> tuple[Problem, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_arms, 2))
+    mean = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
+    return Problem(name="test", dim=2, arms=X, kernel=kernel, noise_std=noise_std, norm_bound=1.5, horizon=T), mean
+
+
+PROBLEMS = [
+    problem_of(0, SE(0.3)),
+    problem_of(1, Matern(0.5, 1.5), noise_std=0.02),
+    problem_of(2, SE(2.0), noise_std=1.0),
+    problem_of(3, SE(0.05), n_arms=200),
+    problem_of(4, SE(0.5), n_arms=2),
+    problem_of(5, SE(0.5), n_arms=1),
+]
+
+
+def constants(problem: Problem) -> tuple[np.ndarray, float, float, float, float]:
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std is not None
+    K = problem.kernel(problem.arms, problem.arms)
+    return K, problem.noise_std**2, problem.noise_std, 1.5, 1 / T
+
+
+@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
+def test_gp_ucb(problem: Problem, mean: np.ndarray) -> None:
+    expected = policies.gp_ucb(*constants(problem), T, noisy(mean, constants(problem)[2], 6))
+    agent = agents.make("GP-UCB", width="practical")
+    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
+
+
+@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
+@pytest.mark.parametrize("rule", ["product", "sum"])
+@pytest.mark.parametrize("c", [1.0, 2.0, 4.0])
+def test_gp_aucb(problem: Problem, mean: np.ndarray, rule: str, c: float) -> None:
+    expected = policies.gp_aucb(*constants(problem), c, rule, T, noisy(mean, constants(problem)[2], 6))
+    agent = agents.make("GP-AUCB", width="practical", rule=rule, c=c)
+    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
+
+
+@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
+@pytest.mark.parametrize("c", [1.0, 2.0])
+def test_bbkb(problem: Problem, mean: np.ndarray, c: float) -> None:
+    expected = policies.bbkb(
+        *constants(problem), c, 2.0, T, noisy(mean, constants(problem)[2], 6), np.random.default_rng(3)
+    )
+    agent = agents.make("BBKB", width="practical", c=c)
+    assert isinstance(agent, BBKB)
+    drawn: list[list[int]] = []
+    embed = agent._new_posterior
+
+    def recording(*arguments: object) -> object:
+        posterior = embed(*arguments)  # type: ignore[arg-type]
+        inner = posterior.embed
+        posterior.embed = lambda arms: (drawn.append(sorted(arms.tolist())), inner(arms))[1]  # type: ignore[method-assign]
+        return posterior
+
+    agent._new_posterior = recording  # type: ignore[method-assign, assignment]
+    batches = play(agent, problem, noisy(mean, constants(problem)[2], 6), 3)
+    assert batches == expected.batches
+    assert drawn == expected.dictionaries
+
+
+def test_gp_aucb_with_threshold_one_is_gp_ucb() -> None:
+    problem, mean = PROBLEMS[0]
+    one = agents.make("GP-AUCB", width=2.0, c=1.0)
+    other = agents.make("GP-UCB", width=2.0)
+    assert play(one, problem, noisy(mean, 0.1, 1), 0) == play(other, problem, noisy(mean, 0.1, 1), 0)
+
+
+@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
+def test_bbkb_with_an_exact_dictionary_is_gp_aucb_with_the_sum_rule(
+    problem: Problem, mean: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All arms are an exact dictionary; all pulled arms are not, within a batch that picks new ones.
+    monkeypatch.setattr("agents.sketched.base.posterior_sampling", lambda *_: np.arange(problem.n_arms))
+    bbkb = agents.make("BBKB", width="practical")
+    aucb = agents.make("GP-AUCB", width="practical", rule="sum", n_start=1)
+    xi = constants(problem)[2]
+    assert play(bbkb, problem, noisy(mean, xi, 1), 5) == play(aucb, problem, noisy(mean, xi, 1), 5)
+
+
+def test_settings_come_from_the_card_and_are_overridden_by_arguments() -> None:
+    problem, _ = PROBLEMS[0]
+    agent = agents.make("GP-UCB", width="theory")
+    agent.reset(problem, np.random.default_rng(0))
+    first = agent.diagnostics()["width"]
+    assert first == pytest.approx(1.5 + np.sqrt(2 * (1 + np.log(T))))
+    agent = agents.make("GP-UCB", width="theory", norm_bound=3.0, delta=0.1, lam=0.04)
+    agent.reset(problem, np.random.default_rng(0))
+    assert agent.diagnostics()["width"] == pytest.approx(3.0 + 0.1 / 0.2 * np.sqrt(2 * (1 + np.log(10))))
+
+
+def test_what_is_missing_is_named() -> None:
+    problem, _ = PROBLEMS[0]
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="kernel: test offers none"):
+        agents.make("GP-UCB").reset(replace(problem, kernel=None), rng)
+    with pytest.raises(ValueError, match="lam: test does not state its noise_std"):
+        agents.make("BBKB").reset(replace(problem, noise_std=None), rng)
+    agents.make("BBKB", lam=0.1, kernel={"name": "se"}).reset(replace(problem, noise_std=None, kernel=None), rng)
+    with pytest.raises(ValueError, match="needs a finite set of arms"):
+        agents.make("Uniform").reset(replace(problem, arms=None), rng)
+
+
+@pytest.mark.parametrize(
+    ("id", "kwargs", "error", "words"),
+    [
+        ("GP-UBC", {}, ValueError, "did you mean 'GP-UCB'"),
+        ("GP-UCB", {"wdith": 1}, TypeError, "unknown argument 'wdith'; it takes kernel, width"),
+        ("GP-UCB", {"width": "practcal"}, ValueError, "expected one of 'theory', 'practical', 'bayes'"),
+        ("GP-UCB", {"width": -1.0}, ValueError, "width: expected a finite number >= 0"),
+        ("GP-UCB", {"width": None}, TypeError, "width: expected one of"),
+        ("GP-UCB", {"delta": 1.0}, ValueError, "delta: expected a probability"),
+        ("GP-UCB", {"lam": 0.0}, ValueError, "lam: expected a finite number > 0"),
+        ("GP-UCB", {"norm_bound": -1}, ValueError, "norm_bound: expected a finite number > 0"),
+        ("GP-UCB", {"n_start": -1}, ValueError, "n_start: expected an integer"),
+        ("GP-UCB", {"kernel": {"name": "rbf"}}, ValueError, "kernel: expected"),
+        ("GP-AUCB", {"c": 0.5}, ValueError, "c: expected a threshold >= 1"),
+        ("GP-AUCB", {"rule": "max"}, ValueError, "rule: expected 'product' or 'sum'"),
+        ("BBKB", {"qbar": 0}, ValueError, "qbar: expected"),
+        ("EpsGreedy", {"epsilon": 2}, ValueError, "epsilon: expected a probability"),
+        ("EpsGreedy", {"c": 0}, ValueError, "c: expected"),
+    ],
+)
+def test_bad_settings_are_named(id: str, kwargs: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        agents.make(id, **kwargs)

@@ -1,0 +1,135 @@
+"""Every registered agent, in its main forms, keeps the protocol."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents import AgentCheckError, Feedback, Pending
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import Problem
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "EpsGreedy": [{}, {"epsilon": 0.2}],
+    "GP-UCB": [{}, {"width": "practical"}, {"width": "bayes", "n_start": 3}, {"width": 1.0}],
+    "GP-AUCB": [{}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
+    "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}],
+}
+CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
+
+
+@pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
+def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
+    agents.check_agent(lambda: agents.make(id, **kwargs))
+
+
+@pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
+def test_pickle_and_deepcopy(id: str, kwargs: dict[str, Any]) -> None:
+    agent = agents.make(id, **kwargs)
+    problem = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1)
+    agent.reset(problem, np.random.default_rng(0))
+    first = agent.select(1, Pending.empty(problem))
+    agent.observe(Feedback.of([0], first, [0.5]))
+    twins = [pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
+    expected = agent.select(1, Pending.empty(problem))
+    for twin in twins:
+        np.testing.assert_array_equal(twin.select(1, Pending.empty(problem)), expected)
+
+
+class _Broken(agents.Agent):
+    """Keeps the protocol but for what `fault` names."""
+
+    capabilities = agents.Capabilities(frozenset({"finite"}))
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+        self.rng = np.random.default_rng() if fault == "determinism" else np.random.default_rng(0)
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.sum = 0.0
+        if self.fault != "determinism":
+            self.rng = rng
+
+    def select(self, n: int, pending: Pending) -> np.ndarray:
+        if self.fault == "beliefs":
+            self.sum += 1
+        if self.fault == "none":
+            return np.zeros(0, np.int64)
+        if self.fault == "range":
+            return np.array([self.problem.n_arms])
+        if self.fault == "dtype":
+            return np.array([0.5])
+        if self.fault == "list":
+            return [0]  # type: ignore[return-value]
+        draw = int(self.rng.integers(self.problem.n_arms))
+        return np.array([draw if self.fault != "resume" else (draw + int(self.sum > 0)) % self.problem.n_arms])
+
+    def observe(self, feedback: Feedback) -> None:
+        self.sum += 1
+        if self.fault == "mutation":
+            feedback.rewards[:] = 0
+
+    def recommend(self) -> int:
+        return 0
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(X), self.sum), np.ones(len(X))
+
+    def diagnostics(self) -> dict[str, float]:
+        return {"x": float("nan")} if self.fault == "diagnostics" else {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rng": self.rng.bit_generator.state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.rng.bit_generator.state = state["rng"]
+        self.sum = -100.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("determinism", "determinism"),
+        ("beliefs", "beliefs changed"),
+        ("none", "0 actions of at most 1"),
+        ("range", "expected indices below"),
+        ("dtype", "expected indices below"),
+        ("list", "expected an array of actions"),
+        ("resume", "resume"),
+        ("mutation", "the agent changed rewards"),
+        ("diagnostics", "expected finite numbers"),
+    ],
+)
+def test_the_check_finds_what_is_broken(fault: str, words: str) -> None:
+    with pytest.raises(AgentCheckError, match=words):
+        agents.check_agent(lambda: _Broken(fault))
+
+
+def test_registration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.core.registry._registry", {})
+    agents.register("Test.Uniform", "agents.baselines.uniform:Uniform")
+    agents.register("Test.Uniform", "agents.baselines.uniform:Uniform")
+    assert type(agents.make("Test.Uniform")).__name__ == "Uniform"
+    with pytest.raises(ValueError, match="already registered"):
+        agents.register("Test.Uniform", "agents.baselines.eps_greedy:EpsGreedy")
+    with pytest.raises(ValueError, match="id: expected letters"):
+        agents.register("no spaces", "a:b")
+    agents.register("Test.Missing", "agents.baselines.uniform:Nothing")
+    with pytest.raises(ValueError, match="has no attribute 'Nothing'"):
+        agents.make("Test.Missing")
+    agents.register("Test.Malformed", "agents.baselines.uniform")
+    with pytest.raises(ValueError, match=r"expected 'package\.module:Attribute'"):
+        agents.make("Test.Malformed")
+
+
+def test_feedback_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(ValueError, match="rewards: expected finite feedback unless failed, got nan for ticket 3"):
+        Feedback.of([3], np.array([0]), [np.nan])
+    with pytest.raises(ValueError, match="rewards: expected 2 entries"):
+        Feedback.of([3, 4], np.array([0, 1]), [1.0])
