@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -93,7 +94,7 @@ class RunSpec:
             object.__setattr__(self, name, int(value))
         object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
         identity = {**self.to_dict(), "env": self.env.identity, "agent": self.agent.identity}

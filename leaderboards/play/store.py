@@ -231,9 +231,7 @@ class Store:
             if key not in index:
                 raise KeyError(f"no run {key} in {self.directory}")
             by_file.setdefault(index[key]["file"], []).append(key)
-        codes: list[np.ndarray] = []
-        parts: dict[str, list[np.ndarray]] = {name: [] for name in columns}
-        position = {key: i for i, key in enumerate(keys)}
+        rows: dict[str, dict[str, np.ndarray]] = {}
         for file, members in by_file.items():
             runs = [index[key] for key in members]
             there = [name for name in columns if any(name in run["columns"] for run in runs)]
@@ -245,13 +243,15 @@ class Store:
                 continue
             arrays = {name: table.column(name).to_numpy() for name in there}
             for key, run in zip(members, runs):
-                rows = slice(run["start"], run["stop"])
-                codes.append(np.full(run["stop"] - run["start"], position[key], np.int32))
-                for name in columns:
-                    known = name in run["columns"]
-                    parts[name].append(arrays[name][rows] if known else np.full(len(codes[-1]), np.nan))
-        code = np.concatenate(codes) if codes else np.zeros(0, np.int32)
-        data = {name: np.concatenate(arrays) if arrays else np.zeros(0) for name, arrays in parts.items()}
+                start, stop = run["start"], run["stop"]
+                rows[key] = {
+                    name: arrays[name][start:stop] if name in run["columns"] else np.full(stop - start, np.nan)
+                    for name in columns
+                }
+        keys = [key for key in keys if key in rows]
+        lengths = [index[key]["stop"] - index[key]["start"] for key in keys]
+        code = np.repeat(np.arange(len(keys), dtype=np.int32), lengths)
+        data = {name: np.concatenate([rows[key][name] for key in keys]) if keys else np.zeros(0) for name in columns}
         return pd.DataFrame({"key": pd.Categorical.from_codes(code, categories=pd.Index(keys)), **data})
 
     # ---- the index of what is there ----

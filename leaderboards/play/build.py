@@ -1,0 +1,148 @@
+"""Environments and agents from ids, (id, kwargs) pairs or objects, and their descriptions as refs."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+
+import agents
+import gpbandit_envs  # noqa: F401  registers the environments
+from agents import Agent
+from agents.core.registry import load_entry_point
+from leaderboards.play.spec import Ref
+
+__all__ = ["check_agent_ref", "check_env_ref", "describe_agent", "describe_env", "horizon_of", "make_agent", "make_env"]
+
+EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
+AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
+
+
+def describe_env(env: EnvLike) -> Ref:
+    """What an environment is in a spec."""
+    if isinstance(env, gym.Env):
+        if env.spec is None:
+            kind = type(env.unwrapped)
+            return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
+        return Ref(env.spec.id, env.spec.kwargs)
+    return Ref(*_pair(env, "env", "an environment"))
+
+
+def describe_agent(agent: AgentLike) -> Ref:
+    """What an agent is in a spec."""
+    if isinstance(agent, Agent):
+        kind = type(agent)
+        return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
+    return Ref(*_pair(agent, "agent", "an agents.Agent"))
+
+
+def horizon_of(env: EnvLike, horizon: int | None) -> int:
+    """The number of evaluations: `horizon`, or the environment's own time limit.
+
+    Raises:
+        ValueError: if neither is there, or `horizon` is longer than the limit that an environment object has.
+    """
+    if isinstance(env, gym.Env):
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        own = limit or getattr(getattr(env.unwrapped, "problem", None), "horizon", None)
+    else:
+        own = limit = _env_spec(_pair(env, "env", "an environment")[0]).max_episode_steps
+    if horizon is None:
+        if own is None:
+            raise ValueError("horizon: expected a number of evaluations, since the environment has no time limit")
+        return int(own)
+    if isinstance(env, gym.Env) and limit is not None and horizon > limit:
+        raise ValueError(f"horizon: expected at most {limit}, the environment's time limit, got {horizon}")
+    return horizon
+
+
+def make_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
+    """Build the environment with `horizon` as its time limit; an object is returned as it is.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword.
+    """
+    if isinstance(env, gym.Env):
+        return env
+    id, kwargs = _pair(env, "env", "an environment")
+    spec = _env_spec(id)
+    # The passive checker is for development: it costs more than a step of a bandit.
+    return gym.make(spec, max_episode_steps=horizon, disable_env_checker=True, **_thawed(kwargs))
+
+
+def make_agent(agent: AgentLike) -> Agent:
+    """Build the agent; an object is returned as it is.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword, or if what is built is no agent.
+    """
+    if isinstance(agent, Agent):
+        return agent
+    id, kwargs = _pair(agent, "agent", "an agents.Agent")
+    built: object = load_entry_point(id)(**_thawed(kwargs)) if ":" in id else agents.make(id, **_thawed(kwargs))
+    if not isinstance(built, Agent):
+        raise TypeError(f"agent: expected {id!r} to build an agents.Agent, got {type(built).__name__}")
+    return built
+
+
+def check_env_ref(ref: Ref) -> None:
+    """Find wrong ids and keywords without building the environment, which may need its data.
+
+    Raises:
+        ValueError: for an unknown id.
+        TypeError: for an unknown keyword.
+    """
+    entry_point: Any = _env_spec(ref.id).entry_point
+    if isinstance(entry_point, str):
+        entry_point = gym.envs.registration.load_env_creator(entry_point)
+    parameters = inspect.signature(entry_point).parameters if callable(entry_point) else {}
+    known = [name for name in parameters if name != "self"]
+    split = getattr(entry_point, "parameters", None)
+    if split is not None:
+        from gpbandit_envs.envs.factory import COMMON
+
+        known = [*split, *COMMON]
+    elif any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return
+    for name in ref.kwargs:
+        if name not in known:
+            raise TypeError(f"{ref.id}: unknown argument {name!r}; it takes {', '.join(known) or 'none'}")
+
+
+def check_agent_ref(ref: Ref) -> None:
+    """Find wrong ids, keywords and values by building the agent, which is cheap before `reset`.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword.
+    """
+    make_agent((ref.id, ref.kwargs))
+
+
+def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(thing, str):
+        return thing, {}
+    if isinstance(thing, tuple | list) and len(thing) == 2:
+        id, kwargs = thing
+        if isinstance(id, str) and isinstance(kwargs, Mapping):
+            return id, kwargs
+    raise TypeError(f"{name}: expected an id, an (id, kwargs) pair or {kind}, got {thing!r}")
+
+
+def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
+    try:
+        return gym.spec(id)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        close = difflib.get_close_matches(id, gym.registry, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
+        raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
+
+
+def _thawed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain dictionaries all the way down: what a constructor keeps must be its own."""
+    return {name: _thawed(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}

@@ -1,0 +1,142 @@
+"""The interaction of one agent with one environment, evaluation by evaluation."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents import Agent, Feedback, Pending
+from gpbandit_envs.problem import Problem
+from leaderboards.play.faults import AgentError, EnvError, check_actions, check_recommendation
+from leaderboards.play.feedback import Channel
+from leaderboards.play.oracle import Oracle
+from leaderboards.play.trace import Trace
+
+__all__ = ["Loop"]
+
+
+class Loop:
+    """A run in progress, which may stop after any turn and go on.
+
+    One turn: the agent selects, the environment evaluates, what has arrived is delivered. The agent sees the card,
+    rewards, costs and failures; `info["oracle"]` goes to the trace alone.
+
+    Args:
+        env: After `reset`.
+        agent: After `reset` on `problem`.
+        problem: The card.
+        channel: Decides when feedback arrives.
+        horizon: Number of evaluations.
+
+    Attributes:
+        t: Evaluations so far.
+        trace: Their rows.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, channel: Channel, horizon: int) -> None:
+        self.env = env
+        self.agent = agent
+        self.problem = problem
+        self.channel = channel
+        self.horizon = horizon
+        self.oracle = Oracle(env, problem)
+        self.trace = Trace(horizon, problem)
+        self.t = 0
+        self._deliveries = 0
+        self._open: dict[int, None] = {}
+        self._batch = agent.capabilities.batch
+        self._given = self.trace.readonly()
+        self._nothing_pending = Pending.empty(problem)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all evaluations are made and their feedback delivered."""
+        return self.t >= self.horizon and not self._open
+
+    def turn(self) -> None:
+        """Let the agent act once, or wait for feedback.
+
+        Raises:
+            AgentError: if the agent breaks its protocol.
+            EnvError: if the environment does.
+        """
+        room = min(self.horizon - self.t, self.channel.room())
+        if room <= 0:
+            self._deliver(self.channel.wait())
+            return
+        if self._batch == "sequential":
+            room = 1
+        start = perf_counter()
+        actions = self.agent.select(room, self._pending())
+        seconds = perf_counter() - start
+        actions = check_actions(actions, room, self._batch == "fixed", self.problem)
+        n = len(actions)
+        if n == 0:
+            if not self._open:
+                raise AgentError("select: expected an action, got none while no feedback is open")
+            self.trace.policy_seconds[self.t - 1] += seconds
+            self._deliver(self.channel.wait())
+            return
+        first = self.t
+        self.trace.actions[first : first + n] = actions
+        self.trace.policy_seconds[first : first + n] = seconds / n
+        self.trace.batches[first : first + n] = self._deliveries + 1
+        for action in actions.tolist() if self.problem.is_finite else self._given[1][first : first + n]:
+            self._evaluate(action)
+        arrived = self.channel.arrived()
+        if arrived:
+            self._deliver(arrived)
+
+    def _evaluate(self, action: Any) -> None:
+        t, trace = self.t, self.trace
+        _, reward, terminated, truncated, info = self.env.step(action)
+        failed = bool(info.get("failed", False))
+        reward = float(reward)
+        if failed:
+            trace.failed[t] = True
+            reward = math.nan
+        elif not math.isfinite(reward):
+            raise EnvError(
+                f"step: expected a finite reward or info['failed'], got {reward} for evaluation {t + 1} "
+                f"(action {np.asarray(action).tolist()})"
+            )
+        cost = float(info.get("cost", 1.0))
+        trace.rewards[t] = reward
+        trace.costs[t] = cost
+        oracle = info.get("oracle")
+        if oracle is not None:
+            trace.means[t] = oracle["mean"]
+            trace.regrets[t] = oracle["regret"]
+        self._open[t] = None
+        self.channel.start(t, cost)
+        self.t = t + 1
+        if (terminated or truncated) and self.t < self.horizon:
+            raise EnvError(f"step: the environment ended after {self.t} of {self.horizon} evaluations")
+
+    def _pending(self) -> Pending:
+        if not self._open:
+            return self._nothing_pending
+        tickets, actions = self._given[:2]
+        first = next(iter(self._open))
+        if self.t - first == len(self._open):
+            return Pending(tickets[first : self.t], actions[first : self.t])
+        rows = np.fromiter(self._open, np.int64, len(self._open))
+        return Pending(tickets[rows], actions[rows])
+
+    def _deliver(self, arrived: list[int]) -> None:
+        first, n = arrived[0], len(arrived)
+        contiguous = arrived[-1] - first == n - 1 and (n < 3 or arrived == list(range(first, first + n)))
+        rows = slice(first, first + n) if contiguous else np.array(arrived)
+        for ticket in arrived:
+            del self._open[ticket]
+        feedback = Feedback(*(array[rows] for array in self._given))
+        start = perf_counter()
+        self.agent.observe(feedback)
+        self.trace.policy_seconds[rows] += (perf_counter() - start) / n
+        self._deliveries += 1
+        recommended = check_recommendation(self.agent.recommend(), self.problem)
+        self.trace.state(self.t - 1, self.oracle.regret(recommended), self.agent.diagnostics())

@@ -1,0 +1,147 @@
+"""One run: build both sides, let them play, keep a record."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import gymnasium as gym
+import pandas as pd
+
+from agents import Agent
+from gpbandit_envs.problem import Problem
+from leaderboards.play.build import describe_agent, describe_env, horizon_of, make_agent, make_env
+from leaderboards.play.faults import AgentError, EnvError, RunTimeout, misfit
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.loop import Loop
+from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.threads import one_blas_thread
+
+__all__ = ["play", "reason_of", "run", "run_spec"]
+
+
+def run(
+    env: str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any],
+    agent: str | tuple[str, Mapping[str, Any]] | Agent,
+    repetition: int = 0,
+    horizon: int | None = None,
+    *,
+    seed: int = 0,
+    feedback: str = "on_request",
+) -> RunRecord:
+    """Let `agent` play one repetition on `env`.
+
+    All agents meet the same function, noise and delays in the same repetition of one environment and seed. What goes
+    wrong while they play is in the record: its status, reason and error.
+
+    Args:
+        env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
+        agent: An id (or `"package.module:Class"`), an `(id, kwargs)` pair, or an agent, which is reset.
+        repetition: Which repetition, from 0.
+        horizon: Number of evaluations; by default the time limit of the environment.
+        seed: Root seed of all streams.
+        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+
+    Raises:
+        ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
+        TypeError: for an unknown keyword, or something that is neither id, pair nor object.
+    """
+    env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    horizon = horizon_of(env, horizon)
+    spec = RunSpec(env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback)
+    started = perf_counter()
+    built_env, built_agent = make_env(env, horizon), make_agent(agent)
+    try:
+        return play(built_env, built_agent, spec, started)
+    finally:
+        if built_env is not env:
+            built_env.close()
+
+
+def run_spec(spec: RunSpec) -> RunRecord:
+    """Build what `spec` names and play it; what goes wrong in building is in the record as well."""
+    started = perf_counter()
+    try:
+        env = make_env((spec.env.id, spec.env.kwargs), spec.horizon)
+    except Exception as error:
+        return _failed(spec, error, started)
+    try:
+        return play(env, make_agent((spec.agent.id, spec.agent.kwargs)), spec, started)
+    except Exception as error:
+        return _failed(spec, error, started)
+    finally:
+        env.close()
+
+
+def play(env: gym.Env[Any, Any], agent: Agent, spec: RunSpec, started: float | None = None) -> RunRecord:
+    """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
+    started = perf_counter() if started is None else started
+    loop: Loop | None = None
+    failure: BaseException | None = None
+    try:
+        with one_blas_thread():
+            env.reset(seed=env_seed(spec))
+            problem = card(env, spec.horizon)
+            reason = misfit(agent, problem, spec.feedback)
+            if reason is not None:
+                seconds = perf_counter() - started
+                return RunRecord(spec, "skipped", pd.DataFrame(), agent, reason=reason, seconds=seconds)
+            agent.reset(problem, generator(spec, "agent"))
+            rule = parse_feedback(spec.feedback)
+            channel = rule.channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
+            loop = Loop(env, agent, problem, channel, spec.horizon)
+            while not loop.finished:
+                loop.turn()
+    except (Exception, SystemExit, RunTimeout) as error:
+        # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
+        failure = error
+    if failure is not None:
+        record = _failed(spec, failure, started)
+        record.agent = agent
+    else:
+        record = RunRecord(spec, "done", pd.DataFrame(), agent, seconds=perf_counter() - started)
+    if loop is not None:
+        record.trace = loop.trace.frame(loop.t)
+        record.facts = loop.oracle.facts()
+    return record
+
+
+def card(env: gym.Env[Any, Any], horizon: int) -> Problem:
+    """The environment's card, stating the run's horizon if it states one.
+
+    Raises:
+        EnvError: if the environment has no card.
+    """
+    problem = getattr(env.unwrapped, "problem", None)
+    if not isinstance(problem, Problem):
+        raise EnvError(f"problem: expected env.unwrapped.problem to be a Problem, got {type(problem).__name__}")
+    if problem.horizon in (None, horizon):
+        return problem
+    return replace(problem, horizon=horizon)
+
+
+def reason_of(error: BaseException) -> str:
+    """One line that says what went wrong; faults of the protocol speak for themselves."""
+    text = str(error).strip().partition("\n")[0]
+    if isinstance(error, RunTimeout):
+        return text
+    if isinstance(error, AgentError | EnvError):
+        return f"{'agent' if isinstance(error, AgentError) else 'environment'}: {text}"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
+    return RunRecord(
+        spec,
+        "timeout" if isinstance(error, RunTimeout) else "crashed",
+        pd.DataFrame(),
+        reason=reason_of(error),
+        error="".join(traceback.format_exception(error)),
+        seconds=perf_counter() - started,
+        final=isinstance(error, AgentError | EnvError | RunTimeout),
+    )

@@ -1,0 +1,210 @@
+"""From the runs that are asked for to the runs that are there: what is missing is played, tried again, recorded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import gymnasium as gym
+import pandas as pd
+from rich.console import Console
+
+import agents
+from leaderboards.play.estimate import Estimate
+from leaderboards.play.executors import Executor
+from leaderboards.play.progress import ProgressReport
+from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.spec import RunSpec, canonical_json
+from leaderboards.play.store import Store
+from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, read_diary
+
+__all__ = ["Summary", "missing", "run_missing"]
+
+_TASK_SECONDS = 1.0
+_TASK_RUNS = 500
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a call to `run_missing` did.
+
+    Attributes:
+        before: How many runs had ended before.
+        ended: How the others ended, by status.
+        failures: Those that are not done.
+    """
+
+    before: int
+    ended: Counter[str] = field(default_factory=Counter)
+    failures: tuple[Outcome, ...] = ()
+
+
+def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) -> list[RunSpec]:
+    """The runs of which `store` has no result; with `retry_failed` also those that are not done."""
+    there = store.done_keys() if retry_failed else store.keys()
+    return [spec for spec in specs if spec.key not in there]
+
+
+def run_missing(
+    specs: Iterable[RunSpec],
+    store: Store,
+    executor: Executor,
+    *,
+    limits: Limits | None = None,
+    retry_failed: bool = False,
+    console: Console | None = None,
+) -> Summary:
+    """Play what `store` does not have yet.
+
+    A run whose worker dies is tried three times, then recorded as crashed. Files in the store are the only truth:
+    stopping at any moment, by Ctrl-C or worse, loses nothing but the runs that were being played.
+
+    Raises:
+        OSError: if results cannot be written.
+    """
+    specs = list(specs)
+    store.sweep()
+    todo = missing(specs, store, retry_failed)
+    queue = _Queue(todo)
+    failures: list[Outcome] = []
+    ended: Counter[str] = Counter()
+    before = len(specs) - len(todo)
+    with (
+        tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch,
+        ProgressReport(len(specs), before, console) as progress,
+    ):
+        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch))
+        for outcome in tasks.play():
+            ended[outcome.status] += 1
+            if outcome.status != "done":
+                failures.append(outcome)
+            progress.add(outcome, lambda: queue.seconds_left(executor.workers))
+    return Summary(before, ended, tuple(failures))
+
+
+class _Queue:
+    """Runs to play, pair of environment and agent by pair in turn, so that short runs of a pair go together."""
+
+    def __init__(self, specs: list[RunSpec]) -> None:
+        self.estimate = Estimate()
+        self._alone: deque[RunSpec] = deque()
+        self._cells: OrderedDict[str, deque[RunSpec]] = OrderedDict()
+        self._left: Counter[str] = Counter()
+        for spec in specs:
+            self._cells.setdefault(_cell(spec), deque()).append(spec)
+
+    def __len__(self) -> int:
+        return len(self._alone) + sum(map(len, self._cells.values()))
+
+    def again(self, specs: Iterable[RunSpec]) -> None:
+        """Put runs back, to be played one by one before all others."""
+        self._alone.extend(specs)
+
+    def take(self, most: int) -> tuple[RunSpec, ...]:
+        """The next run, with others of its pair if they are known to be short, at most `most`."""
+        if self._alone:
+            return (self._alone.popleft(),)
+        cell, waiting = next(iter(self._cells.items()))
+        taken = [waiting.popleft()]
+        seconds = self.estimate.seconds(taken[0]) if self.estimate.known(taken[0]) else None
+        if seconds is not None:
+            room = int(min(_TASK_SECONDS / max(seconds, 1e-6), _TASK_RUNS, most))
+            while waiting and len(taken) < room:
+                taken.append(waiting.popleft())
+        del self._cells[cell]
+        if waiting:
+            self._cells[cell] = waiting
+        return tuple(taken)
+
+    def seconds_left(self, workers: int) -> float | None:
+        """Expected time for what is still to be taken; None if nothing is known yet."""
+        waiting = [(runs[0], len(runs)) for runs in self._cells.values()] + [(spec, 1) for spec in self._alone]
+        seconds = [(self.estimate.seconds(spec), n) for spec, n in waiting]
+        if any(each is None for each, _ in seconds):
+            return None
+        return sum((each or 0.0) * n for each, n in seconds) / workers
+
+
+class _Tasks:
+    """Keeps the executor busy until the queue is empty."""
+
+    def __init__(self, queue: _Queue, store: Store, executor: Executor, limits: Limits, scratch: Path) -> None:
+        self._queue = queue
+        self._store = store
+        self._executor = executor
+        self._limits = limits
+        self._scratch = scratch
+        self._numbers = count()
+        self._lost: Counter[str] = Counter()
+        self._open = 0
+
+    def play(self) -> Iterator[Outcome]:
+        while len(self._queue) or self._open:
+            while len(self._queue) and self._executor.free():
+                self._submit()
+            for task, outcomes in self._executor.collect(_POLL_SECONDS):
+                self._open -= 1
+                for outcome in self._after_death(task) if outcomes is None else outcomes:
+                    if outcome.status == "done":
+                        self._queue.estimate.add(outcome.spec, outcome.seconds)
+                    yield outcome
+
+    def _submit(self) -> None:
+        number = next(self._numbers)
+        # Several tasks a worker, so that all have something to do until the end.
+        specs = self._queue.take(max(1, len(self._queue) // (4 * self._executor.workers)))
+        diary = self._scratch / f"{number}.txt"
+        kill = self._executor.separate
+        task = Task(number, specs, self._store.directory, diary, self._limits, _registrations(specs), kill)
+        self._executor.submit(task)
+        self._open += 1
+
+    def _after_death(self, task: Task) -> list[Outcome]:
+        """The worker died: what it had written counts, the run it was at is to blame, the others are played again."""
+        there = self._store.keys()
+        culprit, hang = read_diary(task.diary)
+        outcomes = []
+        again = []
+        for spec in task.specs:
+            if spec.key in there and self._store.metadata(spec.key)["status"] != "crashed":
+                run = self._store.metadata(spec.key)
+                outcomes.append(Outcome(spec, run["status"], run["seconds"], run["reason"]))
+            elif spec.key != culprit:
+                again.append(spec)
+            elif hang:
+                reason = f"took longer than {self._limits.seconds:g} s and did not stop when asked"
+                outcomes.append(self._record(spec, "timeout", reason, hang))
+            else:
+                self._lost[spec.key] += 1
+                if self._lost[spec.key] < TRIES:
+                    again.append(spec)
+                else:
+                    reason = f"its worker process died, {TRIES} times out of {TRIES}"
+                    outcomes.append(self._record(spec, "crashed", reason, None))
+        self._queue.again(again)
+        return outcomes
+
+    def _record(self, spec: RunSpec, status: Status, reason: str, error: str | None) -> Outcome:
+        self._store.write(
+            RunRecord(spec, status, pd.DataFrame(), reason=reason, error=error, tries=max(1, self._lost[spec.key]))
+        )
+        return Outcome(spec, status, 0.0, reason)
+
+
+def _cell(spec: RunSpec) -> str:
+    return canonical_json([spec.env.identity, spec.agent.identity, spec.horizon, spec.feedback])
+
+
+def _registrations(specs: tuple[RunSpec, ...]) -> Registrations:
+    """What another process may not have: agents and environments that are no importable part of a package."""
+    found = []
+    for id in {spec.agent.id for spec in specs if ":" not in spec.agent.id}:
+        registered = agents.spec(id)
+        found.append((id, registered.entry_point, dict(registered.kwargs)))
+    ids = {spec.env.id for spec in specs}
+    return Registrations(tuple(found), tuple(gym.registry[id] for id in ids if id in gym.registry))

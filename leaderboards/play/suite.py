@@ -1,0 +1,212 @@
+"""Suites: which agents play which environments, how often and for how long; TOML files checked by a schema."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
+
+from leaderboards.play.build import check_agent_ref, check_env_ref
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.spec import Ref, RunSpec
+
+__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "suite_names"]
+
+
+class SuiteError(ValueError):
+    """A suite cannot be run as it is written; the text names the file, the key and what was expected."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AgentEntry(_Strict):
+    """A row of the leaderboard.
+
+    Attributes:
+        id: Registered id, or `"package.module:Class"`.
+        kwargs: Its settings.
+        label: Name on the page; by default the id.
+    """
+
+    id: str
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def ref(self) -> Ref:
+        """The entry as it stands in a spec."""
+        return Ref(self.id, self.kwargs, self.label)
+
+
+class EnvironmentEntry(AgentEntry):
+    """A column of the leaderboard.
+
+    Attributes:
+        horizon: Number of evaluations, instead of the suite's.
+        repetitions: Number of repetitions, instead of the suite's.
+        feedback: Regime of feedback, instead of the suite's.
+    """
+
+    horizon: PositiveInt | None = None
+    repetitions: PositiveInt | None = None
+    feedback: str | None = None
+
+    @field_validator("feedback")
+    @classmethod
+    def _known(cls, text: str | None) -> str | None:
+        return None if text is None else parse_feedback(text).text
+
+
+class Suite(_Strict):
+    """Environments times agents times repetitions.
+
+    Attributes:
+        name: Short name; letters, digits, `-` and `_`.
+        description: What the suite is for, in a sentence.
+        environments: What is played.
+        agents: Who plays.
+        horizon: Number of evaluations of a run.
+        repetitions: Number of repetitions of every pair.
+        seed: Root seed of all streams.
+        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    description: str = ""
+    horizon: PositiveInt
+    repetitions: PositiveInt
+    seed: NonNegativeInt = 0
+    feedback: str = "on_request"
+    environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
+    agents: tuple[AgentEntry, ...] = Field(min_length=1)
+
+    @field_validator("feedback")
+    @classmethod
+    def _known(cls, text: str) -> str:
+        return parse_feedback(text).text
+
+    @field_validator("environments", "agents")
+    @classmethod
+    def _labels_differ(cls, entries: tuple[AgentEntry, ...]) -> tuple[AgentEntry, ...]:
+        twice = [label for label, n in Counter(entry.ref.label for entry in entries).items() if n > 1]
+        if twice:
+            raise ValueError(f"label {twice[0]!r} stands for several entries; give each a label of its own")
+        return entries
+
+    def specs(self) -> Iterator[RunSpec]:
+        """All runs, repetition by repetition."""
+        most = max(entry.repetitions or self.repetitions for entry in self.environments)
+        for repetition in range(most):
+            for env in self.environments:
+                if repetition >= (env.repetitions or self.repetitions):
+                    continue
+                for agent in self.agents:
+                    yield RunSpec(
+                        env=env.ref,
+                        agent=agent.ref,
+                        repetition=repetition,
+                        horizon=env.horizon or self.horizon,
+                        seed=self.seed,
+                        feedback=env.feedback or self.feedback,
+                    )
+
+    def frozen(self) -> dict[str, Any]:
+        """JSON form with every default written out, from which `Suite(**d)` is the same again."""
+        d = self.model_dump(mode="json")
+        for entry, model in zip(d["environments"], self.environments):
+            entry["horizon"] = model.horizon or self.horizon
+            entry["repetitions"] = model.repetitions or self.repetitions
+            entry["feedback"] = model.feedback or self.feedback
+        for entry, written in zip([*d["environments"], *d["agents"]], [*self.environments, *self.agents]):
+            entry["label"] = written.ref.label
+        return d
+
+    def check(self) -> None:
+        """Find wrong ids and settings before anything runs.
+
+        Raises:
+            SuiteError: naming the entry.
+        """
+        for kind, entries, check in (
+            ("environments", self.environments, check_env_ref),
+            ("agents", self.agents, check_agent_ref),
+        ):
+            for entry in entries:
+                try:
+                    check(entry.ref)
+                except (ValueError, TypeError, ImportError) as error:
+                    raise SuiteError(f"suite {self.name!r}, {kind}, {entry.ref.label!r}: {error}") from None
+        twice = [key for key, n in Counter(spec.key for spec in self.specs()).items() if n > 1]
+        if twice:
+            spec = next(spec for spec in self.specs() if spec.key == twice[0])
+            raise SuiteError(
+                f"suite {self.name!r}: two entries ask for the same runs of {spec.agent.id!r} on {spec.env.id!r}"
+            )
+
+
+def suite_names() -> list[str]:
+    """Names of the suites that come with the package."""
+    folder = resources.files("leaderboards") / "suites"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_suite(name: str) -> Suite:
+    """The suite `name`: one of `suite_names()`, or the path of a TOML file.
+
+    Raises:
+        SuiteError: if there is none, or it is not written as `Suite` says.
+    """
+    path = Path(name)
+    if name.endswith(".toml") or path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SuiteError(f"suite {name}: cannot be read ({error})") from None
+    elif name in suite_names():
+        text = (resources.files("leaderboards") / "suites" / f"{name}.toml").read_text(encoding="utf-8")
+    else:
+        close = difflib.get_close_matches(name, suite_names(), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(suite_names())}"
+        raise SuiteError(f"suite: no suite {name!r}; {hint}; or give the path of a TOML file")
+    try:
+        return parse_suite(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
+    except SuiteError as error:
+        raise SuiteError(f"suite {name}: {error}") from None
+
+
+def parse_suite(values: Mapping[str, Any]) -> Suite:
+    """The suite with these keys.
+
+    Raises:
+        SuiteError: naming the first key that is unknown, missing or out of range.
+    """
+    try:
+        return Suite(**values)
+    except ValidationError as error:
+        raise SuiteError(_first_error(error)) from None
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        model = {"environments": EnvironmentEntry, "agents": AgentEntry}.get(str(first["loc"][0]), Suite)
+        known = list((model if len(first["loc"]) > 1 else Suite).model_fields)
+        close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"
+    if first["type"] == "missing":
+        return f"key {where!r} is missing"
+    message = re.sub(r"^Value error, ", "", first["msg"])
+    return f"key {where!r}: {message[:1].lower()}{message[1:]}, got {str(first['input'])[:80]}"
