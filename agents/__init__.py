@@ -20,11 +20,18 @@ __all__ = [
     "spec",
 ]
 
-for _id, _entry_point in {
-    "Uniform": "agents.baselines.uniform:Uniform",
-    "EpsGreedy": "agents.baselines.eps_greedy:EpsGreedy",
-    "GP-UCB": "agents.exact.gp_ucb:GPUCB",
-    "GP-AUCB": "agents.exact.gp_aucb:GPAUCB",
-    "BBKB": "agents.sketched.bbkb:BBKB",
-}.items():
-    register(_id, _entry_point)
+_BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
+    "Uniform": ("agents.baselines.uniform:Uniform", {}),
+    "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
+    "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
+    "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
+    "GP-BUCB": ("agents.exact.gp_bucb:GPBUCB", {}),
+    "GP-AUCB": ("agents.exact.gp_aucb:GPAUCB", {}),
+    "NRB-UCB": ("agents.exact.naive_batches:NRBUCB", {}),
+    "NTB-UCB": ("agents.exact.naive_batches:NTBUCB", {}),
+    "BKB": ("agents.sketched.bkb:BKB", {}),
+    "BBKB": ("agents.sketched.bbkb:BBKB", {}),
+    "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
+}
+for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
+    register(_id, _entry_point, _kwargs)

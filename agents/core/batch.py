@@ -38,6 +38,7 @@ class BatchBuilder:
 
     Attributes:
         picks: Arms picked so far, without the pending ones.
+        n_pending: Number of pending pulls.
         variance: Variance of every arm at the start of the batch, shape (A,).
         picked_variance: Variance of the last pick just before it was picked.
     """
@@ -63,6 +64,7 @@ class BatchBuilder:
         self._folded: dict[int, int] = {}
         self._new: dict[int, int] = {}
         self._B = np.zeros((0, posterior.n_arms))
+        self.n_pending = 0 if pending is None else len(pending)
         if pending is not None:
             for arm in pending.tolist():
                 self._new[arm] = self._new.get(arm, 0) + 1

@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+
 from agents.core.batch import BatchBuilder
 
-__all__ = ["BatchRule", "FixedRule", "ProductRule", "SequentialRule", "SumRule"]
+__all__ = ["BatchRule", "FixedRule", "GlobalLocalRule", "ProductRule", "SequentialRule", "SumRule"]
 
 
 def _threshold(value: float) -> float:
@@ -24,8 +26,8 @@ class BatchRule(ABC):
     """Decides after each pick whether the batch is complete; the pick that completes it still belongs to it."""
 
     @abstractmethod
-    def start(self) -> None:
-        """A new batch begins."""
+    def start(self, builder: BatchBuilder) -> bool:
+        """A new batch begins; returns whether it is complete already, for pulls that are still pending."""
 
     @abstractmethod
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
@@ -36,8 +38,8 @@ class BatchRule(ABC):
 class SequentialRule(BatchRule):
     """Every pick is a batch."""
 
-    def start(self) -> None:
-        pass
+    def start(self, builder: BatchBuilder) -> bool:
+        return builder.n_pending > 0
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
         return True
@@ -45,7 +47,9 @@ class SequentialRule(BatchRule):
 
 @dataclass
 class FixedRule(BatchRule):
-    """`size` picks (GP-BUCB with `fb[t] = floor((t - 1) / B) B`).
+    """At most `size` pulls are open at a time.
+
+    With feedback on request these are batches of `size` (GP-BUCB with `fb[t] = floor((t - 1) / B) B`).
 
     Attributes:
         size: Batch size `B >= 1`.
@@ -57,11 +61,11 @@ class FixedRule(BatchRule):
         if self.size < 1:
             raise ValueError(f"batch_size: expected at least 1, got {self.size!r}")
 
-    def start(self) -> None:
-        pass
+    def start(self, builder: BatchBuilder) -> bool:
+        return builder.n_pending >= self.size
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        return len(builder.picks) >= self.size
+        return builder.n_pending + len(builder.picks) >= self.size
 
 
 @dataclass
@@ -76,10 +80,10 @@ class SumRule(BatchRule):
 
     def __post_init__(self) -> None:
         self.c = _threshold(self.c)
-        self.start()
 
-    def start(self) -> None:
+    def start(self, builder: BatchBuilder) -> bool:
         self.total = 1.0
+        return builder.n_pending > 0
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
         self.total += builder.variance[arm] / builder.posterior.lam
@@ -98,11 +102,58 @@ class ProductRule(BatchRule):
 
     def __post_init__(self) -> None:
         self.c = _threshold(self.c)
-        self.start()
 
-    def start(self) -> None:
+    def start(self, builder: BatchBuilder) -> bool:
         self.product = 1.0
+        return builder.n_pending > 0
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
         self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
         return self.product > self.c
+
+
+@dataclass
+class GlobalLocalRule(SumRule):
+    """Once the sum rule fires, goes on while the bound of Lemma 3 holds for every arm x.
+
+    `max_x 1 + sum_{s in batch} cov_fb(x, x_s)^2 / (lam^2 lev_fb(x)) <= c`. By Cauchy-Schwarz a pick raises no sum by
+    more than `lev_fb(x_s)`, so arms are swept only when the picks since the last sweep could have used up the slack.
+
+    Reference: Calandriello et al. (2020), Lemma 3 and section 4.
+    """
+
+    def start(self, builder: BatchBuilder) -> bool:
+        complete = super().start(builder)
+        self._sums = np.zeros(0)
+        self._seen: dict[int, np.ndarray] = {}
+        self._swept = 0
+        self._largest = 1.0
+        self._pending_bound = 0.0
+        return complete
+
+    def closes(self, builder: BatchBuilder, arm: int) -> bool:
+        self._pending_bound += builder.variance[arm] / builder.posterior.lam
+        if not super().closes(builder, arm) or self._largest + self._pending_bound <= self.c:
+            return False
+        self._sweep(builder)
+        return self._largest > self.c
+
+    def _sweep(self, builder: BatchBuilder) -> None:
+        if len(self._sums) == 0:
+            self._sums = np.ones(len(builder.variance))
+            self._scale = np.zeros(len(builder.variance))
+            # Where the variance is rounding, so is the covariance: such an arm cannot shrink any further.
+            floor = 1e-12 * builder.posterior.rows.prior.max()
+            np.divide(1 / builder.posterior.lam, builder.variance, out=self._scale, where=builder.variance > floor)
+        arms, counts = np.unique(builder.picks[self._swept :], return_counts=True)
+        new = np.array([a for a in arms.tolist() if a not in self._seen], np.int64)
+        if len(new):
+            C = builder.posterior.covariance(new)
+            np.square(C, out=C)
+            C *= self._scale
+            self._seen.update(zip(new.tolist(), C, strict=True))
+        for a, n in zip(arms.tolist(), counts.tolist(), strict=True):
+            self._sums += n * self._seen[a]
+        self._swept = len(builder.picks)
+        self._largest = float(self._sums.max())
+        self._pending_bound = 0.0

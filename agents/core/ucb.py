@@ -13,9 +13,10 @@ from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Pending
 from agents.core.rules import BatchRule, SequentialRule
+from agents.core.starts import Start
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from gpbandit_envs.gp import Kernel, as_kernel
-from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.arms import ArmPosterior, ExactArmPosterior
 
 __all__ = ["UCBAgent"]
 
@@ -31,7 +32,7 @@ class UCBAgent(FiniteArmAgent):
         lam: Noise variance in the posterior; None for the card's `noise_std ** 2`.
         norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none.
         delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
-        n_start: Arms drawn uniformly and pulled, as one batch, before the first bound is computed.
+        start: What is pulled, as one batch, before the first bound is computed.
         rule: When a batch ends.
         batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
         named_widths: The schedules behind the names of `width`.
@@ -48,7 +49,7 @@ class UCBAgent(FiniteArmAgent):
         lam: float | None,
         norm_bound: float | None,
         delta: float | None,
-        n_start: int,
+        start: Start,
         rule: BatchRule,
         batch_ratio: float,
         named_widths: Mapping[str, WidthSchedule],
@@ -61,9 +62,7 @@ class UCBAgent(FiniteArmAgent):
                 raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
         if delta is not None and not 0 < delta < 1:
             raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
-        if n_start < 0:
-            raise ValueError(f"n_start: expected an integer >= 0, got {n_start!r}")
-        self.n_start = int(n_start)
+        self.start = start
         self.rule = rule
         self.batch_ratio = float(batch_ratio)
 
@@ -101,7 +100,7 @@ class UCBAgent(FiniteArmAgent):
         self.posterior = self._new_posterior(kernel, X, self.lam)
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
         self.batch_length = 0
-        self._first = self.rng.integers(card.n_arms, size=self.n_start)
+        self._first = self.start.arms(ExactArmPosterior(kernel, X, self.lam), card.horizon, self.rng)
         self._begin_batch()
 
     def _begin_batch(self) -> None:
@@ -125,22 +124,31 @@ class UCBAgent(FiniteArmAgent):
             if len(pending):
                 return _NO_ACTIONS
             self._begin_batch()  # every evaluation of the last batch failed
-        if self.n_pulls == 0 and self.n_start:
+        if self.n_pulls == 0 and self._issued < len(self._first):
             picks = self._first[self._issued : self._issued + n]
             self._issued += len(picks)
-            self._closed = self._issued == self.n_start
+            self._closed = self._issued == len(self._first)
             return picks
-        if isinstance(self.rule, SequentialRule):
+        if isinstance(self.rule, SequentialRule) and len(pending) == 0:
             self._closed, self._issued = True, 1
-            return np.array([np.argmax(self.posterior.mean + self.width * np.sqrt(self.posterior.variance))])
+            return np.array([np.argmax(self._mean() + self.width * np.sqrt(self.posterior.variance))])
+        if self._builder is None:
+            self._open(pending.actions)
         picks = np.array(self._extend(n), np.int64)
         self._issued += len(picks)
         return picks
 
+    def _mean(self) -> Float[np.ndarray, " A"]:
+        """What is added to the width times the standard deviation."""
+        return self.posterior.mean
+
+    def _open(self, pending: np.ndarray) -> None:
+        self._pending = pending
+        self._builder = BatchBuilder(self.posterior, self.width, self._mean(), pending)
+        self._closed = self.rule.start(self._builder)
+
     def _extend(self, n: int) -> list[int]:
-        if self._builder is None:
-            self._builder = BatchBuilder(self.posterior, self.width)
-            self.rule.start()
+        assert self._builder is not None
         picks: list[int] = []
         while len(picks) < n and not self._closed:
             arm = self._builder.next()
@@ -181,6 +189,7 @@ class UCBAgent(FiniteArmAgent):
             "first": self._first.copy(),
             "issued": self._issued,
             "closed": self._closed,
+            "pending": None if self._builder is None else self._pending.copy(),
             "batch_length": self.batch_length,
         }
 
@@ -192,7 +201,8 @@ class UCBAgent(FiniteArmAgent):
         self._first = np.array(state["first"], np.int64)
         self.batch_length = int(state["batch_length"])
         self._begin_batch()
-        if not state["closed"] and self.n_pulls:
+        if state["pending"] is not None:
             # Picking is deterministic, so an open batch is rebuilt by picking it again.
+            self._open(np.array(state["pending"], np.int64))
             self._extend(int(state["issued"]))
         self._issued, self._closed = int(state["issued"]), bool(state["closed"])

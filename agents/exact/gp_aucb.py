@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from agents.core.protocol import Capabilities
 from agents.core.rules import ProductRule, SumRule
+from agents.core.starts import UniformStart
 from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
 from agents.exact.base import ExactUCBAgent
 
@@ -47,7 +48,7 @@ class GPAUCB(ExactUCBAgent):
             lam=lam,
             norm_bound=norm_bound,
             delta=delta,
-            n_start=n_start,
+            start=UniformStart(n_start),
             rule=ProductRule(c) if rule == "product" else SumRule(c),
             batch_ratio=c,
             named_widths={

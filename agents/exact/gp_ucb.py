@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.core.protocol import Capabilities
 from agents.core.rules import SequentialRule
+from agents.core.starts import UniformStart
 from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
 from agents.exact.base import ExactUCBAgent
 
@@ -18,6 +19,9 @@ class GPUCB(ExactUCBAgent):
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
     `"bayes"` that of Srinivas et al. (2010) for a draw from the prior, `"practical"` the one of the BBKB experiments.
     Other arguments: see `agents.core.ucb.UCBAgent`.
+
+    Args:
+        n_start: Arms drawn uniformly and pulled before the first bound is computed.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
@@ -39,7 +43,7 @@ class GPUCB(ExactUCBAgent):
             lam=lam,
             norm_bound=norm_bound,
             delta=delta,
-            n_start=n_start,
+            start=UniformStart(n_start),
             rule=SequentialRule(),
             batch_ratio=1.0,
             named_widths={

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from agents.core.protocol import Capabilities
-from agents.core.rules import SumRule
+from agents.core.rules import GlobalLocalRule, SumRule
+from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
 
@@ -13,18 +14,23 @@ __all__ = ["BBKB"]
 
 
 class BBKB(SketchedUCBAgent):
-    """Batch budgeted kernel bandits with the global rule.
+    """Batch budgeted kernel bandits.
 
     Within a batch the mean and the dictionary are frozen and the variance shrinks with every pick; the batch ends when
-    `1 + sum lev_fb(x_s)` exceeds `c`. Then the dictionary is drawn anew from all pulled arms.
+    a bound on its drift exceeds `c`. Then the dictionary is drawn anew from all pulled arms.
     `width="theory"` is the paper's Theorem 2, `"practical"` the one of its experiments.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:
         c: Threshold `C~ >= 1`; 1 gives BKB with this policy's width.
+        rule: `"global"`: the bound is `1 + sum lev_fb(x_s)`; `"global-local"`: once that one fires, go on while the
+            bound of Lemma 3 holds for every arm, which gives longer batches.
         qbar: Oversampling of the dictionary; 2 in the paper's experiments.
+        n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
+        min_batch: Start instead by uncertainty sampling that guarantees batches of about this size times `c - 1`.
 
-    Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2020), Algorithm 1.
+    Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2020), Algorithms 1 and 3,
+    Lemma 3.
     """
 
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
@@ -34,12 +40,16 @@ class BBKB(SketchedUCBAgent):
         kernel: Any = None,
         width: object = "theory",
         c: float = 2.0,
+        rule: Literal["global", "global-local"] = "global",
         qbar: float = 2.0,
         lam: float | None = None,
         norm_bound: float | None = None,
         delta: float | None = None,
         n_start: int = 1,
+        min_batch: float | None = None,
     ) -> None:
+        if rule not in ("global", "global-local"):
+            raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
         super().__init__(
             qbar=qbar,
             kernel=kernel,
@@ -47,8 +57,8 @@ class BBKB(SketchedUCBAgent):
             lam=lam,
             norm_bound=norm_bound,
             delta=delta,
-            n_start=n_start,
-            rule=SumRule(c),
+            start=UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
+            rule=SumRule(c) if rule == "global" else GlobalLocalRule(c),
             batch_ratio=c,
             named_widths={"theory": BBKBTheorem2(), "practical": LogDeterminant()},
         )

@@ -1,0 +1,80 @@
+"""What is pulled before the first confidence bound: chosen in advance, without looking at feedback."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from jaxtyping import Int
+
+from agents.core.batch import BatchBuilder
+from gpbandit_envs.gp.arms import ArmPosterior
+
+__all__ = ["Start", "UncertaintyStart", "UniformStart"]
+
+
+class Start(ABC):
+    """Chooses the arms of the first batch."""
+
+    @abstractmethod
+    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """At most `limit` arms, possibly repeated, possibly none; `prior` is an exact posterior of nothing."""
+
+
+@dataclass(frozen=True)
+class UniformStart(Start):
+    """`n` arms drawn uniformly, with replacement.
+
+    Attributes:
+        n: How many, >= 0.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or int(self.n) != self.n or self.n < 0:
+            raise ValueError(f"n_start: expected an integer >= 0, got {self.n!r}")
+
+    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        return rng.integers(prior.n_arms, size=int(self.n))[:limit]
+
+
+@dataclass(frozen=True)
+class UncertaintyStart(Start):
+    """Uncertainty sampling: pull the arm of largest posterior variance, again and again.
+
+    Ends after `n` pulls, or once the largest leverage score is at most `1 / min_batch`, which bounds all later batches
+    of BBKB from below by about `min_batch (C~ - 1)`; BBKB's Algorithm 3 states the bound on sigma, its proof and
+    Proposition 4 on sigma^2, the leverage score.
+
+    Attributes:
+        n: Pulls, or None.
+        min_batch: Batch size `P` to guarantee, or None.
+
+    References: Desautels et al. (2012), section 4, Lemma 2; Calandriello et al. (2020), Algorithm 3.
+    """
+
+    n: int | None = None
+    min_batch: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.n is None) == (self.min_batch is None):
+            raise ValueError("start: expected exactly one of n and min_batch")
+        if self.n is not None and self.n < 0:
+            raise ValueError(f"t_init: expected an integer >= 0, got {self.n!r}")
+        if self.min_batch is not None and not self.min_batch > 0:
+            raise ValueError(f"min_batch: expected a number > 0, got {self.min_batch!r}")
+
+    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        builder = BatchBuilder(prior, 1.0)
+        for t in count():
+            if t == limit or t == self.n:
+                break
+            builder.next()
+            if self.min_batch is not None and builder.picked_variance / prior.lam <= 1 / self.min_batch:
+                # The arm that showed the bound to hold need not be pulled.
+                builder.picks.pop()
+                break
+        return np.array(builder.picks, np.int64)

@@ -1,0 +1,101 @@
+"""GP-BUCB: batches of a fixed size, or any delay, with hallucinated variances."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+from agents.core.protocol import Capabilities
+from agents.core.rules import FixedRule
+from agents.core.starts import UncertaintyStart, UniformStart
+from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
+from agents.exact.base import ExactUCBAgent
+
+__all__ = ["GPBUCB", "initialization_size"]
+
+
+class GPBUCB(ExactUCBAgent):
+    """Pick `argmax mean_fb[t] + exp(C) width_fb[t] sd_{t-1}` with at most `batch_size` evaluations open.
+
+    With feedback on request the batches have `batch_size` arms; under any other delay, the open evaluations are
+    hallucinated whenever something new arrives, so every mapping `fb[t]` with `t - fb[t] <= batch_size` is played.
+    Named widths are those of GP-UCB, times `exp(c)`. Other arguments: see `agents.core.ucb.UCBAgent`.
+
+    Args:
+        batch_size: Largest number of open evaluations, `B >= 1`; 10 in the paper's experiments, 1 gives GP-UCB.
+        c: Bound `C >= 0` on the information gained within a batch; the width grows by `exp(C)`. The default 0 is what
+            practice needs; theory wants `gamma_{B-1}`, or a constant after a start of `initialization_size` arms.
+        t_init: Arms to pull by uncertainty sampling before the first bound is computed.
+
+    Reference: Desautels, Krause and Burdick (2012), Algorithm 1, Theorems 1 and 2.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", delayed=True)
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        width: object = "theory",
+        batch_size: int = 10,
+        c: float = 0.0,
+        t_init: int = 0,
+        lam: float | None = None,
+        norm_bound: float | None = None,
+        delta: float | None = None,
+        n_start: int = 0,
+    ) -> None:
+        if not 0 <= c < float("inf"):
+            raise ValueError(f"c: expected a finite number >= 0, got {c!r}")
+        if t_init and n_start:
+            raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
+        super().__init__(
+            kernel=kernel,
+            width=width,
+            lam=lam,
+            norm_bound=norm_bound,
+            delta=delta,
+            start=UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
+            rule=FixedRule(batch_size),
+            batch_ratio=exp(c),
+            named_widths={
+                "theory": InformationGain(),
+                "practical": EffectiveDimension(),
+                "bayes": FiniteBayes(),
+            },
+        )
+
+
+def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:
+    """Size of the uncertainty-sampling start that makes the regret independent of the batch size, up to a constant.
+
+    Args:
+        kernel: `"linear"` (`gamma_t <= eta d log(t + 1)`), `"matern"` (`gamma_t <= eta t^eps`) or `"se"`
+            (`gamma_t <= eta log(t + 1)^d`).
+        batch_size: Batch size `B >= 2`.
+        dim: Number of features `d`.
+        eta: Constant of the bound on the information gain, > 0.
+        eps: Exponent of the Matern bound, in (0, 1).
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Reference: Desautels et al. (2012), Table 1.
+    """
+    if batch_size < 2:
+        raise ValueError(f"batch_size: expected at least 2, got {batch_size!r}")
+    if not eta > 0:
+        raise ValueError(f"eta: expected a number > 0, got {eta!r}")
+    b = log(batch_size)
+    if kernel == "linear":
+        grown = exp(1) * (log(eta) + log(dim) + 2 * b) / (2 * b - 1) * eta * dim * (batch_size - 1) * b
+        size = max(b, grown)
+    elif kernel == "matern":
+        if not 0 < eps < 1:
+            raise ValueError(f"eps: expected an exponent in (0, 1), got {eps!r}")
+        size = (eta * (batch_size - 1)) ** (1 / (1 - eps))
+    elif kernel == "se":
+        grown = (exp(1) * (log(eta) + (dim + 1) * b) / (dim * b - 1)) ** dim * eta * (batch_size - 1) * b**dim
+        size = max(b**dim, grown)
+    else:
+        raise ValueError(f"kernel: expected 'linear', 'matern' or 'se', got {kernel!r}")
+    return int(-(-size // 1))
