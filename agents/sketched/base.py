@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.ucb import UCBAgent
-from agents.sketched.dictionary import posterior_sampling
+from agents.sketched.dictionary import Draws, posterior_sampling
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
@@ -20,6 +20,7 @@ class SketchedUCBAgent(UCBAgent):
 
     Args:
         qbar: Oversampling of the dictionary, `q >= 1` in theory, > 0 here.
+        draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
         **arguments: As for `UCBAgent`.
 
     Attributes:
@@ -28,11 +29,14 @@ class SketchedUCBAgent(UCBAgent):
 
     posterior: SketchedArmPosterior
 
-    def __init__(self, *, qbar: float, **arguments: Any) -> None:
+    def __init__(self, *, qbar: float, draws: Draws, **arguments: Any) -> None:
         super().__init__(**arguments)
         if not 0 < qbar < float("inf"):
             raise ValueError(f"qbar: expected a finite number > 0, got {qbar!r}")
+        if draws not in ("pull", "arm"):
+            raise ValueError(f"draws: expected 'pull' or 'arm', got {draws!r}")
         self.qbar = float(qbar)
+        self.draws: Draws = draws
 
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> SketchedArmPosterior:
         self.resparsifications = 0
@@ -45,7 +49,7 @@ class SketchedUCBAgent(UCBAgent):
         pulled = np.flatnonzero(posterior.n)
         candidates = posterior.rows.arms[pulled]
         leverage = posterior.variance_at(candidates) / self.lam
-        dictionary = posterior_sampling(candidates, posterior.n[pulled], leverage, self.qbar, self.rng)
+        dictionary = posterior_sampling(candidates, posterior.n[pulled], leverage, self.qbar, self.rng, self.draws)
         posterior.embed(dictionary)
         self.resparsifications += 1
 

@@ -9,6 +9,7 @@ from agents.core.rules import GlobalLocalRule, SumRule
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.dictionary import Draws
 
 __all__ = ["BBKB"]
 
@@ -26,6 +27,7 @@ class BBKB(SketchedUCBAgent):
         rule: `"global"`: the bound is `1 + sum lev_fb(x_s)`; `"global-local"`: once that one fires, go on while the
             bound of Lemma 3 holds for every arm, which gives longer batches.
         qbar: Oversampling of the dictionary; 2 in the paper's experiments.
+        draws: `"pull"`: every pull is drawn, as the paper writes; `"arm"`: every arm, as its authors' code does.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
         min_batch: Start instead by uncertainty sampling that guarantees batches of about this size times `c - 1`.
 
@@ -42,6 +44,7 @@ class BBKB(SketchedUCBAgent):
         c: float = 2.0,
         rule: Literal["global", "global-local"] = "global",
         qbar: float = 2.0,
+        draws: Draws = "pull",
         lam: float | None = None,
         norm_bound: float | None = None,
         delta: float | None = None,
@@ -52,6 +55,7 @@ class BBKB(SketchedUCBAgent):
             raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
         super().__init__(
             qbar=qbar,
+            draws=draws,
             kernel=kernel,
             width=width,
             lam=lam,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["posterior_sampling"]
+__all__ = ["Draws", "posterior_sampling"]
+
+Draws = Literal["pull", "arm"]
+"""`"pull"`: one Bernoulli draw a pull, as the papers write; `"arm"`: one an arm, as their authors' code does."""
 
 
 def posterior_sampling(
@@ -14,12 +19,15 @@ def posterior_sampling(
     leverage: Float[np.ndarray, " u"],
     qbar: float,
     rng: np.random.Generator,
+    draws: Draws = "pull",
 ) -> Int[np.ndarray, " m"]:
-    """Draw a dictionary: every pull enters with probability `min(1, qbar * lev)`, independently.
+    """Draw a dictionary from the pulled arms, with probabilities that grow with their leverage scores.
 
-    An arm pulled n times is in it unless n Bernoulli draws all fail, so with probability `1 - (1 - p)^n`: one uniform
-    number an arm decides. The authors' code uses `min(1, n p)` instead, which is larger. The dictionary is never
-    empty: if nothing was drawn, the arm of largest inclusion probability is taken.
+    With `p = min(1, qbar * lev)`, an arm pulled n times is in it with probability `1 - (1 - p)^n` if every pull is a
+    draw of its own, and with `min(1, n * qbar * lev)` if every arm is. The latter is larger, and certain once
+    `n lev >= 1 / qbar`, as it is for an arm that has been pulled often; the former leaves such an arm out about once in
+    `exp(qbar)` draws, and its leverage score then jumps. The dictionary is never empty: if nothing was drawn, the arm
+    of largest inclusion probability is taken.
 
     Args:
         arms: Distinct pulled arms, shape (u,).
@@ -27,15 +35,19 @@ def posterior_sampling(
         leverage: Leverage score of each, shape (u,).
         qbar: Oversampling `q >= 1`; larger dictionaries are more accurate.
         rng: Source of the draws.
+        draws: Whether pulls or arms are drawn.
 
     Returns:
         The arms drawn, in the order of `arms`.
 
     Reference: Calandriello et al. (2019), Algorithm 1; Calandriello et al. (2020), Algorithm 1, lines 11-16.
     """
-    p = np.minimum(qbar * leverage, 1.0)
-    with np.errstate(divide="ignore"):
-        inclusion = -np.expm1(pulls * np.log1p(-p))
+    if draws == "arm":
+        inclusion = pulls * qbar * leverage
+    else:
+        p = np.minimum(qbar * leverage, 1.0)
+        with np.errstate(divide="ignore"):
+            inclusion = -np.expm1(pulls * np.log1p(-p))
     drawn = rng.random(len(arms)) < inclusion
     if not drawn.any():
         drawn[np.argmax(inclusion)] = True
