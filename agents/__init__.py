@@ -32,6 +32,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB": ("agents.sketched.bbkb:BBKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
+    "BPE": ("agents.few_batches.bpe:BPE", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

@@ -86,7 +86,7 @@ class SumRule(BatchRule):
         return builder.n_pending > 0
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        self.total += builder.variance[arm] / builder.posterior.lam
+        self.total += float(builder.variance[arm]) / builder.posterior.lam
         return self.total > self.c
 
 
@@ -132,7 +132,7 @@ class GlobalLocalRule(SumRule):
         return complete
 
     def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        self._pending_bound += builder.variance[arm] / builder.posterior.lam
+        self._pending_bound += float(builder.variance[arm]) / builder.posterior.lam
         if not super().closes(builder, arm) or self._largest + self._pending_bound <= self.c:
             return False
         self._sweep(builder)

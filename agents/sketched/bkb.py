@@ -17,9 +17,9 @@ __all__ = ["BKB"]
 class BKB(SketchedUCBAgent):
     """Budgeted kernelised bandits: GP-UCB on a Nystrom posterior whose dictionary is drawn anew at every step.
 
-    With the oversampling of 2 that experiments use, drawing every pull leaves a much-pulled arm out of one dictionary in
-    seven; its leverage score, and with it the width, then jumps. So the default here draws every arm, as the authors'
-    code does; with the oversampling of the theorems the two are the same.
+    With the oversampling of 2 that experiments use, drawing every pull leaves a much-pulled arm out of one dictionary
+    in seven; its leverage score, and with it the width, then jumps. So the default here draws every arm, as the
+    authors' code does; with the oversampling of the theorems the two are the same.
 
     `width="theory"` is the paper's Theorem 2, `"practical"` the one of the BBKB experiments.
     Other arguments: see `agents.core.ucb.UCBAgent`.

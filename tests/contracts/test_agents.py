@@ -18,7 +18,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
     "GP-UCB": [{}, {"width": "practical"}, {"width": "bayes", "n_start": 3}, {"width": 1.0}],
     "GP-AUCB": [{}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
-    "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}],
+    "GP-BUCB": [{}, {"batch_size": 1}, {"batch_size": 7, "t_init": 5, "c": 0.5}, {"width": "bayes", "n_start": 2}],
+    "NRB-UCB": [{"batch_size": 4}],
+    "NTB-UCB": [{"batch_size": 4, "n_start": 3}],
+    "BKB": [{}, {"width": "practical", "draws": "pull"}],
+    "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
+    "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
+    "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],
 }
 CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
 

@@ -1,0 +1,272 @@
+"""BPE: batched pure exploration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.core.batch import BatchBuilder
+from agents.core.finite import FiniteArmAgent
+from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
+from agents.core.widths import WidthContext, WidthSchedule, as_width
+from agents.few_batches import lengths
+from gpbandit_envs.gp import Kernel, Matern, as_kernel
+from gpbandit_envs.gp.arms import ExactArmPosterior
+from gpbandit_envs.problem import Problem
+
+__all__ = ["BPE", "GrowingWidth", "OfflineTheorem"]
+
+_LARGEST_GRID = 1_000_000
+
+
+@dataclass(frozen=True)
+class OfflineTheorem(WidthSchedule):
+    """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without looking at its feedback.
+
+    Reference: Li and Scarlett (2022), Algorithm 1, line 15; Vakili et al. (2021), Theorem 1.
+
+    Attributes:
+        n_batches: Number of batches B, set by the policy.
+    """
+
+    n_batches: int = 1
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * self.n_batches / c.delta))
+
+
+@dataclass(frozen=True)
+class GrowingWidth(WidthSchedule):
+    """`sqrt(3 log(2 i))` in batch i.
+
+    Reference: Li and Scarlett (2022), section 5.
+
+    Attributes:
+        batch: Number i of the batch, set by the policy.
+    """
+
+    batch: int = 1
+
+    def __call__(self, context: WidthContext) -> float:
+        return sqrt(3 * log(2 * self.batch))
+
+
+class BPE(FiniteArmAgent):
+    """Few batches, each of pure exploration among the arms that may still be best.
+
+    In batch i, pick `N_i` arms, each of largest variance given the picks of this batch alone; observe them all; keep
+    the arms with `mean + width sd >= max (mean - width sd)`. The lengths are known in advance, so the horizon must be.
+    On a box, arms are the points of a grid of spacing `1 / sqrt(T)`.
+
+    Args:
+        kernel: Prior covariance; None for the card's.
+        width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
+            (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule.
+        n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
+        lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
+            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
+        posterior: `"batch"` (each batch on its own, as the theory wants) or `"full"` (all data).
+        lam: Noise variance in the posterior; None for the card's.
+        norm_bound: Bound `Psi` on the RKHS norm; None for the card's, or 1.
+        delta: Allowed probability of failure; None for `1 / T`.
+
+    Raises:
+        ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
+
+    Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5.
+    """
+
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="adaptive", needs=frozenset({"horizon"}))
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        width: object = "theory",
+        n_batches: int | None = None,
+        lengths: Literal["kernel", "theorem", "equal"] = "kernel",
+        posterior: Literal["batch", "full"] = "batch",
+        lam: float | None = None,
+        norm_bound: float | None = None,
+        delta: float | None = None,
+    ) -> None:
+        self._kernel = None if kernel is None else as_kernel(kernel)
+        self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
+        if lengths not in ("kernel", "theorem", "equal"):
+            raise ValueError(f"lengths: expected 'kernel', 'theorem' or 'equal', got {lengths!r}")
+        if posterior not in ("batch", "full"):
+            raise ValueError(f"posterior: expected 'batch' or 'full', got {posterior!r}")
+        if n_batches is not None and n_batches < 1:
+            raise ValueError(f"n_batches: expected an integer >= 1 or None, got {n_batches!r}")
+        for name, value in (("lam", lam), ("norm_bound", norm_bound)):
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
+        if delta is not None and not 0 < delta < 1:
+            raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
+        self._n_batches, self._lengths, self._full = n_batches, lengths, posterior == "full"
+        self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if problem.horizon is None:
+            raise ValueError(f"horizon: BPE plans its batches in advance, and {problem.name} does not state one")
+        self._side = 0
+        if not problem.is_finite:
+            self._side = ceil(sqrt(problem.horizon)) + 1
+            if self._side**problem.dim > _LARGEST_GRID:
+                raise ValueError(
+                    f"problem: a grid of spacing 1/sqrt(T) has {self._side}^{problem.dim} points in {problem.name}; "
+                    f"at most {_LARGEST_GRID:,} are possible"
+                )
+            axis = np.linspace(0, 1, self._side)
+            grid = np.stack(np.meshgrid(*[axis] * problem.dim, indexing="ij"), axis=-1).reshape(-1, problem.dim)
+            problem = replace(problem, arms=grid)
+        super().reset(problem, rng)
+
+    def _start(self) -> None:
+        card = self.problem
+        kernel = self._kernel or card.kernel
+        if kernel is None:
+            raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
+        if card.noise_std is None and self._lam is None:
+            raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
+        assert card.horizon is not None
+        self.kernel: Kernel = kernel
+        noise_std = sqrt(self._lam or 0.0) if card.noise_std is None else card.noise_std
+        assert card.arms is not None
+        self.lam = self._lam or max(noise_std**2, 1e-10 * float(kernel.diag(card.arms).max()))
+        self.batch_lengths = self._plan(card.horizon, card.dim)
+        self._context = WidthContext(
+            t=1,
+            n_arms=card.n_arms,
+            lam=self.lam,
+            noise_std=noise_std,
+            norm_bound=self._norm_bound or card.norm_bound or 1.0,
+            delta=self._delta or (1 / card.horizon if card.horizon > 1 else 0.05),
+        )
+        self.alive = np.arange(card.n_arms)
+        self.batch = 0
+        self.inconsistent = False
+        self._floor = -np.inf
+        self.best = 0
+        self.posterior = self.known = ExactArmPosterior(kernel, card.arms, self.lam)
+        self._known_arms = self.alive
+        self._begin_batch()
+
+    def _plan(self, horizon: int, dim: int) -> list[int]:
+        if self._n_batches is None:
+            return lengths.growing(horizon)
+        n_batches = min(self._n_batches, horizon)
+        if self._lengths == "equal":
+            return lengths.equal(horizon, n_batches)
+        eta = self.kernel.nu / (2 * self.kernel.nu + dim) if isinstance(self.kernel, Matern) else 0.5
+        return lengths.constant_number(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
+
+    def _begin_batch(self) -> None:
+        arms = self.problem.arms
+        assert arms is not None
+        if not self._full:
+            # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
+            self.posterior = ExactArmPosterior(self.kernel, arms[self.alive], self.lam)
+            self._builder = BatchBuilder(self.posterior, 1.0, np.zeros(len(self.alive)))
+        else:
+            mask = np.full(len(arms), -np.inf)
+            mask[self.alive] = 0.0
+            self._builder = BatchBuilder(self.posterior, 1.0, mask)
+        self._issued = 0
+        self.width = self._width_of(self.batch + 1)
+
+    def _width_of(self, batch: int) -> float:
+        if isinstance(self._schedule, OfflineTheorem):
+            return OfflineTheorem(len(self.batch_lengths))(self._context)
+        if isinstance(self._schedule, GrowingWidth):
+            return GrowingWidth(batch)(self._context)
+        return self._schedule(replace(self._context, t=self.n_pulls + 1))
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        length = self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
+        if self._issued == length and len(pending) == 0:
+            self._begin_batch()  # every evaluation of the last batch failed
+        picks = np.array([self._builder.next() for _ in range(min(n, length - self._issued))], np.int64)
+        self._issued += len(picks)
+        return self._to_actions(picks if self._full else self.alive[picks])
+
+    def _to_actions(self, arms: np.ndarray) -> Actions:
+        assert self.problem.arms is not None
+        return self.problem.arms[arms].copy() if self._side else arms
+
+    def observe(self, feedback: Feedback) -> None:
+        if self._side:
+            steps = np.rint(feedback.actions * (self._side - 1)).astype(np.int64)
+            arms = np.ravel_multi_index(tuple(steps.T), (self._side,) * self.problem.dim)
+            feedback = replace(feedback, actions=arms)
+        super().observe(feedback)
+
+    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        positions = arms if self._full else np.searchsorted(self.alive, arms)
+        self.posterior.update(positions, counts, sums)
+        self.known = self.posterior
+        survivors = self.alive if self._full else np.arange(len(self.alive))
+        mean, sd = self.posterior.mean[survivors], np.sqrt(self.posterior.variance[survivors])
+        upper, lower = mean + self.width * sd, mean - self.width * sd
+        # An upper bound below an older lower bound: some interval was wrong. This batch's bounds decide all the same.
+        self.inconsistent |= bool(upper.max() < self._floor)
+        self._floor = max(self._floor, float(lower.max()))
+        self.best = int(self.alive[np.argmax(mean)])
+        self._known_arms = self.alive
+        self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
+        self.batch += 1
+        self._begin_batch()
+
+    def recommend(self) -> Action:
+        """The arm of largest posterior mean among those that were alive in the last complete batch."""
+        assert self.problem.arms is not None
+        return self.problem.arms[self.best].copy() if self._side else self.best
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior."""
+        mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
+        return mean, self._width_of(max(self.batch, 1)) * np.sqrt(variance)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {
+            "width": self.width,
+            "information_gain": self.known.information_gain,
+            "d_eff": self.known.effective_dimension(),
+            "alive": float(len(self.alive)),
+            "batch_length": float(self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]),
+            "inconsistent": float(self.inconsistent),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {
+            "alive": self.alive.copy(),
+            "known": self.known.state_dict(),
+            "known_arms": self._known_arms.copy(),
+            "best": self.best,
+            "batch": self.batch,
+            "issued": self._issued,
+            "floor": self._floor,
+            "inconsistent": self.inconsistent,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        arms = self.problem.arms
+        assert arms is not None
+        self._known_arms = np.array(state["known_arms"], np.int64)
+        self.known = ExactArmPosterior(self.kernel, arms if self._full else arms[self._known_arms], self.lam)
+        self.known.load_state_dict(state["known"])
+        if self._full:
+            self.posterior = self.known
+        self.alive = np.array(state["alive"], np.int64)
+        self.best, self.batch = int(state["best"]), int(state["batch"])
+        self._floor, self.inconsistent = float(state["floor"]), bool(state["inconsistent"])
+        self._begin_batch()
+        for _ in range(int(state["issued"])):
+            self._builder.next()  # picking is deterministic
+        self._issued = int(state["issued"])
