@@ -37,7 +37,7 @@ def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_pickle_and_deepcopy(id: str, kwargs: dict[str, Any]) -> None:
     agent = agents.make(id, **kwargs)
-    problem = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1)
+    problem = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9)
     agent.reset(problem, np.random.default_rng(0))
     first = agent.select(1, Pending.empty(problem))
     agent.observe(Feedback.of([0], first, [0.5]))
