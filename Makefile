@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 RESULTS ?= results/quick
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
+# BLAS with several threads stalls on small matrices, and pytest already uses all cores.
+export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: leaderboard test lint types contracts pytest format docs clean
 
 # pip is run only when pyproject.toml changed since the last install.
