@@ -44,8 +44,19 @@ class EnvironmentRow:
 
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
-    EnvironmentRow("GPSample", "envs.synthetic:gp_sample", 1_000, "functions"),
-    EnvironmentRow("RKHS", "envs.synthetic:rkhs", 1_000, "functions"),
+    EnvironmentRow("GPSample", "envs.synthetic:gp_sample", 1_000, "drawn functions"),
+    EnvironmentRow("RKHS", "envs.synthetic:rkhs", 1_000, "drawn functions"),
+    EnvironmentRow("Needle", "envs.synthetic:needle", 1_000, "drawn functions"),
+    EnvironmentRow("VarianceStarvation", "envs.synthetic:variance_starvation", 215, "drawn functions"),
+    EnvironmentRow("BPEF1", "envs.fixed:bpe_f1", 1_000, "fixed functions"),
+    EnvironmentRow("BPEF2", "envs.fixed:bpe_f2", 1_000, "fixed functions"),
+    EnvironmentRow("Cosines", "envs.fixed:cosines", 200, "fixed functions"),
+    EnvironmentRow("Rosenbrock", "envs.fixed:rosenbrock", 200, "fixed functions"),
+    EnvironmentRow("Branin", "envs.fixed:branin", 200, "fixed functions"),
+    EnvironmentRow("Hartmann3", "envs.fixed:hartmann3", 200, "fixed functions"),
+    EnvironmentRow("Hartmann6", "envs.fixed:hartmann6", 200, "fixed functions"),
+    EnvironmentRow("Deceptive", "envs.fixed:deceptive", 200, "fixed functions"),
+    EnvironmentRow("H1", "envs.fixed:h1", 200, "fixed functions"),
 )
 
 

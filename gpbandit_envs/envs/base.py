@@ -14,7 +14,7 @@ from gpbandit_envs.envs.setting import Setting, dial, make_card
 from gpbandit_envs.envs.streams import Stream, stream
 from gpbandit_envs.problem import Certificate, Problem
 
-__all__ = ["METADATA", "BanditEnv", "check_options"]
+__all__ = ["METADATA", "BanditEnv", "check_options", "reset_needed"]
 
 METADATA: dict[str, Any] = {"render_modes": [], "render_fps": 4}
 
@@ -106,7 +106,7 @@ class BanditEnv(gym.Env[Any, Any]):
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
         if self._seed is None:
-            raise _reset_needed()
+            raise reset_needed()
         return stream(self._seed, self._episode, name)
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
@@ -139,7 +139,7 @@ class BanditEnv(gym.Env[Any, Any]):
         t = self._evaluations
         if t == len(self._variates):
             if self._noise_rng is None:
-                raise _reset_needed()
+                raise reset_needed()
             block = min(max(t, _FIRST_BLOCK), _LAST_BLOCK)
             self._variates += self.setting.noise.variates(self._noise_rng, block).tolist()
         self._evaluations = t + 1
@@ -158,5 +158,6 @@ def check_options(options: Mapping[str, Any] | None) -> bool:
     return bool((options or {}).get("keep_function", False))
 
 
-def _reset_needed() -> gym.error.ResetNeeded:
+def reset_needed() -> gym.error.ResetNeeded:
+    """What to raise before the first `reset`."""
     return gym.error.ResetNeeded("the environment has no instance yet: call reset() first")

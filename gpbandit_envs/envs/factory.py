@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpbandit_envs.envs.base import METADATA, BanditEnv
+from gpbandit_envs.envs.continuous import BoxEnv
 from gpbandit_envs.envs.finite import FiniteArmEnv
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import ArmFamily
@@ -49,6 +50,4 @@ class EntryPoint:
     def __call__(self, **kwargs: Any) -> BanditEnv:
         """An environment without wrappers."""
         setting, common = self.split(kwargs)
-        if not isinstance(setting.family, ArmFamily):
-            raise TypeError(f"setting: no environment for a family of type {type(setting.family).__name__}")
-        return FiniteArmEnv(setting, **common)
+        return FiniteArmEnv(setting, **common) if isinstance(setting.family, ArmFamily) else BoxEnv(setting, **common)

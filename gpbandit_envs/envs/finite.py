@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.envs.base import BanditEnv, _reset_needed
+from gpbandit_envs.envs.base import BanditEnv, reset_needed
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction
 from gpbandit_envs.problem import Certificate
@@ -69,7 +69,7 @@ class FiniteArmEnv(BanditEnv):
     @property
     def _instance(self) -> ArmFunction:
         if self._function is None:
-            raise _reset_needed()
+            raise reset_needed()
         return self._function
 
     def _draw(self, rng: np.random.Generator) -> None:

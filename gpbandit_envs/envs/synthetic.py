@@ -1,4 +1,4 @@
-"""Settings with drawn mean functions on finite arm sets."""
+"""Settings with drawn mean functions, on finite arm sets and on the unit cube."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 from gpbandit_envs.envs.factory import EntryPoint
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.arm_sets import even_arms
-from gpbandit_envs.functions.gp_draws import GPSampleArms
+from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
+from gpbandit_envs.functions.needle import NeedleArms
 from gpbandit_envs.functions.rkhs import RKHSArms
+from gpbandit_envs.functions.rkhs_box import RKHSBox
 from gpbandit_envs.gp import SE, Matern, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import as_noise
 
-__all__ = ["gp_sample", "rkhs"]
+__all__ = ["gp_sample", "needle", "rkhs", "variance_starvation"]
 
 KernelLike = Kernel | Mapping[str, Any] | None
 NoiseLike = Mapping[str, Any] | str | None
@@ -23,7 +26,7 @@ NoiseLike = Mapping[str, Any] | str | None
 @EntryPoint
 def rkhs(
     *,
-    n_arms: int = 1_000,
+    n_arms: int | None = 1_000,
     dim: int = 1,
     lengthscale: float | None = None,
     norm: float = 1.0,
@@ -37,7 +40,7 @@ def rkhs(
     `f = sum_i a_i k(., c_i)` with uniform centres and Gaussian coefficients scaled to `a^T K a = norm^2`.
 
     Args:
-        n_arms: Number of arms `A`.
+        n_arms: Number of arms `A`; None for the whole unit cube, with an SE or Matern-5/2 kernel.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of an SE kernel that draws the function; default 0.2.
         norm: RKHS norm, unit of the reward.
@@ -48,7 +51,9 @@ def rkhs(
         n_centres: Number of terms of the expansion.
     """
     drawn, card, knows = _kernels(kernel, lengthscale, SE(0.2))
-    family = RKHSArms(drawn, n_arms, dim, norm, n_centres)
+    family: RKHSArms | RKHSBox = (
+        RKHSBox(drawn, dim, norm, n_centres) if n_arms is None else RKHSArms(drawn, n_arms, dim, norm, n_centres)
+    )
     return Setting(
         family=family,
         noise=as_noise(noise, noise_std),
@@ -62,7 +67,7 @@ def rkhs(
 @EntryPoint
 def gp_sample(
     *,
-    n_arms: int = 1_000,
+    n_arms: int | None = 1_000,
     dim: int = 1,
     lengthscale: float | None = None,
     noise_std: float = 0.1,
@@ -73,7 +78,8 @@ def gp_sample(
     """A new sample of a Gaussian process each episode, on evenly spread arms of the unit cube.
 
     Args:
-        n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond.
+        n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond. None for the whole
+            unit cube, by random Fourier features.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
         noise_std: Standard deviation of the noise, unit of the reward.
@@ -83,13 +89,82 @@ def gp_sample(
         n_features: Number of random features beyond 5,000 arms.
     """
     drawn, card, knows = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
+    family: ArmFamily | BoxFamily = (
+        GPSampleBox(drawn, dim, n_features)
+        if n_arms is None
+        else GPSampleArms(drawn, even_arms(n_arms, dim), n_features)
+    )
     return Setting(
-        family=GPSampleArms(drawn, even_arms(n_arms, dim), n_features),
+        family=family,
         noise=as_noise(noise, noise_std),
         kernel=card,
         # A sample path is almost surely no member of the RKHS: no finite bound would be true for every grid.
         norm_bound=None,
         knowledge="oracle" if knows else "misspecified",
+    )
+
+
+@EntryPoint
+def needle(
+    *,
+    n_arms: int = 1_000,
+    dim: int = 1,
+    lengthscale: float | None = None,
+    height: float = 0.5,
+    norm: float = 1.0,
+    noise_std: float = 0.1,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> Setting:
+    """A needle on a random arm each episode: the bump behind the lower bounds, as narrow as its norm allows.
+
+    The mean is nearly 0 everywhere but within the needle's width (see the certificate's facts) of the hidden arm.
+
+    Args:
+        n_arms: Number of arms `A`.
+        dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
+        lengthscale: Lengthscale of an SE kernel under which the norm holds; default 0.2.
+        height: Mean at the needle's tip, unit of the reward.
+        norm: RKHS norm; the larger it is against the height, the narrower is the needle.
+        noise_std: Standard deviation of the noise, unit of the reward.
+        kernel: Prior on the card, and the kernel under which the norm holds unless `lengthscale` is also given;
+            SE or Matern with one lengthscale.
+        noise: Noise model, a name or a spec; Gaussian if None.
+    """
+    drawn, card, knows = _kernels(kernel, lengthscale, SE(0.2))
+    return Setting(
+        family=NeedleArms(drawn, even_arms(n_arms, dim), height, norm),
+        noise=as_noise(noise, noise_std),
+        kernel=card,
+        norm_bound=norm if knows else None,
+        knowledge="oracle" if knows else "misspecified",
+    )
+
+
+@EntryPoint
+def variance_starvation(
+    *, n_arms: int = 1_000, noise_std: float = 0.1, kernel: KernelLike = None, noise: NoiseLike = None
+) -> Setting:
+    """A sample of a GP with a narrow SE kernel on [0, 1], to be evaluated in [0, 0.5] only (BKB paper, Fig. 1).
+
+    Sparse posteriors that underestimate the variance beyond 0.5 starve. The figure evaluates uniformly drawn arms of
+    `notes["observed_arms"]`, at `notes["evaluations"]` numbers of evaluations. Its bandwidth of 100 is read as the
+    inverse square of the lengthscale.
+
+    Args:
+        n_arms: Number of evenly spaced arms `A`.
+        noise_std: Standard deviation of the noise, unit of the reward; the paper does not state its own.
+        kernel: Kernel that draws the function, and prior on the card; SE of lengthscale 0.1 if None.
+        noise: Noise model, a name or a spec; Gaussian if None.
+    """
+    both = SE(0.1) if kernel is None else as_kernel(kernel)
+    arms = even_arms(n_arms, 1)
+    return Setting(
+        family=GPSampleArms(both, arms),
+        noise=as_noise(noise, noise_std),
+        kernel=both,
+        norm_bound=None,
+        notes={"observed_arms": int((arms[:, 0] <= 0.5).sum()), "evaluations": (6, 63, 215)},
     )
 
 

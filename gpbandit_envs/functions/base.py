@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +17,7 @@ from jaxtyping import Float
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["ArmFamily", "ArmFunction", "BoxFamily", "BoxFunction", "FixedArms", "certify_arms"]
+__all__ = ["ArmFamily", "ArmFunction", "BoxFamily", "BoxFunction", "FixedArms", "OnArms", "certify_arms"]
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,16 @@ class BoxFunction:
 
     Attributes:
         evaluate: Means `(n,)` of points of the unit cube `(n, d)`.
-        certificate: Its optimum, exact or with a tolerance.
+        certify: Its optimum, exact or with a tolerance; asked for at most once, as it may be a search.
     """
 
     evaluate: Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, " n"]]
-    certificate: Certificate
+    certify: Callable[[], Certificate]
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What `certify` finds."""
+        return self.certify()
 
 
 class ArmFamily(ABC):
@@ -87,6 +93,25 @@ class BoxFamily(ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         """A function of the family."""
+
+
+class OnArms(ArmFamily):
+    """A box family seen on a finite arm set of the unit cube.
+
+    Args:
+        family: Family on the box.
+        arms: Arm set, shape `(A, d)`.
+    """
+
+    def __init__(self, family: BoxFamily, arms: Float[np.ndarray, "A d"]) -> None:
+        self.arms = arms
+        self.kernel = family.kernel
+        self.norm_bound = family.norm_bound
+        self.fixed = family.fixed
+        self._family = family
+
+    def draw(self, rng: np.random.Generator) -> ArmFunction:
+        return certify_arms(self._family.draw(rng).evaluate(self.arms))
 
 
 class FixedArms(ArmFamily):

@@ -39,10 +39,15 @@ class FourierSample:
             values[block] = np.cos(X[block] @ self.frequencies.T + self.phases) @ self.weights
         return values
 
-    def gradient(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-        """Gradient at one point."""
-        slope: np.ndarray = -(self.weights * np.sin(self.frequencies @ x + self.phases)) @ self.frequencies
-        return slope
+    def gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """Gradients at `X`."""
+        slopes: np.ndarray = -(np.sin(X @ self.frequencies.T + self.phases) * self.weights) @ self.frequencies
+        return slopes
+
+    @property
+    def curvature_bound(self) -> float:
+        """Bound on the operator norm of the Hessian: `sum_i |w_i| |omega_i|^2`."""
+        return float(np.abs(self.weights) @ np.square(self.frequencies).sum(axis=1))
 
 
 def draw_fourier_sample(kernel: Kernel, dim: int, n_features: int, rng: np.random.Generator) -> FourierSample:

@@ -1,17 +1,21 @@
-"""Samples of a Gaussian process on a finite arm set."""
+"""Samples of a Gaussian process, on a finite arm set and on the unit cube."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.functions.arm_sets import positive_int
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
-from gpbandit_envs.functions.features import draw_fourier_sample
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
+from gpbandit_envs.functions.features import FourierSample, draw_fourier_sample
+from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
+from gpbandit_envs.problem import Certificate
 
-__all__ = ["EXACT_LIMIT", "GPSampleArms"]
+__all__ = ["EXACT_LIMIT", "GPSampleArms", "GPSampleBox"]
 
 EXACT_LIMIT = 5_000
 """Largest arm set sampled exactly: the Cholesky factor costs A^3 / 3 flops once and 8 A^2 bytes (200 MB here)."""
@@ -52,3 +56,41 @@ class GPSampleArms(ArmFamily):
         z = rng.standard_normal(n_arms)
         facts = {"sampling": "exact", "jitter": self._jitter, "interpolant_norm": float(np.linalg.norm(z))}
         return certify_arms(self._factor @ z, facts=facts)
+
+
+class GPSampleBox(BoxFamily):
+    """Samples on the unit cube by random Fourier features, their optimum found by branch and bound.
+
+    Args:
+        kernel: SE or Matern covariance, scaled or not.
+        dim: Number of coordinates `d`.
+        n_features: Number of random features; the sample is Gaussian in the limit of many.
+
+    Raises:
+        TypeError: for another kernel.
+    """
+
+    fixed = False
+    norm_bound = None
+
+    def __init__(self, kernel: Kernel, dim: int, n_features: int = 1_024) -> None:
+        self.kernel: Kernel = kernel
+        self.dim = positive_int("dim", dim)
+        self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
+        self._n_features = positive_int("n_features", n_features)
+        draw_fourier_sample(kernel, self.dim, 1, np.random.default_rng(0))  # a wrong kernel fails here
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        sample = draw_fourier_sample(self.kernel, self.dim, self._n_features, rng)
+        return BoxFunction(sample, _Certify(sample))
+
+
+@dataclass(frozen=True)
+class _Certify:
+    """The certificate of a sample, on demand; a class and no closure, so that it can be pickled."""
+
+    sample: FourierSample
+
+    def __call__(self) -> Certificate:
+        n_features, dim = self.sample.frequencies.shape
+        return certify_smooth(self.sample, dim, facts={"sampling": "random features", "n_features": n_features})

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial.distance import cdist
 
 from gpbandit_envs.functions.arm_sets import even_arms, positive_int
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
-from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
-__all__ = ["Expansion", "RKHSArms", "draw_expansion"]
+__all__ = ["Expansion", "RKHSArms", "draw_expansion", "smooth_part"]
 
 _CHUNK = 65_536  # arms evaluated at once: (65536, m) kernel entries, 16 MB at m = 32
 
@@ -50,6 +51,53 @@ class Expansion:
         """RKHS norm `sqrt(a^T K a)`."""
         K = self.kernel(self.centres, self.centres)
         return float(np.sqrt(self.coefficients @ K @ self.coefficients))
+
+    def gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """Gradients `-sum_i a_i w_i (x - c_i) / l^2`, with `w = k` (SE) or `5/3 (1 + s) exp(-s)` (Matern 5/2)."""
+        kernel = smooth_part(self.kernel)
+        scale = np.asarray(kernel.lengthscale)
+        if isinstance(kernel, SE):
+            slopes = kernel(X, self.centres)
+        else:
+            s = np.sqrt(5.0) * cdist(X / scale, self.centres / scale)
+            slopes = 5 / 3 * (1 + s) * np.exp(-s)
+        slopes *= self.coefficients * _variance(self.kernel)
+        gradient: np.ndarray = (slopes @ self.centres - X * slopes.sum(axis=1, keepdims=True)) / scale**2
+        return gradient
+
+    @property
+    def curvature_bound(self) -> float:
+        """Bound on the operator norm of the Hessian.
+
+        The smaller of `F sqrt(k4)`, by Cauchy-Schwarz in the RKHS, and `sum_i |a_i| k2`, where `k2` and `k4` are the
+        largest second and fourth derivative of the kernel: 1 and 3 (SE), 5/3 and 25 (Matern 5/2) at lengthscale 1.
+        """
+        kernel, variance = smooth_part(self.kernel), _variance(self.kernel)
+        fourth, second = (3.0, 1.0) if isinstance(kernel, SE) else (25.0, 5 / 3)
+        l2 = float(np.min(np.asarray(kernel.lengthscale))) ** 2
+        by_norm = self.norm * float(np.sqrt(fourth * variance)) / l2
+        by_terms = float(np.abs(self.coefficients).sum()) * second * variance / l2
+        return min(by_norm, by_terms)
+
+
+def smooth_part(kernel: Kernel) -> SE | Matern:
+    """The stationary kernel inside, if its second derivatives are bounded and known here.
+
+    Raises:
+        TypeError: for another kernel.
+    """
+    while isinstance(kernel, Scale):
+        kernel = kernel.kernel
+    if isinstance(kernel, SE) or (isinstance(kernel, Matern) and kernel.nu == 2.5):
+        return kernel
+    raise TypeError(f"kernel: a certified optimum on the box needs an SE or Matern-5/2 kernel, got {kernel!r}")
+
+
+def _variance(kernel: Kernel) -> float:
+    variance = 1.0
+    while isinstance(kernel, Scale):
+        variance, kernel = variance * kernel.variance, kernel.kernel
+    return variance
 
 
 def draw_expansion(kernel: Kernel, dim: int, n_centres: int, norm: float, rng: np.random.Generator) -> Expansion:

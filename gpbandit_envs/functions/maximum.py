@@ -1,0 +1,102 @@
+"""The maximum of a smooth function over the unit cube, with a proof of how far off it may be.
+
+Branch and bound. In a cell with centre `c` and half-diagonal `rho`, a function whose Hessian has operator norm at most
+`H` obeys
+
+    f(x) <= f(c) + |grad f(c)|_1 h + H rho^2 / 2,    h the half-width of the cell,
+
+so that a cell whose bound does not beat the best value seen by more than `tol` is dropped, and the others are halved
+in every coordinate. What the remaining cells could still hide is the tolerance reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from gpbandit_envs.problem import Certificate
+
+__all__ = ["Smooth", "certify_smooth"]
+
+_BUDGET = 150_000  # cells of one level beyond which the search stops, with the tolerance it has reached
+_COARSE = 1_024  # cells to start from, about
+
+
+class Smooth(Protocol):
+    """A function with gradient and bounded curvature."""
+
+    @property
+    def curvature_bound(self) -> float:
+        """Bound on the operator norm of the Hessian over the cube."""
+
+    def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Values at `X`."""
+
+    def gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """Gradients at `X`."""
+
+
+def certify_smooth(
+    f: Smooth,
+    dim: int,
+    norm: float | None = None,
+    tol: float = 1e-9,
+    facts: Mapping[str, object] | None = None,
+) -> Certificate:
+    """The maximum of `f` over the unit cube and a bound on its error.
+
+    Args:
+        f: The function.
+        dim: Number of coordinates.
+        norm: RKHS norm to state in the certificate.
+        tol: Tolerance at which the search may stop, relative to `max(1, |optimum|)`.
+        facts: Further facts for the certificate.
+    """
+    per_axis = max(2, round(_COARSE ** (1 / dim)))
+    axis = (np.arange(per_axis) + 0.5) / per_axis
+    half = 0.5 / per_axis
+    if per_axis**dim <= _BUDGET:
+        centres = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
+    else:
+        centres, half = np.full((1, dim), 0.5), 0.5
+    corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
+    H = f.curvature_bound
+    best, where = -np.inf, np.full(dim, 0.5)
+    starts = 8
+    while True:
+        values = f(centres)
+        bounds = values + np.abs(f.gradient(centres)).sum(axis=1) * half + 0.5 * H * dim * half * half
+        slack = tol * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+        for start in np.argsort(-values)[:starts]:
+            if values[start] > best + slack or starts > 1:
+                value, point = _climb(f, centres[start])
+                if value > best:
+                    best, where = value, point
+        starts, slack = 1, tol * max(1.0, abs(best))
+        alive = centres[bounds > best + slack]
+        if len(alive) == 0 or len(alive) * len(corners) > _BUDGET or half < 1e-9:
+            reached = slack if len(alive) == 0 else float(bounds.max()) - best
+            break
+        half *= 0.5
+        centres = (alive[:, None, :] + 2 * half * corners).reshape(-1, dim)
+    return Certificate(
+        optimum=best, optimal_action=tuple(where.tolist()), optimum_tol=reached, norm=norm, facts=dict(facts or {})
+    )
+
+
+def _climb(f: Smooth, start: Float[np.ndarray, " d"]) -> tuple[float, Float[np.ndarray, " d"]]:
+    """A local maximum near `start`."""
+    found = minimize(
+        lambda x: (-float(f(x[None])[0]), -f.gradient(x[None])[0]),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, 1.0)] * len(start),
+        options={"ftol": 1e-15, "gtol": 1e-10},
+    )
+    point = np.clip(found.x, 0.0, 1.0)
+    return float(f(point[None])[0]), point
