@@ -1,0 +1,115 @@
+"""A run, and a cell of the leaderboard (one agent's runs on one task), reduced to what scores need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from leaderboards.score import metrics
+
+__all__ = ["COLUMNS", "Cell", "Unit", "reduce_run", "thin"]
+
+Unit = tuple[int, int]
+"""What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
+
+COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds")
+"""Columns of a trace that scores are made of."""
+
+N_POINTS = 150
+
+
+def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
+    """Times at which a curve of length `T` is kept: at most `n_points` of 1..T, with both ends.
+
+    Args:
+        T: Length of the curve, at least 1.
+        n_points: How many points, at least 2.
+        spacing: `"linear"`, `"log"`, or `"mixed"`: half of each, so that both views look smooth.
+
+    Raises:
+        ValueError: naming the argument that is out of range.
+    """
+    if T < 1 or n_points < 2:
+        raise ValueError(f"T, n_points: expected at least 1 and 2, got {T!r} and {n_points!r}")
+    if spacing not in ("linear", "log", "mixed"):
+        raise ValueError(f"spacing: expected 'linear', 'log' or 'mixed', got {spacing!r}")
+    if n_points >= T:
+        return np.arange(1, T + 1)
+    n_log = {"linear": 0, "log": n_points, "mixed": n_points // 2}[spacing]
+    times = np.concatenate([np.geomspace(1, T, n_log), np.linspace(1, T, n_points - n_log)])
+    return np.unique(np.rint(times).astype(np.int64))
+
+
+@dataclass
+class Cell:
+    """The finished runs of one agent on one task.
+
+    Attributes:
+        t: Times at which curves are kept, shape `(p,)`.
+        units: Seed and repetition of each run, n of them.
+        curves: By metric, one row per run, shape `(n, p)`.
+        finals: By metric, one value per run, shape `(n,)`.
+    """
+
+    t: Int[np.ndarray, " p"]
+    units: tuple[Unit, ...]
+    curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
+    finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def rows(self, units: list[Unit]) -> list[int]:
+        """Positions of `units`.
+
+        Raises:
+            KeyError: if one of them was not run.
+        """
+        at = {unit: i for i, unit in enumerate(self.units)}
+        return [at[unit] for unit in units]
+
+    def compare(self, uniform: Cell | None) -> None:
+        """Add the regret ratio against the uniform policy's cell, paired by unit; NaN for units it lacks."""
+        ratio = np.full((len(self), len(self.t)), np.nan)
+        if uniform is not None:
+            both = [unit for unit in self.units if unit in set(uniform.units)]
+            mine, theirs = self.rows(both), uniform.rows(both)
+            name = "cumulative_regret"
+            ratio[mine] = metrics.regret_ratio(self.curves[name][mine], uniform.curves[name][theirs])
+        self.curves["regret_ratio"] = ratio
+        self.finals["regret_ratio"] = ratio[:, -1].copy()
+
+
+def reduce_run(
+    trace: Mapping[str, Float[np.ndarray, " T"]], t: Int[np.ndarray, " p"]
+) -> tuple[dict[str, Float[np.ndarray, " p"]], dict[str, float]]:
+    """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
+
+    Args:
+        trace: `COLUMNS` by name, each of shape `(T,)`.
+        t: Times, from 1, of which the last is T; shape `(p,)`.
+
+    Raises:
+        ValueError: if the trace does not end at the last of the times.
+    """
+    regret = np.asarray(trace["regret"], np.float64)
+    if len(regret) != t[-1]:
+        raise ValueError(f"trace: expected {t[-1]} evaluations, got {len(regret)}")
+    at = np.asarray(t) - 1
+    batches = metrics.batches_so_far(trace["batch"])
+    full = {
+        "cumulative_regret": metrics.cumulative(regret),
+        "average_regret": metrics.average_regret(regret),
+        "simple_regret": metrics.simple_regret(regret),
+        "inference_regret": metrics.inference_regret(trace["inference_regret"]),
+        "batches": batches.astype(np.float64),
+        "policy_seconds": metrics.cumulative(trace["policy_seconds"]),
+    }
+    curves = {name: x[at] for name, x in full.items()}
+    finals = {name: float(x[-1]) for name, x in full.items()}
+    finals["batch_length"] = len(regret) / float(batches[-1])
+    finals["regret_per_batch"] = finals["cumulative_regret"] / float(batches[-1])
+    return curves, finals

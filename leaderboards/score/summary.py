@@ -1,0 +1,232 @@
+"""From a results folder to scores: what was run, cell by cell, and tidy frames with intervals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.play.spec import Ref, canonical_json
+from leaderboards.play.store import Store
+from leaderboards.score.catalogue import CURVES, FINALS
+from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, reduce_run, thin
+from leaderboards.score.intervals import mean_band, mean_interval, quantile_interval
+
+__all__ = ["UNIFORM", "Summary", "Task", "curve_table", "score_table", "summarise"]
+
+UNIFORM = "Uniform"
+"""Id of the policy that the regret ratio is measured against."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What agents are compared on: an environment, a horizon and a regime of feedback.
+
+    Attributes:
+        name: Its name on the page, unique in the folder.
+        env: The environment.
+        horizon: Number of evaluations `T`.
+        feedback: Regime of feedback.
+    """
+
+    name: str
+    env: Ref
+    horizon: int
+    feedback: str
+
+
+@dataclass
+class Summary:
+    """A results folder, reduced.
+
+    Attributes:
+        suite: The suite that was run; None for a folder of single runs.
+        tasks: By name, in order.
+        agents: By name, in order; names are unique in the folder.
+        runs: One row per run, the index is its key; the store's columns, with `task` and `agent` as unique names.
+        cells: Finished runs by (task, agent); only cells with at least one finished run.
+        origins: Distinct versions, commits and machines of the runs.
+        facts: By task, facts about its instances over the finished runs, as means.
+    """
+
+    suite: dict[str, Any] | None
+    tasks: dict[str, Task]
+    agents: dict[str, Ref]
+    runs: pd.DataFrame
+    cells: dict[tuple[str, str], Cell]
+    origins: list[dict[str, Any]]
+    facts: dict[str, dict[str, float]]
+
+    def on(self, task: str) -> dict[str, Cell]:
+        """Cells of one task, by agent."""
+        return {agent: self.cells[task, agent] for agent in self.agents if (task, agent) in self.cells}
+
+    def uniform(self, task: str) -> str | None:
+        """Name of the plain uniform policy, if it has finished a run on the task."""
+        for agent, ref in self.agents.items():
+            if ref.id == UNIFORM and not ref.kwargs and (task, agent) in self.cells:
+                return agent
+        return None
+
+
+def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
+    """Reduce a results folder, one cell in memory at a time.
+
+    Args:
+        store: The folder.
+        n_points: At most how many points of each curve are kept.
+    """
+    runs = store.runs()
+    suite = store.suite()
+    entries = {key: store.metadata(key) for key in runs.index}
+    tasks, agents, columns = _names(runs, entries)
+    asked = suite or {}
+    envs = _in_order({name: task.env for name, task in tasks.items()}, asked.get("environments", []))
+    tasks = {name: tasks[name] for name in envs}
+    agents = {name: agents[name] for name in _in_order(agents, asked.get("agents", []))}
+    runs = runs.drop(columns=["env", "agent"])
+    runs = columns.join(runs)
+    cells: dict[tuple[str, str], Cell] = {}
+    done = runs[runs["status"] == "done"]
+    for names, group in done.groupby(["task", "agent"], sort=False, observed=True):
+        task, agent = map(str, names)
+        cells[task, agent] = _cell(store, group, tasks[task].horizon, n_points)
+    summary = Summary(
+        suite, tasks, agents, runs, cells, _distinct(e["origin"] for e in entries.values()), _facts(done, entries)
+    )
+    for task, agent in cells:
+        uniform = summary.uniform(task)
+        cells[task, agent].compare(cells[task, uniform] if uniform else None)
+    return summary
+
+
+def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
+    """Final scores, one row per task, agent and metric.
+
+    Columns: `task, agent, metric, n, mean, low, high` (Student's interval of the mean over repetitions), `median,
+    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that the environment cannot
+    give is NaN.
+    """
+    rows = []
+    for (task, agent), cell in summary.cells.items():
+        for metric in FINALS:
+            x = cell.finals[metric]
+            mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
+            q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
+            ends = (mean.low, mean.high, median.estimate, median.low, median.high)
+            rows.append((task, agent, metric, len(cell), mean.estimate, *ends, q95))
+    columns = ["task", "agent", "metric", "n", "mean", "low", "high", "median", "median_low", "median_high", "q95"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
+    """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
+    frames = []
+    for (task, agent), cell in summary.cells.items():
+        for metric in CURVES:
+            mean, low, high = mean_band(cell.curves[metric], level)
+            median = np.median(cell.curves[metric], axis=0)
+            frame = pd.DataFrame(
+                {"t": cell.t, "n": len(cell), "mean": mean, "low": low, "high": high, "median": median}
+            )
+            for column, name in enumerate((task, agent, metric)):
+                frame.insert(column, ("task", "agent", "metric")[column], name)
+            frames.append(frame)
+    if not frames:
+        return pd.DataFrame(columns=["task", "agent", "metric", "t", "n", "mean", "low", "high", "median"])
+    return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
+
+
+def _cell(store: Store, group: pd.DataFrame, T: int, n_points: int) -> Cell:
+    t = thin(T, n_points)
+    traces = store.traces(COLUMNS, list(group.index))
+    # Files that turn out to be damaged are set aside by the store, and their runs are missing here.
+    code = traces["key"].cat.codes.to_numpy()
+    starts = np.flatnonzero(np.diff(code, prepend=-1))
+    stops = np.append(starts[1:], len(code))
+    columns = {name: traces[name].to_numpy() for name in COLUMNS}
+    by_key = {}
+    for start, stop in zip(starts, stops):
+        by_key[traces["key"].cat.categories[code[start]]] = reduce_run(
+            {name: x[start:stop] for name, x in columns.items()}, t
+        )
+    kept = group.loc[[key for key in group.index if key in by_key]].sort_values(["seed", "repetition"])
+    reduced = [by_key[key] for key in kept.index]
+    return Cell(
+        t,
+        tuple(zip(kept["seed"].astype(int), kept["repetition"].astype(int))),
+        {name: np.array([curves[name] for curves, _ in reduced]) for name in reduced[0][0]} if reduced else {},
+        {name: np.array([finals[name] for _, finals in reduced]) for name in reduced[0][1]} if reduced else {},
+    )
+
+
+def _names(
+    runs: pd.DataFrame, entries: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Task], dict[str, Ref], pd.DataFrame]:
+    """Unique names for what was run: the labels, with what differs behind them where labels collide."""
+    tasks: dict[str, Task] = {}
+    agents: dict[str, Ref] = {}
+    columns: dict[str, list[str]] = {"task": [], "agent": []}
+    task_of: dict[str, str] = {}
+    agent_of: dict[str, str] = {}
+    for key, run in runs.iterrows():
+        spec = entries[str(key)]["spec"]
+        env, agent = (replace(Ref(**spec[side]), label=run[side]) for side in ("env", "agent"))
+        what = canonical_json([env.identity, spec["horizon"], spec["feedback"]])
+        if what not in task_of:
+            task = Task("", env, spec["horizon"], spec["feedback"])
+            details = itertools.chain([f"T = {task.horizon}", task.feedback, _kwargs(env)], _numbers())
+            task_of[what] = _unique(env.label, details, tasks)
+            tasks[task_of[what]] = replace(task, name=task_of[what])
+        who = canonical_json(agent.identity)
+        if who not in agent_of:
+            agent_of[who] = _unique(agent.label, itertools.chain([_kwargs(agent)], _numbers()), agents)
+            agents[agent_of[who]] = agent
+        columns["task"].append(task_of[what])
+        columns["agent"].append(agent_of[who])
+    return tasks, agents, pd.DataFrame(columns, index=runs.index)
+
+
+def _in_order(refs: Mapping[str, Ref], asked: list[dict[str, Any]]) -> list[str]:
+    """Names in the order in which a suite asks for them, then the others."""
+    place = {canonical_json(Ref(**_ref(entry)).identity): i for i, entry in enumerate(asked)}
+    return sorted(refs, key=lambda name: place.get(canonical_json(refs[name].identity), len(place)))
+
+
+def _ref(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("id", "kwargs", "label") if name in entry}
+
+
+def _unique(label: str, details: Iterable[str], taken: Iterable[str]) -> str:
+    """`label`, with the first of `details` that makes it different from all names taken."""
+    names = set(taken)
+    if label not in names:
+        return label
+    return next(name for detail in details if detail and (name := f"{label} ({detail})") not in names)
+
+
+def _kwargs(ref: Ref) -> str:
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in ref.kwargs.items())
+
+
+def _numbers() -> Iterable[str]:
+    return (str(n) for n in itertools.count(2))
+
+
+def _distinct(origins: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({canonical_json(origin): origin for origin in origins}.values())
+
+
+def _facts(done: pd.DataFrame, entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Means of the facts of the distinct instances of each task; all agents met the same instances."""
+    facts: dict[str, dict[str, float]] = {}
+    for task, group in done.groupby("task", sort=False):
+        instances = group.drop_duplicates(["seed", "repetition"]).index
+        frame = pd.DataFrame([entries[key]["facts"] for key in instances])
+        facts[str(task)] = {str(name): float(value) for name, value in frame.mean(numeric_only=True).items()}
+    return facts
