@@ -138,7 +138,7 @@ def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
     try:
         return gym.spec(id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        close = difflib.get_close_matches(id, gym.registry, n=3, cutoff=0.4)
+        close = difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 

@@ -25,6 +25,7 @@ from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, 
 __all__ = ["Summary", "missing", "run_missing"]
 
 _TASK_SECONDS = 1.0
+_LEAST_TASK_SECONDS = 0.1  # below that handing a task over costs more than the task
 _TASK_RUNS = 500
 _POLL_SECONDS = 0.5
 
@@ -94,28 +95,32 @@ class _Queue:
         self.estimate = Estimate()
         self._alone: deque[RunSpec] = deque()
         self._cells: OrderedDict[str, deque[RunSpec]] = OrderedDict()
-        self._left: Counter[str] = Counter()
+        self._waiting = len(specs)
         for spec in specs:
             self._cells.setdefault(_cell(spec), deque()).append(spec)
 
     def __len__(self) -> int:
-        return len(self._alone) + sum(map(len, self._cells.values()))
+        return len(self._alone) + self._waiting
 
     def again(self, specs: Iterable[RunSpec]) -> None:
         """Put runs back, to be played one by one before all others."""
         self._alone.extend(specs)
 
-    def take(self, most: int) -> tuple[RunSpec, ...]:
-        """The next run, with others of its pair if they are known to be short, at most `most`."""
+    def take(self, workers: int) -> tuple[RunSpec, ...]:
+        """The next run, with others of its pair if they are known to be short."""
         if self._alone:
             return (self._alone.popleft(),)
         cell, waiting = next(iter(self._cells.items()))
         taken = [waiting.popleft()]
         seconds = self.estimate.seconds(taken[0]) if self.estimate.known(taken[0]) else None
         if seconds is not None:
-            room = int(min(_TASK_SECONDS / max(seconds, 1e-6), _TASK_RUNS, most))
+            # Several tasks a worker, so that all have something to do until the end.
+            share = len(self) * seconds / (4 * workers)
+            aim = min(_TASK_SECONDS, max(share, _LEAST_TASK_SECONDS))
+            room = min(aim / max(seconds, 1e-6), _TASK_RUNS)
             while waiting and len(taken) < room:
                 taken.append(waiting.popleft())
+        self._waiting -= len(taken)
         del self._cells[cell]
         if waiting:
             self._cells[cell] = waiting
@@ -156,8 +161,7 @@ class _Tasks:
 
     def _submit(self) -> None:
         number = next(self._numbers)
-        # Several tasks a worker, so that all have something to do until the end.
-        specs = self._queue.take(max(1, len(self._queue) // (4 * self._executor.workers)))
+        specs = self._queue.take(self._executor.workers)
         diary = self._scratch / f"{number}.txt"
         kill = self._executor.separate
         task = Task(number, specs, self._store.directory, diary, self._limits, _registrations(specs), kill)

@@ -32,6 +32,7 @@ class Ref:
 
     Raises:
         TypeError: if the kwargs are no mapping from text to values.
+        ValueError: if they hold NaN or infinity, which JSON has no word for.
     """
 
     id: str
@@ -42,6 +43,10 @@ class Ref:
         if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
             raise TypeError(f"kwargs: expected a mapping from names to values for {self.id!r}, got {self.kwargs!r}")
         object.__setattr__(self, "kwargs", MappingProxyType(describe(dict(self.kwargs))))
+        try:
+            canonical_json(self.identity)
+        except ValueError:
+            raise ValueError(f"kwargs: expected finite numbers for {self.id!r}, got {dict(self.kwargs)!r}") from None
         if not self.label:
             object.__setattr__(self, "label", re.sub(r"-v\d+\Z", "", self.id.rpartition("/")[2].rpartition(":")[2]))
 
@@ -127,11 +132,14 @@ class RunSpec:
         return cls(**{**d, "env": Ref(**d["env"]), "agent": Ref(**d["agent"])})
 
     def relabelled(self, labels: Mapping[str, str]) -> RunSpec:
-        """The same run under other labels, looked up by the canonical JSON of each identity."""
-        env, agent = (
-            replace(ref, label=labels.get(canonical_json(ref.identity), ref.label)) for ref in (self.env, self.agent)
-        )
-        return replace(self, env=env, agent=agent)
+        """The same run under other labels.
+
+        Args:
+            labels: Labels by canonical JSON, of the agent's identity and of the pair of environment and feedback.
+        """
+        env = labels.get(canonical_json([self.env.identity, self.feedback]), self.env.label)
+        agent = labels.get(canonical_json(self.agent.identity), self.agent.label)
+        return replace(self, env=replace(self.env, label=env), agent=replace(self.agent, label=agent))
 
 
 def canonical_json(value: Any) -> str:

@@ -29,7 +29,23 @@ __all__ = ["Quarantined", "Store", "StoreError"]
 _log = logging.getLogger("gpbandit")
 _RANK = {"done": 0, "skipped": 1, "timeout": 2, "crashed": 3}
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
-_NO_RUNS = ("env", "agent", "repetition", "horizon", "status", "reason", "seconds")
+_COLUMNS = (
+    "env",
+    "agent",
+    "repetition",
+    "horizon",
+    "status",
+    "reason",
+    "seconds",
+    "env_id",
+    "agent_id",
+    "seed",
+    "feedback",
+    "evaluations",
+    "tries",
+    "finished",
+    "error",
+)
 
 
 class StoreError(Exception):
@@ -139,7 +155,7 @@ class Store:
     def runs(self) -> pd.DataFrame:
         """One row per run, sorted by environment, agent and repetition; the index is the key.
 
-        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (None where done), `seconds`;
+        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
         then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
         since 1970) and `error` (traceback of a crash). Labels are those of `suite.json` where it names the run's
         environment or agent, else those the run was written with.
@@ -148,25 +164,21 @@ class Store:
         rows = {}
         for key, run in self._index().items():
             spec = RunSpec.from_dict(run["spec"]).relabelled(labels)
-            rows[key] = {
+            known = {
+                **run,
                 "env": spec.env.label,
                 "agent": spec.agent.label,
                 "repetition": spec.repetition,
                 "horizon": spec.horizon,
-                "status": run["status"],
-                "reason": run["reason"],
-                "seconds": run["seconds"],
                 "env_id": spec.env.id,
                 "agent_id": spec.agent.id,
                 "seed": spec.seed,
                 "feedback": spec.feedback,
                 "evaluations": run["stop"] - run["start"],
-                "tries": run["tries"],
-                "finished": run["finished"],
-                "error": run["error"],
             }
+            rows[key] = {name: known[name] for name in _COLUMNS}
         if not rows:
-            return pd.DataFrame(columns=list(_NO_RUNS), index=pd.Index([], name="key", dtype=object))
+            return pd.DataFrame(columns=list(_COLUMNS), index=pd.Index([], name="key", dtype=object))
         frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("key")
         return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
 
@@ -312,8 +324,13 @@ class Store:
 
     def _labels(self) -> dict[str, str]:
         suite = self.suite() or {}
-        refs = [*suite.get("environments", ()), *suite.get("agents", ())]
-        return {canonical_json(Ref(**ref).identity): ref["label"] for ref in refs}
+        labels = {}
+        for entry in suite.get("environments", ()):
+            ref = Ref(entry["id"], entry["kwargs"])
+            labels[canonical_json([ref.identity, entry["feedback"]])] = entry["label"]
+        for entry in suite.get("agents", ()):
+            labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
+        return labels
 
 
 def _preference(run: Mapping[str, Any]) -> tuple[int, float]:

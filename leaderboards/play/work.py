@@ -32,7 +32,7 @@ __all__ = ["TRIES", "Limits", "Outcome", "Registrations", "Task", "read_diary", 
 
 TRIES = 3
 _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
-_GRACE_SECONDS = 5.0  # between asking a run to stop and stopping its process
+_GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""The command line: commands by module, and one line for every error a user can make."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from leaderboards.cli import data, listing, page, running
+from leaderboards.cli.errors import UserError
+
+__all__ = ["app", "main"]
+
+_USER_ERROR = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+app = typer.Typer(
+    name="gpbandit",
+    help="Leaderboards of Gaussian-process bandits: run suites, look at results.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(running.run)
+app.command("page")(page.page)
+app.add_typer(listing.app, name="list")
+app.add_typer(data.app, name="data")
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 if all is well, 2 for what the user can mend, 130 after Ctrl-C."""
+    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    # Batch systems stop their jobs with SIGTERM, which is then as clean as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except UserError as error:
+        _say(str(error))
+        sys.exit(_USER_ERROR)
+    except Exception as error:
+        # Typer's own usage errors; their class moved between its versions, the method did not.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        _say(f"{message().rstrip('.')}; see gpbandit --help")
+        sys.exit(_USER_ERROR)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str) -> None:
+    line = " ".join(text.split())
+    typer.echo(f"error: {line}", err=True)

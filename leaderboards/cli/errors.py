@@ -1,0 +1,43 @@
+"""Errors that the user can mend, and how other errors become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from leaderboards.play.store import StoreError
+from leaderboards.play.suite import SuiteError
+
+__all__ = ["UserError", "results_folder", "user_errors"]
+
+
+class UserError(Exception):
+    """One line that says what was expected, what came, and what to do."""
+
+
+@contextmanager
+def user_errors(directory: Path) -> Iterator[None]:
+    """Turn errors of suites and of the results folder `directory` into a `UserError`."""
+    try:
+        yield
+    except (SuiteError, StoreError) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {directory} ({error.strerror or error}): what was done before is kept; "
+            "make room or give another folder with --out, then give the same command again"
+        ) from None
+
+
+def results_folder(directory: Path) -> Path:
+    """`directory`, which must hold results.
+
+    Raises:
+        UserError: if it does not.
+    """
+    if not directory.is_dir():
+        raise UserError(f"no folder {directory}: make one with `gpbandit run SUITE --out {directory}`")
+    if not (directory / "runs").is_dir():
+        raise UserError(f"{directory} holds no results: expected the folder that `gpbandit run SUITE --out` was given")
+    return directory

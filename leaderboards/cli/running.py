@@ -1,0 +1,107 @@
+"""`gpbandit run`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.play.executors import EXECUTORS, make_executor
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.progress import duration
+from leaderboards.play.schedule import Summary, run_missing
+from leaderboards.play.store import Store
+from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite
+from leaderboards.play.work import Limits
+
+__all__ = ["run"]
+
+_MIB = 1 << 20
+_FAILURES_SHOWN = 5
+
+
+def run(
+    suite: Annotated[str, typer.Argument(help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.")],
+    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
+    agent: Annotated[
+        list[str] | None, typer.Option(help="A further agent: an id or package.module:Class; may be repeated.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Play again what crashed, timed out or was skipped.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that a run may take.")] = None,
+    memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
+) -> None:
+    """Play what is missing of a suite; the same command again goes on where it stopped."""
+    if executor not in EXECUTORS:
+        raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
+    load_plugins()
+    asked = out if out is not None else Path("results") / Path(suite).stem
+    with user_errors(asked):
+        found = with_agents(load_suite(suite), agent or ())
+        found.check()
+        store = Store(asked)
+        adopt(found, store)
+        limits = Limits(timeout, None if memory is None else memory * _MIB)
+        console = Console(stderr=True)
+        started = time.monotonic()
+        workforce = make_executor(executor, workers, limits)
+        try:
+            summary = run_missing(
+                found.specs(), store, workforce, limits=limits, retry_failed=retry_failed, console=console
+            )
+        except KeyboardInterrupt:
+            typer.echo(
+                f"stopped: {len(store.keys())} runs are in {asked}; give the same command again to go on", err=True
+            )
+            raise
+        finally:
+            workforce.close()
+    report(summary, asked, time.monotonic() - started)
+
+
+def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
+    """`suite` with further agents."""
+    return suite.model_copy(update={"agents": (*suite.agents, *(AgentEntry(id=id) for id in ids))})
+
+
+def adopt(suite: Suite, store: Store) -> None:
+    """Make `suite` the one of this folder.
+
+    Raises:
+        SuiteError: if the folder is that of another suite.
+    """
+    there = store.suite()
+    if there is not None and there.get("name") != suite.name:
+        raise SuiteError(
+            f"{store.directory} holds results of suite {there.get('name')!r}: give another folder for {suite.name!r} "
+            "with --out"
+        )
+    store.write_suite(suite.frozen())
+
+
+def report(summary: Summary, directory: Path, seconds: float) -> None:
+    """Say in a few lines what was done."""
+    ended = sum(summary.ended.values())
+    parts = ", ".join(f"{n} {status}" for status, n in sorted(summary.ended.items())) or "nothing was missing"
+    typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {summary.before} were there before")
+    for outcome in summary.failures[:_FAILURES_SHOWN]:
+        spec = outcome.spec
+        typer.echo(
+            f"  {outcome.status}: {spec.agent.label} on {spec.env.label}, repetition {spec.repetition}: "
+            f"{outcome.reason}",
+            err=True,
+        )
+    hidden = len(summary.failures) - _FAILURES_SHOWN
+    if hidden > 0:
+        typer.echo(f"  and {hidden} more", err=True)
+    if summary.failures:
+        typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

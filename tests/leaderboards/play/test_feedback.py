@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agents import Capabilities
+from leaderboards.play.feedback import Channel, parse_feedback
+
+FIXED = Capabilities(frozenset({"finite"}), "fixed", delayed=True)
+SEQUENTIAL = Capabilities(frozenset({"finite"}), "sequential")
+ADAPTIVE = Capabilities(frozenset({"finite"}), "adaptive")
+
+
+def channel(text: str, capabilities: Capabilities = FIXED, horizon: int = 100) -> Channel:
+    return parse_feedback(text).channel(capabilities, horizon, np.random.default_rng(0))
+
+
+def deliveries(found: Channel, costs: list[float]) -> list[list[int]]:
+    """Tickets that arrive after each start, waiting when there is no room, and at the end."""
+    told = []
+    for ticket, cost in enumerate(costs):
+        while not found.room():
+            told.append(found.wait())
+        found.start(ticket, cost)
+        told.append(found.arrived())
+    while left := found.wait():
+        told.append(left)
+    return told
+
+
+@pytest.mark.parametrize("text", ["on_request", "batch:4", "delay:0", "delay:7", "geometric:2.5", "workers:3"])
+def test_text_round_trip(text: str) -> None:
+    assert parse_feedback(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "never", "on_request:2", "batch", "batch:0", "batch:1.5", "delay:-1", "delay:x", "delay:inf"],
+)
+def test_bad_texts_say_what_was_expected(text: str) -> None:
+    with pytest.raises(ValueError, match="feedback: expected"):
+        parse_feedback(text)
+
+
+def test_on_request() -> None:
+    assert channel("on_request", SEQUENTIAL).room() == 1
+    assert channel("on_request", FIXED).room() == 1
+    adaptive = channel("on_request", ADAPTIVE, horizon=9)
+    assert adaptive.room() == 9
+    adaptive.start(0, 1.0)
+    assert (adaptive.arrived(), adaptive.room(), adaptive.wait()) == ([], 8, [0])
+
+
+def test_batches_arrive_whole() -> None:
+    assert deliveries(channel("batch:2"), [1.0] * 5) == [[], [0, 1], [], [2, 3], [], [4]]
+
+
+def test_constant_delay_counts_further_evaluations() -> None:
+    assert deliveries(channel("delay:0"), [1.0] * 3) == [[0], [1], [2]]
+    assert deliveries(channel("delay:2"), [1.0] * 4) == [[], [], [0], [1], [2], [3]]
+
+
+def test_geometric_delays_have_the_stated_mean_and_are_the_same_for_all() -> None:
+    def arrivals() -> dict[int, int]:
+        found = channel("geometric:3")
+        told: dict[int, int] = {}
+        for ticket in range(4000):
+            found.start(ticket, 1.0)
+            told |= dict.fromkeys(found.arrived(), ticket)
+        return told
+
+    first, second = arrivals(), arrivals()
+    assert first == second
+    delays = np.array([now - ticket for ticket, now in first.items()])
+    # Variance m + m^2 = 12; almost all of the 4000 have arrived.
+    assert delays.mean() == pytest.approx(3.0, abs=4 * np.sqrt(12 / len(delays)))
+
+
+def test_workers_finish_in_order_of_time() -> None:
+    # Two workers: 0 runs to time 5; 1 to 1, then 2 to 3, then 3 to 4, then 4 to 8.
+    assert deliveries(channel("workers:2"), [5, 1, 2, 1, 4]) == [[], [1], [2], [3], [0], [4]]
+
+
+def test_one_worker_is_sequential() -> None:
+    assert deliveries(channel("workers:1"), [3, 1, 2]) == [[0], [1], [2]]
+
+
+def test_misfits_give_their_reason() -> None:
+    assert parse_feedback("batch:2").misfit(SEQUENTIAL) == "the agent is sequential and feedback comes in batches of 2"
+    assert "delayed" in str(parse_feedback("delay:2").misfit(ADAPTIVE))
+    for text, fits in (
+        ("batch:1", SEQUENTIAL),
+        ("batch:5", ADAPTIVE),
+        ("workers:2", FIXED),
+        ("on_request", SEQUENTIAL),
+    ):
+        assert parse_feedback(text).misfit(fits) is None

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store, StoreError
+
+
+def record(repetition: int, horizon: int = 20, **changes: Any) -> RunRecord:
+    spec = RunSpec(env=Ref("Test/Plain-v0"), agent=Ref("A", {"w": 1}), repetition=repetition, horizon=horizon)
+    rng = np.random.default_rng(repetition)
+    trace = pd.DataFrame(
+        {"t": np.arange(1, horizon + 1), "reward": rng.normal(size=horizon), "width": rng.random(horizon)}
+    )
+    fields: dict[str, Any] = {"spec": spec, "status": "done", "trace": trace, "seconds": 0.5, "facts": {"gap": 0.1}}
+    return RunRecord(**{**fields, **changes})
+
+
+def crashed(repetition: int, rows: int = 0) -> RunRecord:
+    whole = record(repetition)
+    return record(repetition, status="crashed", reason="boom", error="Traceback", trace=whole.trace[:rows])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def only_file(store: Store) -> Path:
+    (path,) = store.runs_directory.iterdir()
+    return path
+
+
+def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
+    store.write(record(0))
+    store.write(record(1), crashed(2), record(3), crashed(4, rows=5))
+    assert len(list(store.runs_directory.iterdir())) == 2
+    again = Store(store.directory)
+    for repetition in (0, 1, 3):
+        pd.testing.assert_frame_equal(
+            again.trace(record(repetition).spec.key), record(repetition).trace, check_exact=True
+        )
+    assert len(again.trace(crashed(2).spec.key)) == 0
+    pd.testing.assert_frame_equal(again.trace(crashed(4).spec.key), crashed(4, rows=5).trace, check_exact=True)
+    assert again.done_keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
+    assert again.keys("crashed") == {crashed(2).spec.key, crashed(4).spec.key}
+    assert again.spec(record(3).spec.key) == record(3).spec
+    metadata = again.metadata(record(3).spec.key)
+    assert metadata["facts"] == {"gap": 0.1}
+    assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(metadata["origin"])
+
+
+def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:
+    box = record(1)
+    box.trace = box.trace.rename(columns={"width": "dictionary_size"})
+    store.write(record(0), box)
+    for one in (record(0), box):
+        pd.testing.assert_frame_equal(store.trace(one.spec.key), one.trace, check_exact=True)
+
+
+def test_runs_has_one_row_a_run(store: Store) -> None:
+    assert store.runs().empty
+    assert {"env", "agent", "status"} < set(store.runs().columns)
+    store.write(record(1), crashed(0))
+    runs = store.runs()
+    assert runs.index.name == "key"
+    assert runs["repetition"].tolist() == [0, 1]
+    assert runs["status"].tolist() == ["crashed", "done"]
+    assert runs["reason"].isna().tolist() == [False, True]
+    assert runs["evaluations"].tolist() == [0, 20]
+    assert (runs["env"] == "Plain").all()
+
+
+def test_labels_are_those_of_the_suite(store: Store) -> None:
+    store.write(record(0))
+    environment = {"id": "Test/Plain-v0", "kwargs": {}, "label": "plain", "feedback": "on_request"}
+    store.write_suite({"environments": [environment], "agents": [{"id": "A", "kwargs": {"w": 1.0}, "label": "best"}]})
+    assert store.runs()[["env", "agent"]].to_numpy().tolist() == [["plain", "best"]]
+
+
+def test_traces_of_many_runs(store: Store) -> None:
+    store.write(record(2), record(0))
+    store.write(record(1))
+    keys = [record(repetition).spec.key for repetition in (1, 2, 0)]
+    frame = store.traces(["reward", "width", "unknown"], keys)
+    expected = pd.concat([record(repetition).trace for repetition in (1, 2, 0)], ignore_index=True)
+    np.testing.assert_array_equal(frame["reward"], expected["reward"])
+    assert frame["unknown"].isna().all()
+    assert frame["key"].cat.categories.tolist() == keys
+    assert frame.groupby("key", observed=True).size().tolist() == [20, 20, 20]
+    assert len(store.traces(["t"])) == 60
+
+
+def test_what_is_not_there_is_named(store: Store) -> None:
+    with pytest.raises(KeyError, match="no run nokey"):
+        store.trace("nokey")
+    with pytest.raises(KeyError, match="no run nokey"):
+        store.traces(["t"], ["nokey"])
+    store.write(record(0))
+    with pytest.raises(KeyError, match="no column 'nope'; it has t, reward, width"):
+        store.trace(record(0).spec.key, ["nope"])
+
+
+def damage_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_foreign(path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), path)
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """The same file with other metadata."""
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    metadata["runs"][0].update(changes)
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+
+
+def damage_key(path: Path) -> None:
+    rewrite(path, key="0" * 32)
+
+
+def damage_rows(path: Path) -> None:
+    rewrite(path, stop=19)
+
+
+def damage_status(path: Path) -> None:
+    rewrite(path, status="great")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (damage_half, "not a whole parquet file"),
+        (damage_empty, "not a whole parquet file"),
+        (damage_foreign, "without the gpbandit metadata"),
+        (damage_key, "does not belong to its spec"),
+        (damage_rows, "done with 19 rows, horizon 20"),
+        (damage_status, "unknown status 'great'"),
+    ],
+)
+def test_a_damaged_file_is_set_aside_and_named(
+    store: Store, caplog: pytest.LogCaptureFixture, damage: Any, reason: str
+) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    store.write(record(1))
+    damage(path)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert store.done_keys() == {record(1).spec.key}
+    (found,) = store.quarantined
+    assert found.path == store.directory / "quarantine" / path.name
+    assert found.path.exists()
+    assert not path.exists()
+    assert reason in found.reason
+    assert str(found.path) in caplog.text
+    # Its run is played again, and a second damaged file of the same name does not overwrite the first.
+    store.write(record(0))
+    damage(path)
+    assert store.done_keys() == {record(1).spec.key}
+    assert len(list((store.directory / "quarantine").iterdir())) == 2
+
+
+def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
+    store.write(record(0, horizon=2000))
+    path = only_file(store)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    key = record(0, horizon=2000).spec.key
+    fresh = Store(store.directory)
+    with pytest.raises(StoreError, match="is in quarantine: run the suite again"):
+        fresh.trace(key)
+    assert fresh.keys() == set()
+    assert fresh.traces(["reward"]).empty
+
+
+def test_other_files_are_left_alone(store: Store) -> None:
+    store.write(record(0))
+    for name in ("notes.txt", "x.parquet.123.tmp"):
+        (store.runs_directory / name).write_text("hello")
+    os.utime(store.runs_directory / "x.parquet.123.tmp", (time.time(), time.time()))
+    store.sweep()
+    assert len(store.keys()) == 1
+    assert not store.quarantined
+    assert len(list(store.runs_directory.iterdir())) == 3
+    os.utime(store.runs_directory / "x.parquet.123.tmp", (0, 0))
+    store.sweep()
+    assert len(list(store.runs_directory.iterdir())) == 2
+
+
+def test_of_two_results_the_better_and_then_the_later_counts(store: Store) -> None:
+    store.write(record(0), record(1))
+    store.write(crashed(0))
+    assert store.keys("done") == {record(0).spec.key, record(1).spec.key}
+    store.write(crashed(2), crashed(3))
+    time.sleep(0.01)
+    store.write(record(2))
+    assert store.keys("crashed") == {crashed(3).spec.key}
+    assert len(store.runs()) == 4
+
+
+def test_a_store_sees_what_others_write(store: Store) -> None:
+    store.write(record(0))
+    assert len(store.keys()) == 1
+    Store(store.directory).write(record(1))
+    assert len(store.keys()) == 2
+    Store(store.directory).write(crashed(1))
+    only = [path for path in store.runs_directory.iterdir() if path.name.startswith(record(0).spec.key)]
+    only[0].unlink()
+    assert store.keys() == {record(1).spec.key}
+
+
+def test_concurrent_writers_of_the_same_runs(store: Store) -> None:
+    def write(_: int) -> None:
+        for repetition in range(10):
+            Store(store.directory).write(record(repetition))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert len(list(store.runs_directory.iterdir())) == 10
+    assert len(store.done_keys()) == 10
+
+
+def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0))
+    before = only_file(store).read_bytes()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.write(record(0))
+    assert only_file(store).read_bytes() == before
+
+
+def test_a_damaged_suite_file_says_what_to_do(store: Store) -> None:
+    assert store.suite() is None
+    store.write_suite({"name": "x"})
+    assert store.suite() == {"name": "x"}
+    (store.directory / "suite.json").write_text("{")
+    with pytest.raises(StoreError, match="delete it and run the suite again"):
+        store.suite()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leaderboards.play.suite import Suite, SuiteError, load_suite, suite_names
+
+TEXT = """
+name = "mine"
+horizon = 30
+repetitions = 2
+[[environments]]
+id = "GPBandit/RKHS-v0"
+kwargs = { n_arms = 20 }
+[[environments]]
+id = "Test/Plain-v0"
+horizon = 10
+repetitions = 3
+feedback = "batch:2"
+[[agents]]
+id = "Uniform"
+[[agents]]
+id = "EpsGreedy"
+label = "greedy"
+"""
+
+
+def load(tmp_path: Path, text: str) -> Suite:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return load_suite(str(path))
+
+
+def test_all_suites_of_the_package_are_sound() -> None:
+    assert "quick" in suite_names()
+    for name in suite_names():
+        suite = load_suite(name)
+        assert suite.name == name
+        assert suite.description
+        suite.check()
+
+
+def test_the_quick_suite() -> None:
+    suite = load_suite("quick")
+    assert {"GPBandit/Abalone-v0", "GPBandit/RKHS-v0", "GPBandit/GPSample-v0"} <= {e.id for e in suite.environments}
+    assert {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"} <= {entry.id for entry in suite.agents}
+    assert len(list(suite.specs())) >= 75
+    assert suite.horizon >= 1000
+
+
+def test_specs_go_repetition_by_repetition_with_the_settings_of_their_environment(tmp_path: Path) -> None:
+    specs = list(load(tmp_path, TEXT).specs())
+    assert [(s.repetition, s.env.label, s.agent.label) for s in specs[:4]] == [
+        (0, "RKHS", "Uniform"),
+        (0, "RKHS", "greedy"),
+        (0, "Plain", "Uniform"),
+        (0, "Plain", "greedy"),
+    ]
+    assert len(specs) == 2 * 2 + 3 * 2
+    assert {(s.horizon, s.feedback) for s in specs} == {(30, "on_request"), (10, "batch:2")}
+
+
+def test_frozen_form_is_the_same_suite(tmp_path: Path) -> None:
+    suite = load(tmp_path, TEXT)
+    again = Suite(**suite.frozen())
+    assert [s.key for s in again.specs()] == [s.key for s in suite.specs()]
+    assert again.frozen() == suite.frozen()
+    assert suite.frozen()["environments"][0]["feedback"] == "on_request"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("horizon = 30", "horizn = 30", r"unknown key 'horizn'; did you mean 'horizon'\?|key 'horizon' is missing"),
+        ("horizon = 30", "horizon = 0", "key 'horizon': .*greater than 0, got 0"),
+        ("repetitions = 2", "repetitions = 'two'", "key 'repetitions': .*integer"),
+        ('label = "greedy"', 'lable = "x"', "unknown key 'agents.1.lable'; did you mean 'label'"),
+        ('label = "greedy"', 'label = "Uniform"', "key 'agents': label 'Uniform' stands for several entries"),
+        ('feedback = "batch:2"', 'feedback = "sometimes"', "feedback: expected 'on_request'"),
+        ('name = "mine"', 'name = "my suite"', "key 'name'"),
+        ("[[agents]]", "[[agents", "not valid TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
+        load(tmp_path, TEXT.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("n_arms = 20", "arms = 20", "environments, 'RKHS': .*unknown argument 'arms'; it takes .*n_arms"),
+        ('"GPBandit/RKHS-v0"', '"GPBandit/RHKS-v0"', "did you mean 'GPBandit/RKHS-v0'"),
+        ('"Uniform"', '"Unifrom"', "agents, 'Unifrom': .*did you mean 'Uniform'"),
+        ('label = "greedy"', "kwargs = { nope = 1 }", "agents, 'EpsGreedy': .*unknown argument 'nope'"),
+        (
+            'label = "greedy"',
+            'label = "x"\n[[agents]]\nid = "Uniform"\nlabel = "y"',
+            "ask for the same runs of 'Uniform'",
+        ),
+        ('id = "EpsGreedy"', 'id = "no_such_module:Agent"', "No module named 'no_such_module'"),
+    ],
+)
+def test_wrong_ids_and_settings_are_found_before_anything_runs(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    suite = load(tmp_path, TEXT.replace(old, new, 1))
+    with pytest.raises(SuiteError, match=message):
+        suite.check()
+
+
+def test_unknown_suites(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=r"no suite 'quik'; did you mean 'quick'\?"):
+        load_suite("quik")
+    with pytest.raises(SuiteError, match="cannot be read"):
+        load_suite(str(tmp_path / "nope.toml"))
