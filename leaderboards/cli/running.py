@@ -29,7 +29,7 @@ _FAILURES_SHOWN = 5
 def run(
     suite: Annotated[str, typer.Argument(help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.")],
     out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
     agent: Annotated[
         list[str] | None, typer.Option(help="A further agent: an id or package.module:Class; may be repeated.")
@@ -43,6 +43,8 @@ def run(
     """Play what is missing of a suite; the same command again goes on where it stopped."""
     if executor not in EXECUTORS:
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
+    if workers < 1:
+        raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
     asked = out if out is not None else Path("results") / Path(suite).stem
     with user_errors(asked):

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from agents import Agent, Feedback, Pending
+from agents import Actions, Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 from leaderboards.play.faults import AgentError, EnvError, check_actions, check_recommendation
 from leaderboards.play.feedback import Channel
@@ -17,6 +17,8 @@ from leaderboards.play.oracle import Oracle
 from leaderboards.play.trace import Trace
 
 __all__ = ["Loop"]
+
+_FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 
 
 class Loop:
@@ -51,6 +53,7 @@ class Loop:
         self._batch = agent.capabilities.batch
         self._given = self.trace.readonly()
         self._nothing_pending = Pending.empty(problem)
+        self._n_arms = problem.n_arms if problem.is_finite else 0
 
     @property
     def finished(self) -> bool:
@@ -73,23 +76,43 @@ class Loop:
         start = perf_counter()
         actions = self.agent.select(room, self._pending())
         seconds = perf_counter() - start
-        actions = check_actions(actions, room, self._batch == "fixed", self.problem)
-        n = len(actions)
-        if n == 0:
-            if not self._open:
-                raise AgentError("select: expected an action, got none while no feedback is open")
-            self.trace.policy_seconds[self.t - 1] += seconds
-            self._deliver(self.channel.wait())
-            return
-        first = self.t
-        self.trace.actions[first : first + n] = actions
-        self.trace.policy_seconds[first : first + n] = seconds / n
-        self.trace.batches[first : first + n] = self._deliveries + 1
-        for action in actions.tolist() if self.problem.is_finite else self._given[1][first : first + n]:
-            self._evaluate(action)
+        chosen = self._single_arm(actions) if room == 1 else None
+        if chosen is None:
+            actions = check_actions(actions, room, self._batch == "fixed", self.problem)
+            if len(actions) == 0:
+                self._wait(seconds)
+                return
+            self._choose(actions, seconds)
+        else:
+            self.trace.actions[self.t] = chosen
+            self.trace.policy_seconds[self.t] = seconds
+            self.trace.batches[self.t] = self._deliveries + 1
+            self._evaluate(chosen)
         arrived = self.channel.arrived()
         if arrived:
             self._deliver(arrived)
+
+    def _single_arm(self, actions: Any) -> int | None:
+        """The arm, if `actions` is one valid arm: the common case, in a tenth of the time of the full check."""
+        if type(actions) is np.ndarray and actions.shape == (1,) and actions.dtype.kind == "i":
+            arm = int(actions[0])
+            if 0 <= arm < self._n_arms:
+                return arm
+        return None
+
+    def _choose(self, actions: Actions, seconds: float) -> None:
+        rows = slice(self.t, self.t + len(actions))
+        self.trace.actions[rows] = actions
+        self.trace.policy_seconds[rows] = seconds / len(actions)
+        self.trace.batches[rows] = self._deliveries + 1
+        for action in actions.tolist() if self._n_arms else self._given[1][rows]:
+            self._evaluate(action)
+
+    def _wait(self, seconds: float) -> None:
+        if not self._open:
+            raise AgentError("select: expected an action, got none while no feedback is open")
+        self.trace.policy_seconds[self.t - 1] += seconds
+        self._deliver(self.channel.wait())
 
     def _evaluate(self, action: Any) -> None:
         t, trace = self.t, self.trace
@@ -129,14 +152,22 @@ class Loop:
 
     def _deliver(self, arrived: list[int]) -> None:
         first, n = arrived[0], len(arrived)
-        contiguous = arrived[-1] - first == n - 1 and (n < 3 or arrived == list(range(first, first + n)))
-        rows = slice(first, first + n) if contiguous else np.array(arrived)
+        contiguous = n == 1 or arrived == list(range(first, first + n))
+        rows: slice | np.ndarray = slice(first, first + n) if contiguous else np.array(arrived)
         for ticket in arrived:
             del self._open[ticket]
-        feedback = Feedback(*(array[rows] for array in self._given))
+        feedback = self._feedback(rows)
         start = perf_counter()
         self.agent.observe(feedback)
-        self.trace.policy_seconds[rows] += (perf_counter() - start) / n
+        seconds = perf_counter() - start
+        self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
         self._deliveries += 1
         recommended = check_recommendation(self.agent.recommend(), self.problem)
         self.trace.state(self.t - 1, self.oracle.regret(recommended), self.agent.diagnostics())
+
+    def _feedback(self, rows: slice | np.ndarray) -> Feedback:
+        # `_evaluate` has made sure of everything that Feedback's own check looks at, which would cost 8 microseconds.
+        feedback = object.__new__(Feedback)
+        for name, array in zip(_FEEDBACK_FIELDS, self._given):
+            feedback.__dict__[name] = array[rows]
+        return feedback

@@ -140,7 +140,7 @@ class Store:
             suite: dict[str, Any] = json.loads(path.read_text())
         except FileNotFoundError:
             return None
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             raise StoreError(f"{path} cannot be read ({error}): delete it and run the suite again") from None
         return suite
 

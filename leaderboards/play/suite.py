@@ -198,7 +198,8 @@ def parse_suite(values: Mapping[str, Any]) -> Suite:
 
 
 def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
+    # A misspelt key is unknown and missing at once; that it is unknown says more.
+    first = min(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         model = {"environments": EnvironmentEntry, "agents": AgentEntry}.get(str(first["loc"][0]), Suite)

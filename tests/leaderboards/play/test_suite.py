@@ -72,7 +72,7 @@ def test_frozen_form_is_the_same_suite(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("horizon = 30", "horizn = 30", r"unknown key 'horizn'; did you mean 'horizon'\?|key 'horizon' is missing"),
+        ("horizon = 30", "horizn = 30", r"unknown key 'horizn'; did you mean 'horizon'\?"),
         ("horizon = 30", "horizon = 0", "key 'horizon': .*greater than 0, got 0"),
         ("repetitions = 2", "repetitions = 'two'", "key 'repetitions': .*integer"),
         ('label = "greedy"', 'lable = "x"', "unknown key 'agents.1.lable'; did you mean 'label'"),

@@ -1,0 +1,199 @@
+"""The command line: what works says where its result is, what does not says so in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import agents
+from gpbandit_envs.registry import registered
+from leaderboards.cli import main
+from leaderboards.play.store import Store
+from leaderboards.play.suite import suite_names
+from tests.leaderboards.play import players
+
+SUITE = """
+name = "tiny"
+description = "For tests."
+horizon = 20
+repetitions = 2
+[[environments]]
+id = "GPBandit/RKHS-v0"
+kwargs = { n_arms = 15 }
+[[agents]]
+id = "Uniform"
+[[agents]]
+id = "GP-UCB"
+"""
+
+
+class Call:
+    """One call of the command line."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err
+        return int(ended.value.code or 0), out, err
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    return Call(capsys)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    code, text, _ = call("run", suite, "--out", out, "--workers", 2)
+    assert code == 0
+    assert f"{out}: 4 runs in " in text
+    assert "(4 done), 0 were there before" in text
+    assert Store(out).suite()["name"] == "tiny"  # type: ignore[index]
+    code, text, _ = call("run", suite, "--out", out, "--executor", "serial")
+    assert code == 0
+    assert "0 runs" in text
+    assert "(nothing was missing), 4 were there before" in text
+
+
+def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -> None:
+    path = players.path(players.Counter)
+    code, text, _ = call("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", path)
+    assert code == 0
+    assert "(6 done)" in text
+    assert "Counter" in set(Store(tmp_path / "r").runs()["agent"])
+
+
+def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_path: Path) -> None:
+    arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", players.path(players.Raises))
+    code, text, errors = call(*arguments)
+    assert code == 0
+    assert "(2 crashed, 4 done)" in text
+    assert "crashed: Raises on RKHS, repetition 0: RuntimeError: no idea what to pull" in errors
+    assert "--retry-failed" in errors
+    assert "(2 crashed), 4 were there before" in call(*arguments, "--retry-failed")[1]
+
+
+def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path) -> None:
+    hangs = players.path(players.Hangs)
+    code, text, _ = call(
+        "run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", hangs, "--timeout", 0.5
+    )
+    assert code == 0
+    assert "(4 done, 2 timeout)" in text
+
+
+def test_lists(call: Call) -> None:
+    everything = call("list")[1]
+    for kind, names in (("envs", registered()), ("agents", agents.registered()), ("suites", suite_names())):
+        code, text, _ = call("list", kind)
+        assert code == 0
+        for name in names:
+            assert f"  {name}  " in text
+        assert text in everything
+
+
+def test_page(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    call("run", suite, "--out", out, "--executor", "serial")
+    code, text, _ = call("page", out)
+    assert code == 0
+    assert text.startswith("The leaderboard is at ")
+    assert (
+        Path(text.removeprefix("The leaderboard is at ").strip()).read_text().lstrip().lower().startswith("<!doctype")
+    )
+
+
+def check_error(result: tuple[int, str, str], *parts: str) -> None:
+    code, _, errors = result
+    assert code == 2
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    for part in parts:
+        assert part in errors
+
+
+def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    check_error(call("run", "quik", "--out", out), "did you mean 'quick'?", "TOML")
+    check_error(call("run", tmp_path / "none.toml", "--out", out), "cannot be read")
+    check_error(call("run", suite, "--out", out, "--executor", "cloud"), "expected one of serial, local", "'cloud'")
+    check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected at least 1, got 0")
+    check_error(call("run", suite, "--nope"), "--nope", "gpbandit --help")
+    check_error(call("run"), "SUITE", "gpbandit --help")
+    check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform'?")
+    check_error(call("run", suite, "--out", out, "--agent", "nomodule:X"), "No module named 'nomodule'")
+    check_error(call("nope"), "nope", "gpbandit --help")
+    check_error(call("page", tmp_path / "none"), "no folder", "gpbandit run SUITE")
+    check_error(call("page", tmp_path), "holds no results")
+    assert not out.exists()
+
+
+def test_a_wrong_suite_file_names_the_key(call: Call, suite: Path, tmp_path: Path) -> None:
+    suite.write_text(SUITE.replace("n_arms", "arms"))
+    check_error(call("run", suite, "--out", tmp_path / "r"), "unknown argument 'arms'", "n_arms")
+    suite.write_text(SUITE.replace("horizon", "horizn"))
+    check_error(call("run", suite, "--out", tmp_path / "r"), "tiny.toml", "horizn")
+
+
+def test_a_folder_belongs_to_one_suite(call: Call, suite: Path, tmp_path: Path) -> None:
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
+    suite.write_text(SUITE.replace('"tiny"', '"other"'))
+    check_error(call("run", suite, "--out", tmp_path / "r"), "holds results of suite 'tiny'", "--out")
+
+
+def test_a_folder_that_cannot_be_written(call: Call, suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    check_error(call("run", suite, "--out", tmp_path / "file" / "r"), "cannot write to", "--out")
+
+
+def test_a_damaged_file_is_named_and_played_again(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    call("run", suite, "--out", out, "--executor", "serial")
+    store = Store(out)
+    path = next(store.runs_directory.iterdir())
+    path.write_bytes(path.read_bytes()[:100])
+    harness = subprocess.run(
+        [sys.executable, "-m", "leaderboards.cli", "run", str(suite), "--out", str(out), "--executor", "serial"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "warning: " in harness.stderr
+    assert f"quarantine/{path.name}" in harness.stderr
+    assert "0 were there before" not in harness.stdout or len(list(store.runs_directory.iterdir())) == 1
+    assert len(store.done_keys()) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.Signals) -> None:
+    suite.write_text(SUITE.replace("horizon = 20", "horizon = 400").replace("repetitions = 2", "repetitions = 50"))
+    command = [sys.executable, "-m", "leaderboards.cli", "run", str(suite), "--out", str(tmp_path / "r")]
+    slow = ["--workers", "2", "--agent", players.path(players.Slow)]
+    harness = subprocess.Popen([*command, *slow], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not Store(tmp_path / "r").keys() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(harness.pid, number)  # as a terminal does: to the harness and its workers alike
+    _, errors = harness.communicate(timeout=20)
+    assert harness.returncode == 130
+    assert "runs are in" in errors
+    assert "give the same command again to go on" in errors
+    assert "Traceback" not in errors
+    assert 0 < len(Store(tmp_path / "r").done_keys()) < 150
