@@ -1,0 +1,5 @@
+"""Showing results: the offline site of a results folder, figures for papers and a live view."""
+
+from leaderboards.show.page import build_page
+
+__all__ = ["build_page"]

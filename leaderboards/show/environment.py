@@ -1,0 +1,89 @@
+"""What the page of one task shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from leaderboards.score.catalogue import METRICS
+from leaderboards.score.intervals import mean_interval
+from leaderboards.show import svg
+from leaderboards.show.charts import chart_data
+from leaderboards.show.commands import row_command
+from leaderboards.show.numbers import number, span
+from leaderboards.show.overview import gap_rows, score_cell
+from leaderboards.show.site import Site
+
+__all__ = ["environment_page"]
+
+_COLUMNS = (
+    "cumulative_regret",
+    "simple_regret",
+    "inference_regret",
+    "batches",
+    "batch_length",
+    "policy_seconds",
+)
+_FACTS = {
+    "optimum": "Best mean",
+    "optimum_tol": "Error of the best mean, at most",
+    "gap": "Gap to the second-best arm",
+    "norm": "RKHS norm",
+}
+
+
+def environment_page(site: Site, task: str) -> dict[str, Any]:
+    """Context of `environment.html.j2`."""
+    about = site.summary.tasks[task]
+    cells = site.summary.on(task)
+    found = site.standings[task]
+    metrics = [found.metric if found and found.metric == "regret_ratio" else "regret_ratio", *_COLUMNS]
+    data = chart_data(cells, site.looks)
+    return {
+        "task": about,
+        "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
+        "facts": [(_FACTS.get(k, k), number(v)) for k, v in site.summary.facts.get(task, {}).items() if v == v],
+        "repetitions": max((len(cell) for cell in cells.values()), default=0),
+        "metrics": [METRICS[name] for name in metrics],
+        "rows": sorted(_rows(site, task, metrics), key=lambda row: row["order"]),
+        "chart": data,
+        "tabs": [(tab["key"], tab["title"], tab["alt"], METRICS[tab["key"]]) for tab in data["tabs"]],
+        "ranked_by": METRICS[found.metric].title.lower() if found else None,
+        "n_ranked": len(found.agents) if found else 0,
+        "n_blocks": len(found.units) if found else 0,
+        "gaps": gap_rows(site, task=task),
+    }
+
+
+def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
+    cells = site.summary.on(task)
+    found = site.standings[task]
+    ratios = {name: mean_interval(cell.finals["regret_ratio"]) for name, cell in cells.items()}
+    top = max((i.high if i.is_known else i.estimate for i in ratios.values() if i.estimate == i.estimate), default=1.0)
+    rows = []
+    for name in site.summary.agents:
+        cell = cells.get(name)
+        scores = [score_cell(site, task, name, metric) for metric in metrics]
+        ranks = ""
+        if found and name in found.agents:
+            i = found.agents.index(name)
+            ranks = span(int(found.ranking.best[i]), int(found.ranking.worst[i]))
+        known = name in ratios and ratios[name].estimate == ratios[name].estimate
+        rows.append(
+            {
+                "agent": name,
+                "file": site.agent_files[name],
+                "swatch": svg.swatch(site.looks[name]),
+                "place": scores[0]["place"],
+                "place_sort": site.place(task, name) or 1e9,
+                "ranks": ranks,
+                "forest": svg.forest(ratios[name], 0.0, max(top, 1.0), site.looks[name], 1.0) if known else "",
+                "scores": scores,
+                "n": len(cell) if cell else 0,
+                "command": row_command(site.summary.tasks[task], site.summary.agents[name], cell.units)
+                if cell
+                else None,
+                "order": (site.place(task, name) or 1e9, scores[0]["sort"]),
+            }
+        )
+    return rows

@@ -1,0 +1,44 @@
+"""Numbers as text: as many digits as they deserve."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from leaderboards.score.intervals import Interval
+
+__all__ = ["between", "moment", "number", "rounded", "span"]
+
+NONE = "–"
+
+
+def number(x: float, digits: int = 3) -> str:
+    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash for what is not known."""
+    if x is None or not math.isfinite(x):
+        return NONE
+    if x == 0:
+        return "0"
+    size = math.floor(math.log10(abs(x)))
+    if -4 < size < 5:
+        return f"{x:.{max(digits - 1 - size, 0)}f}"
+    return f"{x:.{digits - 1}e}"
+
+
+def between(interval: Interval, digits: int = 3) -> str:
+    """The interval as "low – high"; empty where it is not known."""
+    return f"{number(interval.low, digits)} – {number(interval.high, digits)}" if interval.is_known else ""
+
+
+def rounded(x: float, digits: int = 4) -> float | None:
+    """`x` to `digits` significant digits for JSON, which has no NaN."""
+    return float(f"{x:.{digits}g}") if math.isfinite(x) else None
+
+
+def moment(seconds: float) -> str:
+    """Seconds since 1970 as a date and time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def span(low: int, high: int) -> str:
+    """Ranks "2" or "2–4"."""
+    return str(low) if low == high else f"{low}–{high}"

@@ -1,0 +1,153 @@
+"""What the overview shows: the ranking over all tasks, the score of every cell, a glance at every task."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.show import svg
+from leaderboards.show.commands import suite_command
+from leaderboards.show.numbers import between, number, span
+from leaderboards.show.site import Site
+
+__all__ = ["gap_rows", "overview", "score_cell", "tie_mark"]
+
+STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
+_LAST = 1e9  # what cannot be ranked sorts behind everything
+
+
+def overview(site: Site) -> dict[str, Any]:
+    """Context of `index.html.j2`."""
+    summary = site.summary
+    return {
+        "description": (summary.suite or {}).get("description", ""),
+        "counts": site.counts(),
+        "tasks": [_glance(site, task) for task in summary.tasks],
+        "rows": _rows(site),
+        "n_tasks_overall": len(site.overall.tasks) if site.overall else 0,
+        "gaps": gap_rows(site),
+        "origins": summary.origins,
+        "command": suite_command(summary.suite),
+    }
+
+
+def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
+    """Rows of the table of what is not there; on one task or of one agent."""
+    rows = site.gaps
+    rows = rows if task is None else rows[rows["task"] == task]
+    rows = rows if agent is None else rows[rows["agent"] == agent]
+    return [
+        {
+            **{str(name): value for name, value in row.items()},
+            "word": STATUS_WORDS[row["status"]],
+            "error": row["error"] if isinstance(row["error"], str) else None,
+        }
+        for row in rows.to_dict("records")
+    ]
+
+
+def score_cell(site: Site, task: str, agent: str, metric: str) -> dict[str, Any]:
+    """One score with its interval and tie group, or why there is none."""
+    cell = site.summary.cells.get((task, agent))
+    place = site.place(task, agent)
+    if cell is None or not np.isfinite(cell.finals[metric]).all():
+        gap = site.gap(task, agent)
+        text = STATUS_WORDS[gap["status"]] if gap else "unknown"
+        return {"text": text, "interval": "", "sort": _LAST, "lead": False, "place": "", "why": gap and gap["reason"]}
+    interval = mean_interval(cell.finals[metric])
+    return {
+        "text": number(interval.estimate),
+        "interval": between(interval),
+        "sort": interval.estimate,
+        "lead": place == 1,
+        "place": tie_mark(site, task, place),
+        "why": None if place else _unranked(site, task, len(cell)),
+    }
+
+
+def tie_mark(site: Site, task: str, place: int | None) -> str:
+    """A place as "2", or "2=" where it is shared."""
+    found = site.standings[task]
+    if place is None or found is None:
+        return ""
+    return f"{place}=" if int((found.ranking.group == place).sum()) > 1 else str(place)
+
+
+def _unranked(site: Site, task: str, n: int) -> str:
+    found = site.standings[task]
+    if found is None:
+        return "the environment does not know its regret"
+    return f"not ranked: finished {n} of {len(found.units)} repetitions"
+
+
+def _rows(site: Site) -> list[dict[str, Any]]:
+    rows = []
+    for name in site.summary.agents:
+        row = {
+            "agent": name,
+            "file": site.agent_files[name],
+            "swatch": svg.swatch(site.looks[name]),
+            "cells": [score_cell(site, task, name, _metric(site, task)) for task in site.summary.tasks],
+            **_overall(site, name),
+        }
+        rows.append(row)
+    return sorted(rows, key=lambda row: (row["rank_sort"], row["agent"]))
+
+
+def _metric(site: Site, task: str) -> str:
+    found = site.standings[task]
+    return found.metric if found else "regret_ratio"
+
+
+def _overall(site: Site, name: str) -> dict[str, Any]:
+    found = site.overall
+    if found is None or name not in found.agents:
+        ranked = sum(site.place(task, name) is not None for task in site.summary.tasks)
+        why = f"ranked on {ranked} of {len(site.summary.tasks)} environments"
+        return {"place": "", "place_sort": _LAST, "rank_sort": _LAST, "rank": "", "rank_interval": "", "why": why}
+    i = found.agents.index(name)
+    interval, group = found.mean_rank[i], int(found.ranking.group[i])
+    shared = int((found.ranking.group == group).sum()) > 1
+    return {
+        "place": f"{group}=" if shared else str(group),
+        "place_sort": group,
+        "range": span(int(found.ranking.best[i]), int(found.ranking.worst[i])),
+        "rank_sort": interval.estimate,
+        "rank": f"{interval.estimate:.2f}",
+        "rank_interval": _ranks(interval, len(found.agents)),
+        "forest": svg.forest(interval, 1, len(found.agents), site.looks[name]),
+        "why": None,
+    }
+
+
+def _ranks(interval: Interval, k: int) -> str:
+    if not interval.is_known:
+        return ""
+    # A mean rank lies between 1 and k, whatever the normal approximation says.
+    return f"{max(interval.low, 1):.2f} – {min(interval.high, k):.2f}"
+
+
+def _glance(site: Site, task: str) -> dict[str, Any]:
+    cells = site.summary.on(task)
+    found = site.standings[task]
+    leaders = [] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1]
+    drawing = None
+    if cells:
+        t = next(iter(cells.values())).t
+        lines = {name: cell.curves["cumulative_regret"].mean(axis=0) for name, cell in cells.items()}
+        drawing = svg.curves(t, lines, site.looks, f"Mean cumulative regret on {task}, all agents")
+    about = site.summary.tasks[task]
+    return {
+        "name": task,
+        "file": site.task_files[task],
+        "leaders": leaders,
+        "drawing": drawing,
+        "horizon": about.horizon,
+        "feedback": about.feedback,
+        "repetitions": max((len(cell) for cell in cells.values()), default=0),
+        "metric": "ratio" if _metric(site, task) == "regret_ratio" else "regret",
+        "known": math.isfinite(site.summary.facts.get(task, {}).get("optimum", math.nan)),
+    }

@@ -1,0 +1,97 @@
+"""The offline site of a results folder: plain files that open from disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from leaderboards.play.store import Store
+from leaderboards.score.summary import summarise
+from leaderboards.show import palette
+from leaderboards.show.environment import environment_page
+from leaderboards.show.overview import overview
+from leaderboards.show.site import Site, make_site
+
+__all__ = ["build_page"]
+
+_PAGES = "site"
+_ASSETS = ("style.css", "page.js")
+
+
+def build_page(directory: str | os.PathLike[str]) -> Path:
+    """Write the site of a results folder into the folder itself.
+
+    Args:
+        directory: The results folder.
+
+    Returns:
+        The overview, `directory/index.html`; the other pages and their assets are below `directory/site`.
+
+    Raises:
+        ValueError: if the folder holds no run.
+    """
+    directory = Path(directory)
+    summary = summarise(Store(directory))
+    if summary.runs.empty:
+        raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
+    site = make_site(summary)
+    place = directory / _PAGES
+    place.mkdir(parents=True, exist_ok=True)
+    _copy_assets(place / "assets")
+    templates = _templates(site)
+    written = {file for file in place.glob("*.html")}
+    for task, file in site.task_files.items():
+        written.discard(_write(place / file, templates, "environment.html.j2", environment_page(site, task), ""))
+    for stale in written:
+        stale.unlink()
+    return _write(directory / "index.html", templates, "index.html.j2", overview(site), f"{_PAGES}/")
+
+
+def _write(path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str) -> Path:
+    """Render one page; `base` leads from it to the folder of the other pages."""
+    home = "index.html" if base else "../index.html"
+    text = templates.get_template(template).render(context, base=base, home=home)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+    return path
+
+
+def _templates(site: Site) -> jinja2.Environment:
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("leaderboards.show", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["embed"] = embed
+    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
+    return templates
+
+
+def embed(value: Any) -> Markup:
+    """JSON that may stand inside a `<script type="application/json">` whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _copy_assets(place: Path) -> None:
+    place.mkdir(exist_ok=True)
+    for name in _ASSETS:
+        (place / name).write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
+    # One shared copy of the plotting library; plotly's Python package carries the file of its own version.
+    source = resources.files("plotly") / "package_data" / "plotly.min.js"
+    target = place / "plotly.min.js"
+    with resources.as_file(source) as path:
+        if not target.exists() or target.stat().st_size != path.stat().st_size:
+            shutil.copyfile(path, target)

@@ -1,0 +1,84 @@
+"""What every page needs to know: the summary, the rankings, looks and addresses, worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from leaderboards.score.gaps import gap_table
+from leaderboards.score.standings import Overall, Standing, overall, standing
+from leaderboards.score.summary import Summary
+from leaderboards.show.names import file_names
+from leaderboards.show.numbers import moment
+from leaderboards.show.palette import Look, looks
+
+__all__ = ["Site", "make_site"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """The material of all pages.
+
+    Attributes:
+        summary: The folder, reduced.
+        standings: Ranking by task; None where no regret is known.
+        overall: Ranking over all tasks; None if no agent is ranked on all of them.
+        gaps: Runs that are not done, see `leaderboards.score.gaps`.
+        looks: Look by agent.
+        task_files: File name of the page of each task.
+        agent_files: File name of the page of each agent.
+    """
+
+    summary: Summary
+    standings: dict[str, Standing | None]
+    overall: Overall | None
+    gaps: pd.DataFrame
+    looks: dict[str, Look]
+    task_files: dict[str, str]
+    agent_files: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        """Name of the suite."""
+        return str((self.summary.suite or {}).get("name", "results"))
+
+    @property
+    def newest(self) -> str:
+        """When the newest run finished."""
+        runs = self.summary.runs
+        return moment(float(runs["finished"].max())) if len(runs) else "never"
+
+    def counts(self) -> dict[str, int]:
+        """How many runs have each status, and how many are missing."""
+        counts = {str(status): int(n) for status, n in self.summary.runs["status"].value_counts().items()}
+        missing = int(self.gaps.loc[self.gaps["status"] == "missing", "n"].sum())
+        return counts | ({"missing": missing} if missing else {})
+
+    def place(self, task: str, agent: str) -> int | None:
+        """Place of an agent's tie group on a task; None if it is not ranked there."""
+        found = self.standings[task]
+        if found is None or agent not in found.agents:
+            return None
+        return int(found.ranking.group[found.agents.index(agent)])
+
+    def gap(self, task: str, agent: str) -> dict[str, Any] | None:
+        """The worst gap of a cell."""
+        rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]
+        return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
+
+
+def make_site(summary: Summary) -> Site:
+    """Rank, colour and address everything in `summary`."""
+    standings = {task: standing(summary, task) for task in summary.tasks}
+    gaps = gap_table(summary)
+    return Site(
+        summary,
+        standings,
+        overall(standings),
+        gaps,
+        looks(summary.agents),
+        file_names("env", summary.tasks),
+        file_names("agent", summary.agents),
+    )

@@ -1,0 +1,159 @@
+"use strict";
+// Sorting, tabs, charts, copy buttons and the theme. Without it the pages are whole but for the charts.
+{
+  const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // ---- tables ----
+  const value = (row, column, kind) => {
+    const text = row.children[column].dataset.sort ?? row.children[column].textContent.trim();
+    return kind === "text" ? text : Number(text);
+  };
+  const sortBy = (table, column, header) => {
+    const kind = header.dataset.kind;
+    const down = header.getAttribute("aria-sort") === "ascending";
+    const rows = all("tbody > tr", table).map((row, place) => ({ row, place, key: value(row, column, kind) }));
+    const compare = kind === "text" ? (a, b) => a.key.localeCompare(b.key) : (a, b) => a.key - b.key;
+    // What has no value stays at the end whichever way the column runs.
+    const last = (entry) => (kind !== "text" && entry.key >= 1e9 ? 1 : 0);
+    rows.sort((a, b) => last(a) - last(b) || (down ? -1 : 1) * compare(a, b) || a.place - b.place);
+    for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
+    table.tBodies[0].append(...rows.map((entry) => entry.row));
+  };
+  for (const table of all("table.sortable")) {
+    all("thead th", table).forEach((header, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...header.childNodes);
+      header.append(button);
+      button.addEventListener("click", () => sortBy(table, column, header));
+    });
+  }
+
+  // ---- copy ----
+  for (const button of all("button.copy")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const code = button.parentElement.querySelector("code");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code);
+        button.textContent = "Selected";
+      }
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  }
+
+  // ---- menus ----
+  document.addEventListener("click", (event) => {
+    for (const menu of all("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of all("details.menu[open]")) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+
+  // ---- charts ----
+  const source = document.getElementById("chart-data");
+  const chart = source ? JSON.parse(source.textContent) : null;
+  const meanings = chart ? JSON.parse(document.getElementById("meanings").textContent) : null;
+  const plot = document.getElementById("plot");
+  const small = matchMedia("(max-width: 40rem)");
+  let current = chart?.tabs[0];
+
+  const checked = (id) => document.getElementById(id).checked;
+  const translucent = (colour) => {
+    const n = parseInt(colour.slice(1), 16);
+    return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},.16)`;
+  };
+  const traces = (tab) => {
+    const found = [];
+    for (const agent of chart.agents) {
+      const curve = tab.series[agent.name];
+      if (!curve) continue;
+      const colour = css(`--hue${agent.hue}`);
+      if (curve.l && checked("bands")) {
+        const quiet = { x: chart.t, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: agent.name };
+        // A logarithmic axis has no place for a lower end at or below 0: the band then reaches down to a hundredth of the mean.
+        const low = checked("log-y") ? curve.l.map((y, i) => (y === null ? null : Math.max(y, curve.m[i] / 100))) : curve.l;
+        found.push({ ...quiet, y: low }, { ...quiet, y: curve.h, fill: "tonexty", fillcolor: translucent(colour) });
+      }
+      found.push({
+        x: chart.t, y: curve.m, type: "scatter", mode: "lines", name: agent.name, legendgroup: agent.name,
+        line: { color: colour, dash: agent.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
+      });
+    }
+    return found;
+  };
+  const layout = (tab) => {
+    const ink = css("--ink"), soft = css("--soft"), rule = css("--rule");
+    const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, tickfont: { color: soft }, automargin: true };
+    return {
+      height: small.matches ? 420 : 460,
+      margin: { l: 12, r: 8, t: 8, b: 12 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: css("--sans"), size: 13, color: ink },
+      hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
+      legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
+      xaxis: { ...axis, title: { text: "evaluations t", font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: "t = %{x}" } },
+      yaxis: { ...axis, title: { text: tab.axis, font: { color: soft, size: 12 }, standoff: 10 }, type: checked("log-y") ? "log" : "linear", rangemode: "tozero" },
+    };
+  };
+  const draw = () => {
+    if (!current) return;
+    Plotly.react(plot, traces(current), layout(current), { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+    plot.setAttribute("aria-label", current.alt);
+    const note = document.getElementById("meaning");
+    const formula = document.createElement("span");
+    formula.className = "formula";
+    formula.textContent = meanings[current.key][1];
+    note.replaceChildren(`${meanings[current.key][0]} `, formula);
+  };
+  if (chart) {
+    const tabs = all("[role=tab]");
+    const choose = (tab, focus) => {
+      for (const other of tabs) {
+        other.setAttribute("aria-selected", String(other === tab));
+        other.tabIndex = other === tab ? 0 : -1;
+      }
+      document.getElementById("panel").setAttribute("aria-labelledby", tab.id);
+      if (focus) tab.focus();
+      current = chart.tabs.find((entry) => entry.key === tab.dataset.key);
+      draw();
+    };
+    tabs.forEach((tab, i) => {
+      tab.addEventListener("click", () => choose(tab, false));
+      tab.addEventListener("keydown", (event) => {
+        const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        choose(tabs[(to + tabs.length) % tabs.length], true);
+      });
+    });
+    for (const id of ["log-x", "log-y", "bands"]) document.getElementById(id).addEventListener("change", draw);
+    small.addEventListener("change", draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    draw();
+  }
+
+  // ---- theme ----
+  const toggle = document.querySelector("button.theme");
+  const dark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+  const label = () => { toggle.textContent = dark() ? "Light" : "Dark"; toggle.setAttribute("aria-label", `Switch to the ${dark() ? "light" : "dark"} theme`); };
+  toggle.hidden = false;
+  label();
+  toggle.addEventListener("click", () => {
+    const next = dark() ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    try { localStorage.setItem("gpbandit-theme", next); } catch { /* nothing to remember it in */ }
+    label();
+    draw();
+  });
+}
