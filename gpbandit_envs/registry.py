@@ -20,7 +20,7 @@ class EnvironmentRow:
 
     Attributes:
         name: The middle of the id `GPBandit/<name>-v<version>`.
-        entry_point: `module:attribute` below `gpbandit_envs`, imported at first use.
+        entry_point: `module:attribute` below `gpbandit_envs.envs`, imported at first use.
         horizon: Time limit, in evaluations.
         group: Heading under which documentation lists it.
         kwargs: Keywords of the entry point that define this id.
@@ -44,19 +44,19 @@ class EnvironmentRow:
 
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
-    EnvironmentRow("GPSample", "envs.synthetic:gp_sample", 1_000, "drawn functions"),
-    EnvironmentRow("RKHS", "envs.synthetic:rkhs", 1_000, "drawn functions"),
-    EnvironmentRow("Needle", "envs.synthetic:needle", 1_000, "drawn functions"),
-    EnvironmentRow("VarianceStarvation", "envs.synthetic:variance_starvation", 215, "drawn functions"),
-    EnvironmentRow("BPEF1", "envs.fixed:bpe_f1", 1_000, "fixed functions"),
-    EnvironmentRow("BPEF2", "envs.fixed:bpe_f2", 1_000, "fixed functions"),
-    EnvironmentRow("Cosines", "envs.fixed:cosines", 200, "fixed functions"),
-    EnvironmentRow("Rosenbrock", "envs.fixed:rosenbrock", 200, "fixed functions"),
-    EnvironmentRow("Branin", "envs.fixed:branin", 200, "fixed functions"),
-    EnvironmentRow("Hartmann3", "envs.fixed:hartmann3", 200, "fixed functions"),
-    EnvironmentRow("Hartmann6", "envs.fixed:hartmann6", 200, "fixed functions"),
-    EnvironmentRow("Deceptive", "envs.fixed:deceptive", 200, "fixed functions"),
-    EnvironmentRow("H1", "envs.fixed:h1", 200, "fixed functions"),
+    EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, "drawn functions"),
+    EnvironmentRow("RKHS", "synthetic:rkhs", 1_000, "drawn functions"),
+    EnvironmentRow("Needle", "synthetic:needle", 1_000, "drawn functions"),
+    EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, "drawn functions"),
+    EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, "fixed functions"),
+    EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, "fixed functions"),
+    EnvironmentRow("Cosines", "fixed:cosines", 200, "fixed functions"),
+    EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, "fixed functions"),
+    EnvironmentRow("Branin", "fixed:branin", 200, "fixed functions"),
+    EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, "fixed functions"),
+    EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, "fixed functions"),
+    EnvironmentRow("Deceptive", "fixed:deceptive", 200, "fixed functions"),
+    EnvironmentRow("H1", "fixed:h1", 200, "fixed functions"),
 )
 
 
@@ -66,7 +66,8 @@ def register_all() -> None:
         if row.id not in gym.registry:
             gym.register(
                 id=row.id,
-                entry_point=f"gpbandit_envs.{row.entry_point}",
+                entry_point=f"gpbandit_envs.envs.{row.entry_point}",
+                vector_entry_point=f"gpbandit_envs.vector.entry_points:{row.entry_point.replace(':', '__')}",
                 max_episode_steps=row.horizon,
                 kwargs=dict(row.kwargs),
             )

@@ -10,11 +10,11 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
+from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
 from gpbandit_envs.envs.setting import Setting, dial, make_card
-from gpbandit_envs.envs.streams import Stream, stream
 from gpbandit_envs.problem import Certificate, Problem
 
-__all__ = ["METADATA", "BanditEnv", "check_options", "reset_needed"]
+__all__ = ["METADATA", "BanditEnv"]
 
 METADATA: dict[str, Any] = {"render_modes": [], "render_fps": 4}
 
@@ -51,19 +51,14 @@ class BanditEnv(gym.Env[Any, Any]):
         horizon: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if instance_seed is not None and (not isinstance(instance_seed, (int, np.integer)) or instance_seed < 0):
-            raise ValueError(f"instance_seed: expected an integer >= 0 or None, got {instance_seed!r}")
         self.setting = setting
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
         self._misspecification = dial(misspecification)
-        self._instance_seed = instance_seed
         self._reveal_oracle = bool(reveal_oracle)
         self._horizon = horizon
         self._problem: Problem | None = None
-        self._seed: int | None = None
-        self._episode = -1
-        self._drawn = False
+        self._episodes: Episodes[Any] = Episodes(setting.family, instance_seed)
         self._evaluations = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None
@@ -78,13 +73,14 @@ class BanditEnv(gym.Env[Any, Any]):
         return self._problem
 
     @property
-    @abstractmethod
     def certificate(self) -> Certificate:
         """What is certain about the current instance; for scoring, never for policies.
 
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
+        certificate: Certificate = self._episodes.function.certificate
+        return certificate
 
     @property
     def optimum(self) -> float:
@@ -95,19 +91,13 @@ class BanditEnv(gym.Env[Any, Any]):
     def mean(self, actions: Any) -> np.ndarray:
         """Noise-free means of an array of actions; for scoring, never for policies."""
 
-    @abstractmethod
-    def _draw(self, rng: np.random.Generator) -> None:
-        """Draw a mean function and keep it."""
-
     def stream(self, name: Stream) -> np.random.Generator:
         """A fresh generator at the start of the current episode's stream `name`.
 
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
-        if self._seed is None:
-            raise reset_needed()
-        return stream(self._seed, self._episode, name)
+        return self._episodes.stream(name)
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Start an episode: a new mean function, unless it is pinned or kept, and new noise.
@@ -119,20 +109,20 @@ class BanditEnv(gym.Env[Any, Any]):
         Raises:
             ValueError: if an option is unknown.
         """
-        keep = check_options(options)
-        if seed is not None or self._seed is None:
-            self._np_random, self._np_random_seed = seeding.np_random(seed)
-            self._seed, self._episode = self._np_random_seed, -1
-        self._episode += 1
-        pinned = self.setting.family.fixed or self._instance_seed is not None
-        if not (self._drawn and (keep or pinned)):
-            root, episode = (self._seed, self._episode) if self._instance_seed is None else (self._instance_seed, 0)
-            self._draw(stream(root, episode, "function"))
-            self._drawn = True
+        keep = keeps_function(options)
+        if seed is not None or not self._episodes.seeded:
+            self._np_random, seed = seeding.np_random(seed)
+            self._np_random_seed = seed
+        if self._episodes.advance(seed, keep):
+            self._use(self._episodes.function)
         self._evaluations = 0
         self._variates = []
         self._noise_rng = self.stream("noise")
         return 0, {}
+
+    @abstractmethod
+    def _use(self, function: Any) -> None:
+        """Make ready for steps on a new mean function."""
 
     def _next_variate(self) -> float:
         """The noise variate of the coming evaluation."""
@@ -144,20 +134,3 @@ class BanditEnv(gym.Env[Any, Any]):
             self._variates += self.setting.noise.variates(self._noise_rng, block).tolist()
         self._evaluations = t + 1
         return self._variates[t]
-
-
-def check_options(options: Mapping[str, Any] | None) -> bool:
-    """Whether the function is to be kept.
-
-    Raises:
-        ValueError: if an option is unknown.
-    """
-    for name in options or {}:
-        if name != "keep_function":
-            raise ValueError(f"options: expected only 'keep_function', got {name!r}")
-    return bool((options or {}).get("keep_function", False))
-
-
-def reset_needed() -> gym.error.ResetNeeded:
-    """What to raise before the first `reset`."""
-    return gym.error.ResetNeeded("the environment has no instance yet: call reset() first")

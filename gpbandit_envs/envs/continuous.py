@@ -8,10 +8,9 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.envs.base import BanditEnv, reset_needed
+from gpbandit_envs.envs.base import BanditEnv
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
-from gpbandit_envs.problem import Certificate
 
 __all__ = ["BoxEnv", "as_points"]
 
@@ -28,10 +27,9 @@ class BoxEnv(BanditEnv):
         if not isinstance(setting.family, BoxFamily):
             raise TypeError(f"setting: expected a family on a box, got {type(setting.family).__name__}")
         super().__init__(setting, **kwargs)
-        self._family = setting.family
         self.low, self.high = setting.family.low, setting.family.high
-        self.action_space = gym.spaces.Box(0.0, 1.0, (setting.family.dim,), np.float64)
-        self._function: BoxFunction | None = None
+        self._shape = (setting.family.dim,)
+        self.action_space = gym.spaces.Box(0.0, 1.0, self._shape, np.float64)
 
     def step(self, action: Float[np.ndarray, " d"]) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Evaluate one point.
@@ -44,9 +42,9 @@ class BoxEnv(BanditEnv):
             ValueError: if its shape is wrong, or a coordinate is NaN or outside [0, 1].
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
-        x = as_points(action, (self._family.dim,))
+        x = as_points(action, self._shape)
         variate = self._next_variate()
-        mean = float(self._instance.evaluate(x[None])[0])
+        mean = float(self._evaluate(x[None])[0])
         reward = self.setting.noise.feedback(mean, x, variate)
         info: dict[str, Any] = {"cost": 1.0}
         if self._reveal_oracle:
@@ -54,20 +52,11 @@ class BoxEnv(BanditEnv):
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        return self._instance.evaluate(np.asarray(actions, dtype=np.float64))
+        means: np.ndarray = self._episodes.function.evaluate(np.asarray(actions, dtype=np.float64))
+        return means
 
-    @property
-    def certificate(self) -> Certificate:
-        return self._instance.certificate
-
-    @property
-    def _instance(self) -> BoxFunction:
-        if self._function is None:
-            raise reset_needed()
-        return self._function
-
-    def _draw(self, rng: np.random.Generator) -> None:
-        self._function = self._family.draw(rng)
+    def _use(self, function: BoxFunction) -> None:
+        self._evaluate = function.evaluate
 
 
 def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:

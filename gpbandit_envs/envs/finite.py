@@ -9,10 +9,9 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.envs.base import BanditEnv, reset_needed
+from gpbandit_envs.envs.base import BanditEnv
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction
-from gpbandit_envs.problem import Certificate
 
 __all__ = ["FiniteArmEnv"]
 
@@ -24,12 +23,10 @@ class FiniteArmEnv(BanditEnv):
         if not isinstance(setting.family, ArmFamily):
             raise TypeError(f"setting: expected a family over finite arms, got {type(setting.family).__name__}")
         super().__init__(setting, **kwargs)
-        self._family = setting.family
         self._n_arms = len(setting.family.arms)
         self.action_space = gym.spaces.Discrete(self._n_arms)
         self._costs = setting.costs
         self._reward_of = setting.noise.feedback
-        self._function: ArmFunction | None = None
         self._mean_of: Any = None
         self._best = 0.0
 
@@ -60,19 +57,9 @@ class FiniteArmEnv(BanditEnv):
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        return self._instance.mean[np.asarray(actions, dtype=np.int64)]
+        means: np.ndarray = self._episodes.function.mean[np.asarray(actions, dtype=np.int64)]
+        return means
 
-    @property
-    def certificate(self) -> Certificate:
-        return self._instance.certificate
-
-    @property
-    def _instance(self) -> ArmFunction:
-        if self._function is None:
-            raise reset_needed()
-        return self._function
-
-    def _draw(self, rng: np.random.Generator) -> None:
-        self._function = self._family.draw(rng)
-        self._mean_of = self._function.mean.item  # a Python float, in half the time of indexing
-        self._best = self._function.certificate.optimum
+    def _use(self, function: ArmFunction) -> None:
+        self._mean_of = function.mean.item  # a Python float, in half the time of indexing
+        self._best = function.certificate.optimum

@@ -81,6 +81,7 @@ class BoxFamily(ABC):
         kernel: Prior on the unit cube that describes the draws; None if there is none.
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
+        elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
     """
 
     dim: int
@@ -89,6 +90,7 @@ class BoxFamily(ABC):
     kernel: Kernel | None
     norm_bound: float | None
     fixed: bool
+    elementwise: bool = False
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> BoxFunction:

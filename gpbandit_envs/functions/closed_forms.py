@@ -152,6 +152,7 @@ class ClosedForm(BoxFamily):
     """A fixed formula, rescaled to the unit cube; it has no kernel of its own."""
 
     fixed = True
+    elementwise = True
     kernel = None
     norm_bound = None
 

@@ -49,7 +49,7 @@ def only_unavoidable(*kinds: str) -> Iterator[None]:
         yield
 
 
-def play(env: gym.Env[Any, Any], steps: int, seed: int | None = 5, action_seed: int = 1) -> list[Any]:
+def play(env: Any, steps: int, seed: int | None = 5, action_seed: int = 1) -> list[Any]:
     env.action_space.seed(action_seed)
     out: list[Any] = [env.reset(seed=seed)]
     for _ in range(steps):

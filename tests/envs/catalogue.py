@@ -19,10 +19,10 @@ class Case:
     id: str
     kwargs: dict[str, Any] = field(default_factory=dict)
 
-    def make(self, **kwargs: Any) -> gym.Env[Any, Any]:
+    def make(self, **kwargs: Any) -> Any:
         return gym.make(self.id, **{**self.kwargs, **kwargs})
 
-    def actions(self, env: gym.Env[Any, Any]) -> Any:
+    def actions(self, env: Any) -> Any:
         """Three actions, the last one in a corner."""
         if isinstance(env.action_space, gym.spaces.Discrete):
             last = int(env.action_space.n) - 1
@@ -30,7 +30,7 @@ class Case:
         dim = env.action_space.shape[0]
         return [np.full(dim, 0.25), np.linspace(0.1, 0.9, dim), np.ones(dim)]
 
-    def bad_actions(self, env: gym.Env[Any, Any]) -> Iterable[tuple[Any, type[Exception]]]:
+    def bad_actions(self, env: Any) -> Iterable[tuple[Any, type[Exception]]]:
         if isinstance(env.action_space, gym.spaces.Discrete):
             n = int(env.action_space.n)
             return [

@@ -1,0 +1,1 @@
+"""Native vector environments: many bandits in one step, bit for bit what `SyncVectorEnv` would give."""

@@ -1,0 +1,248 @@
+"""What native vector environments have in common: seeding, noise, time limit, autoreset, information."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
+from gpbandit_envs.envs.setting import Setting, dial, make_card
+from gpbandit_envs.problem import Problem
+
+__all__ = ["BanditVectorEnv"]
+
+_BLOCK = 512  # noise variates drawn ahead for each environment: 2 MB at 512 environments
+
+_FOREVER = 2**62
+
+
+class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """`num_envs` copies of one bandit, each with a generator, a mean function and a time limit of its own.
+
+    Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit.
+
+    Args:
+        num_envs: Number of environments `N`.
+        setting: Mean functions, noise, costs and what the card says about them.
+        single_action_space: Action space of one environment.
+        max_episode_steps: Time limit of each; None for none.
+        autoreset_mode: When an environment that is over starts anew: `"NextStep"`, `"SameStep"` or `"Disabled"`.
+        misspecification: As in `BanditEnv`.
+        instance_seed: As in `BanditEnv`.
+        reveal_oracle: As in `BanditEnv`.
+        horizon: As in `BanditEnv`.
+        render_mode: Must be None: render a single environment.
+
+    Raises:
+        ValueError: if an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        setting: Setting,
+        single_action_space: gym.Space[Any],
+        *,
+        max_episode_steps: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        misspecification: Mapping[str, float] | None = None,
+        instance_seed: int | None = None,
+        reveal_oracle: bool = True,
+        horizon: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise ValueError(f"render_mode: a native vector environment draws nothing, got {render_mode!r}")
+        self.num_envs = num_envs
+        self.setting = setting
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
+        self.render_mode = None
+        self.single_action_space = single_action_space
+        self.single_observation_space = gym.spaces.Discrete(1)
+        self.action_space = batch_space(single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._factors = dial(misspecification)
+        self._horizon = horizon if horizon is not None else max_episode_steps
+        self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
+        self._reveal_oracle = bool(reveal_oracle)
+        self._episodes: list[Episodes[Any]] = [Episodes(setting.family, instance_seed) for _ in range(num_envs)]
+        self._noise: list[np.random.Generator | None] = [None] * num_envs
+        self._variates = np.empty((_BLOCK, num_envs))
+        self._row = _BLOCK
+        self._clock = 0  # steps of the vector environment; an episode's own count is the clock minus its start
+        self._started = np.zeros(num_envs, np.int64)
+        self._next_limit = self._limit
+        self._over = np.zeros(num_envs, bool)
+        self._any_over = False
+        self._best = np.zeros(num_envs)
+        make_card(setting, None, self._horizon, self._factors)
+
+    @property
+    def problem(self) -> Problem:
+        """The card that policies of every environment may know."""
+        return make_card(self.setting, self.spec, self._horizon, self._factors)
+
+    @property
+    def optimum(self) -> np.ndarray:
+        """Largest mean of each environment, shape `(N,)`, unit of the reward."""
+        return np.array([episodes.function.certificate.optimum for episodes in self._episodes])
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every environment, or in those of `options["reset_mask"]`.
+
+        Args:
+            seed: One a environment; or an integer, which stands for `seed, seed + 1, ...` as everywhere in Gymnasium
+                (so that neighbouring integers overlap); or None to go on with the next episode.
+            options: `{"reset_mask": bool array (N,)}`, and those of `BanditEnv.reset`.
+
+        Raises:
+            TypeError: if the mask is no boolean array.
+            ValueError: if the number of seeds, the mask or an option is wrong.
+        """
+        n = self.num_envs
+        seeds = [None] * n if seed is None else [seed + i for i in range(n)] if isinstance(seed, int) else list(seed)
+        if len(seeds) != n:
+            raise ValueError(f"seed: expected {n} seeds, one an environment, got {len(seeds)}")
+        own = dict(options or {})
+        mask = _checked_mask(own.pop("reset_mask", None), n)
+        self._restart(np.flatnonzero(mask), seeds, keeps_function(own))
+        self._over[mask] = False
+        self._any_over = bool(self._over.any())
+        return np.zeros(n, np.int64), {}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Evaluate one action in each environment; those that were over start anew instead, as the mode says.
+
+        Raises:
+            TypeError, ValueError: if the actions are not in the action space.
+            gymnasium.error.ResetNeeded: before the first `reset`, and for an environment that is over when the
+                mode is `"Disabled"`.
+        """
+        n = self.num_envs
+        actions = self._checked(actions)
+        live: np.ndarray | None = None
+        if self._any_over:
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                raise gym.error.ResetNeeded(f"environments {np.flatnonzero(self._over).tolist()} are over")
+            live = ~self._over
+        variates = self._next_variates()
+        means = self._means(actions)
+        rewards: np.ndarray = self.setting.noise.feedback(means, actions, variates)
+        self._clock += 1
+        if live is not None:
+            self._restart(np.flatnonzero(~live), [None] * n, keep=False)
+            rewards[~live] = 0.0
+        over = self._clock >= self._next_limit
+        truncated = self._clock - self._started >= self._limit if over else np.zeros(n, bool)
+        info = self._info(actions, means, live)
+        if over and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            info = self._final(actions, means, truncated)
+            self._restart(np.flatnonzero(truncated), [None] * n, keep=False)
+        else:
+            self._over, self._any_over = truncated.copy(), over
+        return np.zeros(n, np.int64), rewards, np.zeros(n, bool), truncated, info
+
+    def mean(self, actions: Any) -> np.ndarray:
+        """Noise-free mean of one action in each environment, shape `(N,)`; for scoring, never for policies."""
+        return self._means(self._checked(actions))
+
+    @abstractmethod
+    def _checked(self, actions: Any) -> np.ndarray:
+        """The actions as an array of the right shape and type, or an error."""
+
+    @abstractmethod
+    def _means(self, actions: np.ndarray) -> np.ndarray:
+        """Mean of each environment's action."""
+
+    @abstractmethod
+    def _costs(self, actions: np.ndarray) -> np.ndarray:
+        """Cost of each environment's action, a new array."""
+
+    @abstractmethod
+    def _use(self, i: int, function: Any) -> None:
+        """Make environment `i` ready for steps on a new mean function."""
+
+    def _restart(self, which: np.ndarray, seeds: Sequence[int | None], keep: bool) -> None:
+        """Start an episode in the environments `which`; their noise begins with the next row."""
+        for i in which.tolist():
+            episodes = self._episodes[i]
+            if episodes.advance(seeds[i], keep):
+                function = episodes.function
+                self._use(i, function)
+                if self._reveal_oracle:
+                    self._best[i] = function.certificate.optimum
+            self._noise[i] = episodes.stream("noise")
+        self._started[which] = self._clock
+        self._next_limit = int(self._started.min()) + self._limit
+        if len(which) == self.num_envs:
+            self._row = _BLOCK
+        elif self._row < _BLOCK:
+            rest = _BLOCK - self._row
+            for i in which.tolist():
+                self._variates[self._row :, i] = self.setting.noise.variates(self._noise[i], rest)
+
+    def _next_variates(self) -> np.ndarray:
+        """The variate of the coming evaluation of each environment."""
+        if self._row == _BLOCK:
+            block = np.empty((self.num_envs, _BLOCK))
+            for i, rng in enumerate(self._noise):
+                if rng is None:
+                    raise reset_needed()
+                block[i] = self.setting.noise.variates(rng, _BLOCK)
+            self._variates = np.ascontiguousarray(block.T)
+            self._row = 0
+        self._row += 1
+        return self._variates[self._row - 1]
+
+    def _info(self, actions: np.ndarray, means: np.ndarray, live: np.ndarray | None) -> dict[str, Any]:
+        """Information in the form of `SyncVectorEnv`: every key has a mask of the environments it is from."""
+
+        def masked(values: np.ndarray) -> np.ndarray:
+            return values if live is None else np.where(live, values, 0.0)
+
+        def mask() -> np.ndarray:
+            return np.ones(self.num_envs, bool) if live is None else live.copy()
+
+        if live is not None and not live.any():
+            return {}
+        info: dict[str, Any] = {"cost": masked(self._costs(actions)), "_cost": mask()}
+        if self._reveal_oracle:
+            info["oracle"] = {
+                "mean": masked(means),
+                "_mean": mask(),
+                "regret": masked(self._best - means),
+                "_regret": mask(),
+            }
+            info["_oracle"] = mask()
+        return info
+
+    def _final(self, actions: np.ndarray, means: np.ndarray, over: np.ndarray) -> dict[str, Any]:
+        """The information of a step in which some environments ended and, having started anew, have none yet."""
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        final_obs[over] = 0
+        final = {
+            "final_obs": final_obs,
+            "_final_obs": over.copy(),
+            "final_info": self._info(actions, means, over),
+            "_final_info": over.copy(),
+        }
+        return {**final, **self._info(actions, means, ~over)}
+
+
+def _checked_mask(mask: Any, n: int) -> np.ndarray:
+    if mask is None:
+        return np.ones(n, bool)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError(f"options['reset_mask']: expected a boolean array of shape ({n},), got {mask!r}")
+    if mask.shape != (n,) or not mask.any():
+        raise ValueError(f"options['reset_mask']: expected shape ({n},) with at least one True, got {mask!r}")
+    return mask

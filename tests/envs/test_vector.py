@@ -1,0 +1,173 @@
+"""Native vector environments against `SyncVectorEnv`, to the bit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from tests.envs.catalogue import CASES, Case
+
+N = 5
+MODES = list(AutoresetMode)
+
+cases = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def pair(case: Case, mode: AutoresetMode = AutoresetMode.NEXT_STEP, horizon: int = 4, **kwargs: Any) -> tuple[Any, Any]:
+    kwargs = {**case.kwargs, **kwargs}
+    sync = gym.make_vec(
+        case.id,
+        num_envs=N,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": mode},
+        max_episode_steps=horizon,
+        **kwargs,
+    )
+    native = gym.make_vec(
+        case.id,
+        num_envs=N,
+        vectorization_mode="vector_entry_point",
+        max_episode_steps=horizon,
+        autoreset_mode=mode,
+        **kwargs,
+    )
+    return sync, native
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    assert type(one) is type(other), where
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}/{key}")
+    elif isinstance(one, tuple):
+        assert len(one) == len(other), where
+        for k, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{where}[{k}]")
+    else:
+        assert one.dtype == other.dtype, where
+        assert one.shape == other.shape, where
+        assert one.tolist() == other.tolist(), where
+
+
+@cases
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_bit_identical_to_sync(case: Case, mode: AutoresetMode) -> None:
+    sync, native = pair(case, mode)
+    assert native.action_space == sync.action_space
+    assert native.observation_space == sync.observation_space
+    assert native.single_action_space == sync.single_action_space
+    assert native.metadata["autoreset_mode"] is mode
+    native.action_space.seed(0)
+    assert_same(sync.reset(seed=[3, 1, 4, 159, 26]), native.reset(seed=[3, 1, 4, 159, 26]))
+    for t in range(11):
+        actions = native.action_space.sample()
+        one, other = sync.step(actions), native.step(actions)
+        assert_same(one, other, f"step {t}")
+        if mode is AutoresetMode.DISABLED and one[3].any():
+            options = {"reset_mask": one[3]}
+            assert_same(sync.reset(options=dict(options)), native.reset(options=dict(options)))
+    np.testing.assert_array_equal(native.optimum, [env.unwrapped.optimum for env in sync.envs])
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_masked_resets_and_options(mode: AutoresetMode) -> None:
+    sync, native = pair(Case("GPBandit/RKHS-v0", {"n_arms": 30}), mode, horizon=6)
+    assert_same(sync.reset(seed=8), native.reset(seed=8))
+    rng = np.random.default_rng(0)
+    over = np.zeros(N, bool)
+    for t in range(40):
+        actions = native.action_space.sample()
+        mask = rng.random(N) < 0.3
+        if mode is AutoresetMode.DISABLED:
+            mask |= over
+        if mask.any():
+            seeds = [int(s) if s % 2 else None for s in rng.integers(0, 99, N)]
+            options = {"reset_mask": mask, "keep_function": bool(t % 2)}
+            assert_same(sync.reset(seed=seeds, options=dict(options)), native.reset(seed=seeds, options=dict(options)))
+        one = sync.step(actions)
+        assert_same(one, native.step(actions), f"step {t}")
+        over = one[3]
+
+
+def test_long_episodes_cross_the_noise_blocks() -> None:
+    sync, native = pair(Case("GPBandit/BPEF1-v0"), horizon=700)
+    sync.reset(seed=1), native.reset(seed=1)
+    for t in range(1_500):
+        actions = np.arange(N) * 7 + t % 11
+        one, other = sync.step(actions), native.step(actions)
+        assert one[1].tolist() == other[1].tolist(), t
+
+
+@pytest.mark.parametrize("kwargs", [{"instance_seed": 5}, {"reveal_oracle": False}, {"noise": "student_t"}], ids=str)
+def test_common_keywords(kwargs: dict[str, Any]) -> None:
+    sync, native = pair(Case("GPBandit/RKHS-v0", {"n_arms": 30}), **kwargs)
+    assert_same(sync.reset(seed=2), native.reset(seed=2))
+    for _ in range(9):
+        actions = native.action_space.sample()
+        assert_same(sync.step(actions), native.step(actions))
+
+
+def test_card_states_the_time_limit() -> None:
+    _, native = pair(CASES[0], horizon=23)
+    assert native.problem.horizon == 23
+    assert native.problem.name == CASES[0].id
+
+
+def test_copies_go_on_alike() -> None:
+    _, native = pair(CASES[0])
+    native.reset(seed=0)
+    actions = native.action_space.sample()
+    native.step(actions)
+    for twin in (copy.deepcopy(native), pickle.loads(pickle.dumps(native))):
+        assert_same(copy.deepcopy(native).step(actions), twin.step(actions))
+
+
+def test_returned_arrays_are_not_reused() -> None:
+    _, native = pair(CASES[0], horizon=50)
+    native.reset(seed=0)
+    actions = native.action_space.sample()
+    seen: list[np.ndarray] = []
+
+    def arrays(data: Any) -> list[np.ndarray]:
+        parts = data.values() if isinstance(data, dict) else data if isinstance(data, tuple) else None
+        return [data] if parts is None else [array for part in parts for array in arrays(part)]
+
+    for _ in range(3):
+        new = arrays(native.step(actions))
+        assert not any(np.shares_memory(a, b) for a in new for b in seen)
+        seen += new
+
+
+def test_bad_input() -> None:
+    _, native = pair(CASES[0])
+    with pytest.raises(gym.error.ResetNeeded):
+        native.step(np.zeros(N, np.int64))
+    native.reset(seed=0)
+    for actions, error in (
+        (np.full(N, 60), ValueError),
+        (np.full(N, -1), ValueError),
+        (np.zeros(N - 1, np.int64), ValueError),
+        (np.zeros(N), TypeError),
+    ):
+        with pytest.raises(error, match="action"):
+            native.step(actions)
+    with pytest.raises(ValueError, match="seed"):
+        native.reset(seed=[1])
+    with pytest.raises(TypeError, match="reset_mask"):
+        native.reset(options={"reset_mask": [True] * N})
+    with pytest.raises(ValueError, match="reset_mask"):
+        native.reset(options={"reset_mask": np.zeros(N, bool)})
+    with pytest.raises(ValueError, match="render_mode"):
+        pair(CASES[0], render_mode="ansi")
+    _, disabled = pair(CASES[0], AutoresetMode.DISABLED, horizon=1)
+    disabled.reset(seed=0)
+    disabled.step(np.zeros(N, np.int64))
+    with pytest.raises(gym.error.ResetNeeded, match="are over"):
+        disabled.step(np.zeros(N, np.int64))
