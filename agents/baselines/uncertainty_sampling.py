@@ -13,7 +13,7 @@ from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
 from agents.core.widths import InformationGain
 from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.arms import ExactArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
 __all__ = ["UncertaintySampling"]
 

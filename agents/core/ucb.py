@@ -16,7 +16,8 @@ from agents.core.rules import BatchRule, SequentialRule
 from agents.core.starts import Start
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from gpbandit_envs.gp import Kernel, as_kernel
-from gpbandit_envs.gp.arms import ArmPosterior, ExactArmPosterior
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
 __all__ = ["UCBAgent"]
 
@@ -107,13 +108,14 @@ class UCBAgent(FiniteArmAgent):
         self._builder: BatchBuilder | None = None
         self._issued = 0
         self._closed = False
+        self.effective_dimension = self.posterior.effective_dimension()
         self.width = self.schedule(self._context())
 
     def _context(self) -> WidthContext:
         return WidthContext(
             t=self.n_pulls + 1,
             information_gain=getattr(self.posterior, "information_gain", 0.0),
-            effective_dimension=self.posterior.effective_dimension(),
+            effective_dimension=self.effective_dimension,
             sum_log_leverage=self.sum_log_leverage,
             sum_log_3_leverage=self.sum_log_3_leverage,
             **self._constants,
@@ -131,12 +133,15 @@ class UCBAgent(FiniteArmAgent):
             return picks
         if isinstance(self.rule, SequentialRule) and len(pending) == 0:
             self._closed, self._issued = True, 1
-            return np.array([np.argmax(self._mean() + self.width * np.sqrt(self.posterior.variance))])
+            return np.array([self._best_score()])
         if self._builder is None:
             self._open(pending.actions)
         picks = np.array(self._extend(n), np.int64)
         self._issued += len(picks)
         return picks
+
+    def _best_score(self) -> int:
+        return int(np.argmax(self._mean() + self.width * np.sqrt(self.posterior.variance)))
 
     def _mean(self) -> Float[np.ndarray, " A"]:
         """What is added to the width times the standard deviation."""
@@ -176,7 +181,7 @@ class UCBAgent(FiniteArmAgent):
         return {
             "width": self.width,
             "information_gain": 0.5 * self.sum_log_leverage,
-            "d_eff": self.posterior.effective_dimension(),
+            "d_eff": self.effective_dimension,
             "unique_arms": float(np.count_nonzero(self.posterior.n)),
             "batch_length": float(self.batch_length),
         }

@@ -16,7 +16,7 @@ from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pendin
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from agents.few_batches import lengths
 from gpbandit_envs.gp import Kernel, Matern, as_kernel
-from gpbandit_envs.gp.arms import ExactArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BPE", "GrowingWidth", "OfflineTheorem"]

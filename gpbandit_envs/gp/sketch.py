@@ -48,6 +48,8 @@ class SketchedArmPosterior(ArmPosterior):
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> None:
         super().__init__(kernel, X, lam)
+        self._n = np.zeros(0)
+        self._s = np.zeros(0)
         self.dictionary = np.zeros(0, np.int64)
         self._S = np.zeros(0, np.int64)
         self._explained = np.zeros((0, 0))
@@ -56,6 +58,13 @@ class SketchedArmPosterior(ArmPosterior):
         # A direction dropped for a remaining variance of tol changes a leverage score by tol / lam.
         scale = float(self.rows.prior.max())
         self._tol = scale * float(np.clip(1e-6 * self.lam / scale, 1e-14, 1e-10))
+
+    @property
+    def n(self) -> Float[np.ndarray, " u"]:
+        return self._n
+
+    def effective_dimension(self) -> float:
+        return float(self._n @ self.variance_at(self.rows.arms)) / self.lam
 
     def record(
         self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
@@ -69,14 +78,14 @@ class SketchedArmPosterior(ArmPosterior):
             raise ValueError(f"sums: expected finite feedback, got {sums[~np.isfinite(sums)][0]}")
         positions = self.rows.add(arms)
         self._grow()
-        self.n[positions] += counts
-        self.s[positions] += sums
+        self._n[positions] += counts
+        self._s[positions] += sums
 
     def _grow(self) -> None:
-        missing = len(self.rows) - len(self.n)
+        missing = len(self.rows) - len(self._n)
         if missing:
-            self.n = np.pad(self.n, (0, missing))
-            self.s = np.pad(self.s, (0, missing))
+            self._n = np.pad(self._n, (0, missing))
+            self._s = np.pad(self._s, (0, missing))
 
     def embed(self, arms: Int[np.ndarray, " m"]) -> None:
         """Take `arms` (distinct) as the dictionary and compute mean and variance of all arms from all pulls."""
@@ -88,7 +97,7 @@ class SketchedArmPosterior(ArmPosterior):
         self.dictionary = self.rows.arms[self._S].copy()
         m = len(L)
         Z = solve_lower(L, gram[self._S])
-        V = (Z * self.n) @ Z.T
+        V = (Z * self._n) @ Z.T
         V[np.diag_indices(m)] += self.lam
         R, _ = jittered_cholesky(V)
         inverse = solve_lower(L, np.eye(m))
@@ -97,12 +106,12 @@ class SketchedArmPosterior(ArmPosterior):
         F, _ = jittered_cholesky(np.eye(m) - self.lam * (shrinkage.T @ shrinkage))
         self._explained = F.T @ inverse
         self._reducible = np.sqrt(self.lam) * (shrinkage @ inverse)
-        self._weights = inverse.T @ (shrinkage.T @ (shrinkage @ (Z @ self.s)))
+        self._weights = inverse.T @ (shrinkage.T @ (shrinkage @ (Z @ self._s)))
         for columns in column_blocks(self.n_arms):
             K = self.rows.rows[self._S, columns]
             H = self._explained @ K
             self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H, H)
-            self.mean[columns] = self._weights @ K
+            self._mean[columns] = self._weights @ K
 
     def covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
@@ -137,6 +146,8 @@ class SketchedArmPosterior(ArmPosterior):
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
+            "n": self._n.copy(),
+            "s": self._s.copy(),
             "dictionary": self.dictionary.copy(),
             "explained": self._explained.copy(),
             "reducible": self._reducible.copy(),
@@ -145,6 +156,7 @@ class SketchedArmPosterior(ArmPosterior):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
+        self._n, self._s = np.array(state["n"]), np.array(state["s"])
         self.dictionary = np.array(state["dictionary"], np.int64)
         self._S = self.rows.position[self.dictionary]
         self._explained = np.array(state["explained"])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from agents.core.batch import BatchBuilder
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.arms import ArmPosterior, ExactArmPosterior
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 

@@ -10,6 +10,7 @@ import pytest
 import agents
 from agents.sketched.bbkb import BBKB
 from gpbandit_envs.gp import SE, Kernel, Matern
+from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 from tests.reference import policies
@@ -60,22 +61,27 @@ def test_gp_aucb(problem: Problem, mean: np.ndarray, rule: str, c: float) -> Non
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
 @pytest.mark.parametrize("c", [1.0, 2.0])
-def test_bbkb(problem: Problem, mean: np.ndarray, c: float) -> None:
+def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = policies.bbkb(
         *constants(problem), c, 2.0, T, noisy(mean, constants(problem)[2], 6), np.random.default_rng(3)
     )
     agent = agents.make("BBKB", width="practical", c=c)
     assert isinstance(agent, BBKB)
     drawn: list[list[int]] = []
-    embed = agent._new_posterior
+    make = agent._new_posterior
 
-    def recording(*arguments: object) -> object:
-        posterior = embed(*arguments)  # type: ignore[arg-type]
-        inner = posterior.embed
-        posterior.embed = lambda arms: (drawn.append(sorted(arms.tolist())), inner(arms))[1]  # type: ignore[method-assign]
+    def recording(kernel: Kernel, X: np.ndarray, lam: float) -> SketchedArmPosterior:
+        posterior = make(kernel, X, lam)
+        embed = posterior.embed
+
+        def note(arms: np.ndarray) -> None:
+            drawn.append(sorted(arms.tolist()))
+            embed(arms)
+
+        monkeypatch.setattr(posterior, "embed", note)
         return posterior
 
-    agent._new_posterior = recording  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(agent, "_new_posterior", recording)
     batches = play(agent, problem, noisy(mean, constants(problem)[2], 6), 3)
     assert batches == expected.batches
     assert drawn == expected.dictionaries

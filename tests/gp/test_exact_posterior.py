@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Linear, Matern
-from gpbandit_envs.gp.arms import ExactArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from tests.reference.posterior import dense, extended
 
 LAMS = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
@@ -34,6 +34,8 @@ def play(
             rewards += y.tolist()
             sums[i] = y.sum()
         posterior.update(batch, counts.astype(float), sums)
+        if rng.random() < 0.4:
+            posterior.synchronise()
     return np.array(arms), np.array(rewards)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.arms import ExactArmPosterior
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from tests.reference.posterior import sketched
 
