@@ -42,6 +42,8 @@ class Leaders:
         self._reach = 0.3
         self._arms = np.zeros(0, np.int64)
         self._known: tuple[np.ndarray, float] | None = None
+        self._C = self._C0 = np.zeros((0, 0))
+        self._m0 = self._v = np.zeros(0)
 
     def best_score(self, width: float) -> int:
         """`argmax mean + width * sd` over all arms; ties go to the lowest index."""
