@@ -1,0 +1,99 @@
+"""A finite set of arms with measured values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float, Int
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """Arms and what was measured on them.
+
+    Attributes:
+        name: Name of the data set.
+        features: Raw feature columns, shape `(A, d)`, read-only.
+        feature_names: One name for each column.
+        values: Replicates of the target, which is to be maximised, shape `(A, R)`; a row with fewer replicates is
+            padded with NaN at its end.
+        costs: Cost of one evaluation of each arm in seconds, shape `(A,)`; None if the table has none.
+        labels: A name for each arm; None if they have none.
+        neighbours: Row `i` holds the arms next to arm `i`, padded with -1, shape `(A, k)`; None if the arms have no
+            neighbourhood of their own.
+        notes: Plain facts about this table.
+
+    Raises:
+        ValueError: if shapes disagree or a number is not finite where it must be; the message names the field.
+    """
+
+    name: str
+    features: Float[np.ndarray, "A d"]
+    feature_names: tuple[str, ...]
+    values: Float[np.ndarray, "A R"]
+    costs: Float[np.ndarray, " A"] | None = None
+    labels: tuple[str, ...] | None = None
+    neighbours: Int[np.ndarray, "A k"] | None = None
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        A = self._freeze("features", np.float64, 2).shape[0]
+        self._freeze("values", np.float64, 2, rows=A)
+        self._freeze("costs", np.float64, 1, rows=A)
+        self._freeze("neighbours", np.int64, 2, rows=A)
+        if len(self.feature_names) != self.features.shape[1]:
+            raise ValueError(f"feature_names: expected {self.features.shape[1]}, got {len(self.feature_names)}")
+        if not np.isfinite(self.features).all():
+            raise ValueError("features: expected finite numbers, got NaN or infinity")
+        missing = np.isnan(self.values)
+        if missing[:, 0].any() or (missing[:, :-1] & ~missing[:, 1:]).any() or np.isinf(self.values).any():
+            raise ValueError("values: expected at least one finite replicate for each arm, NaN only after the last one")
+        if self.costs is not None and not (np.isfinite(self.costs) & (self.costs >= 0)).all():
+            raise ValueError("costs: expected finite seconds >= 0")
+        if self.labels is not None and len(self.labels) != A:
+            raise ValueError(f"labels: expected {A}, got {len(self.labels)}")
+        if self.neighbours is not None and not ((self.neighbours >= -1) & (self.neighbours < A)).all():
+            raise ValueError(f"neighbours: expected arms 0 to {A - 1}, or -1 as padding")
+        object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms `A`."""
+        return self.features.shape[0]
+
+    @property
+    def n_replicates(self) -> Int[np.ndarray, " A"]:
+        """Number of replicates of each arm, shape `(A,)`."""
+        return np.sum(~np.isnan(self.values), axis=1)
+
+    @property
+    def mean(self) -> Float[np.ndarray, " A"]:
+        """Mean over the replicates of each arm, shape `(A,)`; its largest entry is the optimum."""
+        return np.nanmean(self.values, axis=1)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "notes": dict(self.notes)}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def _freeze(self, name: str, dtype: type, ndim: int, rows: int | None = None) -> np.ndarray:
+        given = getattr(self, name)
+        if given is None:
+            return np.empty(0)
+        array: np.ndarray = np.asarray(given, dtype=dtype)
+        if array.ndim != ndim or array.size == 0 or (rows is not None and array.shape[0] != rows):
+            wanted = "(A, ...)" if rows is None else f"({rows}, ...)"
+            raise ValueError(f"{name}: expected {ndim} dimensions of shape {wanted}, not empty, got {array.shape}")
+        if array.flags.writeable:
+            array = array.copy() if array is given else array
+            array.flags.writeable = False
+        object.__setattr__(self, name, array)
+        return array
