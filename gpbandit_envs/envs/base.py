@@ -11,12 +11,13 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
+from gpbandit_envs.envs.render import History, Picture, draw_rgb, draw_text
 from gpbandit_envs.envs.setting import Setting, dial, make_card
 from gpbandit_envs.problem import Certificate, Problem
 
 __all__ = ["METADATA", "BanditEnv"]
 
-METADATA: dict[str, Any] = {"render_modes": [], "render_fps": 4}
+METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
 _FIRST_BLOCK = 64
 _LAST_BLOCK = 4_096
@@ -51,6 +52,8 @@ class BanditEnv(gym.Env[Any, Any]):
         horizon: int | None = None,
         render_mode: str | None = None,
     ) -> None:
+        if render_mode not in (None, *METADATA["render_modes"]):
+            raise ValueError(f"render_mode: expected one of {METADATA['render_modes']} or None, got {render_mode!r}")
         self.setting = setting
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
@@ -62,6 +65,8 @@ class BanditEnv(gym.Env[Any, Any]):
         self._evaluations = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None
+        # Kept only for rendering: an episode may be long.
+        self._history: History | None = None if render_mode is None else History()
         # A wrong dial or horizon fails here, where the caller is, and not at the first look at the card.
         make_card(setting, None, horizon, self._misspecification)
 
@@ -117,8 +122,26 @@ class BanditEnv(gym.Env[Any, Any]):
             self._use(self._episodes.function)
         self._evaluations = 0
         self._variates = []
+        if self._history is not None:
+            self._history = History()
         self._noise_rng = self.stream("noise")
         return 0, {}
+
+    def render(self) -> Any:
+        """A picture of the episode so far: text for `"ansi"`, uint8 `(400, 960, 3)` for `"rgb_array"`.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first `reset`.
+        """
+        if self.render_mode is None or self._history is None:
+            gym.logger.warn("render() draws nothing without a render_mode; give one to gymnasium.make")
+            return None
+        picture = self._picture(self._history)
+        return draw_text(picture) if self.render_mode == "ansi" else draw_rgb(picture)
+
+    @abstractmethod
+    def _picture(self, history: History) -> Picture:
+        """What there is to draw."""
 
     @abstractmethod
     def _use(self, function: Any) -> None:

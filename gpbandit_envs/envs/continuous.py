@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.envs.base import BanditEnv
+from gpbandit_envs.envs.render import History, Picture, box_points
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
 
@@ -49,6 +50,8 @@ class BoxEnv(BanditEnv):
         info: dict[str, Any] = {"cost": 1.0}
         if self._reveal_oracle:
             info["oracle"] = {"mean": mean, "regret": self.optimum - mean}
+        if self._history is not None:
+            self._history.add(x, reward, mean)
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
@@ -57,6 +60,19 @@ class BoxEnv(BanditEnv):
 
     def _use(self, function: BoxFunction) -> None:
         self._evaluate = function.evaluate
+
+    def _picture(self, history: History) -> Picture:
+        points = box_points(self._shape[0])
+        return Picture(
+            title=self.problem.name,
+            points=points,
+            mean=self._evaluate(points),
+            optimum=self.optimum,
+            pulled=np.array(history.actions).reshape(-1, *self._shape),
+            indices=None,
+            rewards=np.array(history.rewards),
+            regrets=self.optimum - np.array(history.means),
+        )
 
 
 def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ UNAVOIDABLE = {
     "unbounded rewards, high": r".*Box observation space maximum value is infinity",
 }
 
-WRAPPERS = {
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "alone": lambda env: env,
     "batch": lambda env: BatchFeedback(env, batch_size=3),
     "constant": lambda env: DelayedFeedback(env, delay=2, capacity=4),

@@ -1,0 +1,106 @@
+"""Noise models: moments, one-by-one against arrays, specs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise, as_noise
+
+SPECS: list[dict[str, Any]] = [
+    {"name": "gaussian", "std": 0.3},
+    {"name": "bounded", "std": 0.3},
+    {"name": "student_t", "std": 0.3, "df": 5.0},
+    {"name": "heteroscedastic", "std": 0.3, "relative": 0.5},
+]
+REPLICATES = np.array([[1.0, 2.0, np.nan], [4.0, np.nan, np.nan], [np.nan, 7.0, 9.0], [3.0, 3.5, 5.5]])
+MODELS: list[Noise] = [*(as_noise(spec, 0.0) for spec in SPECS), TableNoise(REPLICATES)]
+
+models = pytest.mark.parametrize("noise", MODELS, ids=lambda noise: noise.name)
+
+
+@models
+def test_blocks_of_any_size_give_one_sequence(noise: Noise) -> None:
+    whole = noise.variates(np.random.default_rng(1), 200)
+    rng = np.random.default_rng(1)
+    parts = np.concatenate([noise.variates(rng, n) for n in (1, 7, 64, 128)])
+    np.testing.assert_array_equal(parts, whole)
+
+
+@models
+def test_floats_and_arrays_agree_to_the_bit(noise: Noise) -> None:
+    rng = np.random.default_rng(2)
+    variates, means, arms = noise.variates(rng, 500), rng.normal(size=500), rng.integers(0, 4, 500)
+    together = noise.feedback(means, arms, variates)
+    alone = [noise.feedback(float(m), int(a), float(z)) for m, a, z in zip(means, arms, variates, strict=True)]
+    assert all(type(y) is float for y in alone)
+    assert together.tolist() == alone
+
+
+@pytest.mark.parametrize("mean", [0.0, -1.5])
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec["name"])
+def test_moments(spec: dict[str, Any], mean: float) -> None:
+    noise = as_noise(spec, 0.0)
+    n = 400_000
+    y = noise.feedback(np.full(n, mean), np.zeros(n, int), noise.variates(np.random.default_rng(3), n))
+    sd = np.hypot(0.3, 0.5 * mean) if spec["name"] == "heteroscedastic" else 0.3
+    assert abs(y.mean() - mean) < 5 * sd / np.sqrt(n)
+    # The variance of the sample variance is (kurtosis - 1) sd^4 / n; the kurtosis of Student-t at 5 is 9.
+    kurtosis = 9.0 if spec["name"] == "student_t" else 3.0
+    assert abs(y.var() - sd**2) < 6 * np.sqrt((kurtosis - 1) / n) * sd**2
+
+
+def test_bounded_is_bounded() -> None:
+    z = as_noise("bounded", 2.0).variates(np.random.default_rng(0), 10_000)
+    assert np.abs(z).max() <= np.sqrt(3)
+
+
+def test_table_gives_real_replicates_each_as_often() -> None:
+    noise = TableNoise(REPLICATES)
+    rng = np.random.default_rng(4)
+    n = 60_000
+    for arm, row in enumerate(REPLICATES):
+        real = row[~np.isnan(row)]
+        y = noise.feedback(np.full(n, np.nan), np.full(n, arm), noise.variates(rng, n))
+        values, counts = np.unique(y, return_counts=True)
+        np.testing.assert_array_equal(values, real)
+        p = 1 / len(real)
+        assert (np.abs(counts - n * p) <= 5 * np.sqrt(n * p * (1 - p)) + 1e-9).all()
+
+
+def test_table_std_is_pooled_within_arms() -> None:
+    # Squared deviations 0.5 (1 freedom), 2 (1 freedom), 3.5 (2 freedoms).
+    assert TableNoise(REPLICATES).std == pytest.approx(np.sqrt(6.0 / 4))
+    assert TableNoise(np.ones((3, 1))).std == 0.0
+    with pytest.raises(ValueError, match="arm 1 has none"):
+        TableNoise(np.array([[1.0], [np.nan]]))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec["name"])
+def test_spec_round_trip(spec: dict[str, Any]) -> None:
+    noise = as_noise(spec, 9.9)
+    assert noise.to_spec() == spec
+    assert as_noise(noise.to_spec(), 0.0) == noise
+    assert as_noise(noise, 0.0) is noise
+
+
+def test_defaults_and_errors() -> None:
+    assert as_noise(None, 0.2) == GaussianNoise(0.2)
+    assert as_noise("student_t", 0.2).std == 0.2
+    with pytest.raises(ValueError, match="noise: expected one of gaussian"):
+        as_noise("gauss", 0.1)
+    with pytest.raises(TypeError, match="noise"):
+        as_noise(3, 0.1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="dg"):
+        as_noise({"name": "student_t", "dg": 3}, 0.1)
+    for std in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="noise_std"):
+            as_noise(None, std)
+    with pytest.raises(TypeError, match="noise_std"):
+        as_noise(None, "0.1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="df"):
+        as_noise({"name": "student_t", "df": 2.0}, 0.1)
+    with pytest.raises(ValueError, match="relative"):
+        as_noise({"name": "heteroscedastic", "relative": -1.0}, 0.1)

@@ -1,0 +1,218 @@
+"""Batch and delayed feedback: who hears what, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
+from gpbandit_envs.wrappers.delay_models import GeometricDelay, ParetoDelay, Workers, as_delay
+
+HORIZON = 12
+
+
+def bandit(horizon: int = HORIZON, **kwargs: Any) -> Any:
+    return gym.make("GPBandit/RKHS-v0", n_arms=20, max_episode_steps=horizon, **kwargs)
+
+
+def feedback(horizon: int = HORIZON, seed: int = 3, arm: int = 4) -> list[float]:
+    env = bandit(horizon)
+    env.reset(seed=seed)
+    return [env.step(arm)[1] for _ in range(horizon)]
+
+
+def delivered(env: Any, seed: int = 3, arm: int = 4, flush: Any = None) -> list[list[tuple[int, float]]]:
+    """What each step delivers, until the end of the episode."""
+    env.reset(seed=seed)
+    out, truncated, t = [], False, 0
+    while not truncated:
+        action = arm if flush is None else {"action": arm, "flush": int(flush(t))}
+        observation, reward, terminated, truncated, info = env.step(action)
+        n = observation["n"]
+        got = list(zip(observation["ticket"][:n].tolist(), observation["reward"][:n].tolist(), strict=True))
+        assert reward == sum(y for _, y in got)
+        assert (observation["ticket"][n:] == -1).all()
+        assert (observation["reward"][n:] == 0).all()
+        assert not terminated
+        assert ("oracle" in info) == (info["n_evals"] > 0)
+        out.append(got)
+        t += 1
+    assert observation["pending"][0] == 0
+    return out
+
+
+def tickets(steps: list[list[tuple[int, float]]]) -> list[list[int]]:
+    return [[ticket for ticket, _ in step] for step in steps]
+
+
+def test_batch_is_the_sequence_in_pieces() -> None:
+    env: Any = BatchFeedback(bandit(), batch_size=5)
+    observation, _ = env.reset(seed=3)
+    assert observation["rewards"].tolist() == [0.0] * 5
+    got, sizes, truncated = [], [], False
+    while not truncated:
+        observation, reward, _, truncated, info = env.step(np.full(5, 4))
+        mask = observation["mask"].astype(bool)
+        assert mask.tolist() == [True] * info["n_evals"] + [False] * (5 - info["n_evals"])
+        assert (observation["rewards"][~mask] == 0).all()
+        assert reward == pytest.approx(observation["rewards"].sum())
+        assert info["oracle"]["regret"][~mask].tolist() == [0.0] * int((~mask).sum())
+        assert (info["oracle"]["mean"][mask] == env.unwrapped.mean([4])[0]).all()
+        assert info["cost"][mask].tolist() == [1.0] * info["n_evals"]
+        got += observation["rewards"][mask].tolist()
+        sizes.append(info["n_evals"])
+    assert sizes == [5, 5, 2]
+    assert got == feedback()
+
+
+def test_time_limit_outside_counts_batches() -> None:
+    env = gym.wrappers.TimeLimit(BatchFeedback(bandit(horizon=100), batch_size=5), 3)
+    env.reset(seed=0)
+    assert [env.step(np.zeros(5, int))[3] for _ in range(3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("delay", [0, 1, 3])
+def test_constant_delay(delay: int) -> None:
+    steps = delivered(DelayedFeedback(bandit(), delay=delay))
+    expected = [[] if t < delay else [t - delay] for t in range(HORIZON)]
+    expected[-1] = list(range(HORIZON - 1 - delay, HORIZON))
+    assert tickets(steps) == expected
+    assert [y for step in steps for _, y in step] == feedback()
+
+
+def test_overflow_is_carried_over_and_the_end_is_drained() -> None:
+    env = DelayedFeedback(bandit(), delay=5, capacity=2)
+    steps = delivered(env)
+    # Nothing for 5 steps, one each for 6, then the rest two by two in steps that evaluate nothing.
+    assert tickets(steps) == [[]] * 5 + [[t] for t in range(6)] + [[6, 7], [8, 9], [10, 11]]
+    env.reset(seed=3)
+    for _ in range(HORIZON):
+        _, _, _, truncated, info = env.step(0)
+    assert (truncated, info["n_evals"]) == (False, 1)
+    _, _, _, truncated, info = env.step(0)
+    assert (truncated, info["n_evals"]) == (False, 0)
+    assert env.step(0)[3]
+
+
+def test_without_drain_the_rest_is_lost() -> None:
+    env = DelayedFeedback(bandit(), delay=5, drain=False)
+    env.reset(seed=3)
+    for t in range(HORIZON):
+        observation, _, _, truncated, _ = env.step(0)
+        assert truncated == (t == HORIZON - 1)
+    assert observation["pending"][0] == 5
+
+
+def test_on_request() -> None:
+    steps = delivered(DelayedFeedback(bandit(), delay="on_request"), flush=lambda t: t in (2, 3, 7))
+    expected: list[list[int]] = [[] for _ in range(HORIZON)]
+    expected[2], expected[3], expected[7], expected[11] = [0, 1, 2], [3], [4, 5, 6, 7], [8, 9, 10, 11]
+    assert tickets(steps) == expected
+    small = delivered(DelayedFeedback(bandit(), delay="on_request", capacity=2), flush=lambda t: t == 4)
+    assert tickets(small)[:8] == [[], [], [], [], [0, 1], [2, 3], [4], []]
+
+
+def test_workers_finish_in_order_of_cost() -> None:
+    costs = np.array([3.0, 1.0, 2.0, 5.0, 1.0])
+    model = Workers(2)
+    model.reset(np.random.default_rng(0))
+    ends, due = [], []
+    for cost in costs:
+        ends.append(model.launch(float(cost)))
+        due.append(model.tick())
+    # Worker A: 0-3, 3-8. Worker B: 0-1, 1-3, then the last job at 3 on whichever is free first.
+    assert ends == [3.0, 1.0, 3.0, 8.0, 4.0]
+    assert due == [0.0, 1.0, 3.0, 3.0, 4.0]
+
+
+def test_one_worker_is_sequential_and_equal_costs_are_batches() -> None:
+    one = delivered(DelayedFeedback(bandit(), delay={"name": "workers", "workers": 1}))
+    assert tickets(one) == [[t] for t in range(HORIZON)]
+    three = delivered(DelayedFeedback(bandit(), delay={"name": "workers", "workers": 3}))
+    assert tickets(three)[:6] == [[], [], [0, 1, 2], [], [], [3, 4, 5]]
+
+
+def test_delays_are_seeded_and_indexed_by_evaluation() -> None:
+    env = DelayedFeedback(bandit(horizon=40), delay={"name": "geometric", "mean": 3.0})
+    first = tickets(delivered(env, arm=1))
+    assert tickets(delivered(env, arm=2)) == first, "the delay must not depend on the action"
+    assert tickets(delivered(env, arm=1, seed=4)) != first
+    assert sorted(t for step in first for t in step) == list(range(40))
+
+
+def test_geometric_and_pareto_moments() -> None:
+    rng = np.random.default_rng(0)
+    n = 40_000
+    geometric = np.array([GeometricDelay(3.0).draw(rng) for _ in range(n)])
+    assert geometric.min() == 0
+    assert abs(geometric.mean() - 3.0) < 5 * np.sqrt(12.0 / n)
+    pareto = np.array([ParetoDelay(1.5, 4.0).draw(rng) for _ in range(n)])
+    for x in (0, 4, 40):  # floor(X) >= x exactly when X >= x
+        p = (1 + x / 4.0) ** -1.5
+        assert abs((pareto >= x).mean() - p) <= 5 * np.sqrt(p * (1 - p) / n)
+
+
+def test_delayed_batches_open_a_ticket_for_every_action() -> None:
+    env = DelayedFeedback(BatchFeedback(bandit(), batch_size=5), delay=1)
+    env.reset(seed=3)
+    seen, sizes, truncated = [], [], False
+    while not truncated:
+        observation, _, _, truncated, info = env.step(np.full(5, 4))
+        n = observation["n"]
+        seen += observation["reward"][:n].tolist()
+        sizes.append(n)
+        assert info["oracle"]["regret"].shape == (5,)
+    assert sizes == [0, 5, 7]
+    assert seen == feedback()
+
+
+def test_wrapper_info_survives_sync_vector() -> None:
+    """Ragged arrays in info would crash `SyncVectorEnv`."""
+    for wrap in (
+        lambda env: BatchFeedback(env, batch_size=5),
+        lambda env: DelayedFeedback(env, delay=2, capacity=1),
+        lambda env: DelayedFeedback(BatchFeedback(env, batch_size=5), delay=1, capacity=3),
+    ):
+        envs = gym.vector.SyncVectorEnv([lambda wrap=wrap: wrap(bandit()) for _ in range(2)])  # type: ignore[misc]
+        envs.reset(seed=[1, 2])
+        for _ in range(25):
+            envs.step(envs.action_space.sample())
+        envs.close()
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="batch_size"):
+        BatchFeedback(bandit(), batch_size=0)
+    with pytest.raises(TypeError, match="delayed inside"):
+        BatchFeedback(DelayedFeedback(bandit(), delay=1), batch_size=2)
+    with pytest.raises(TypeError, match="delayed already"):
+        DelayedFeedback(DelayedFeedback(bandit(), delay=1), delay=1)
+    with pytest.raises(TypeError, match="one arm or one point"):
+        BatchFeedback(BatchFeedback(bandit(), batch_size=2), batch_size=2)
+    with pytest.raises(TypeError, match="bandit environment"):
+        DelayedFeedback(gym.make("CartPole-v1"), delay=1)
+    with pytest.raises(ValueError, match="capacity"):
+        DelayedFeedback(bandit(), delay=1, capacity=0)
+    for delay, error in (
+        (-1, ValueError),
+        ("later", ValueError),
+        ({"name": "geometric", "mean": 0.0}, ValueError),
+        ({"name": "pareto", "shape": float("nan")}, ValueError),
+        ({"name": "workers", "workers": 0}, ValueError),
+        ({"name": "workers", "worker": 1}, TypeError),
+        (1.5, TypeError),
+    ):
+        with pytest.raises(error):
+            as_delay(delay)  # type: ignore[arg-type]
+    env = BatchFeedback(bandit(), batch_size=3)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="expected 3 actions"):
+        env.step(np.zeros(2, int))
+    asked = DelayedFeedback(bandit(), delay="on_request")
+    asked.reset(seed=0)
+    with pytest.raises(TypeError, match="flush"):
+        asked.step(0)
