@@ -29,10 +29,14 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "GP-AUCB": ("agents.exact.gp_aucb:GPAUCB", {}),
     "NRB-UCB": ("agents.exact.naive_batches:NRBUCB", {}),
     "NTB-UCB": ("agents.exact.naive_batches:NTBUCB", {}),
+    "SM-UCB": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "ucb"}),
+    "SM-MEI": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "mei"}),
+    "ASYNC-TS": ("agents.exact.thompson:AsyncTS", {}),
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB": ("agents.sketched.bbkb:BBKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
+    "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

@@ -1,0 +1,97 @@
+"""Regularised evolution."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from agents.core.finite import FiniteArmAgent
+from agents.core.protocol import Actions, Capabilities, Feedback, Pending
+
+__all__ = ["RegularisedEvolution"]
+
+
+class RegularisedEvolution(FiniteArmAgent):
+    """Mutate the winner of a tournament; the oldest member of the population dies.
+
+    The first `population` pulls are uniform. A mutation moves to a uniform neighbour of the winner: the environment's
+    neighbourhood where it has one (one edge or one operation changed, for architectures), else one of the nearest arms
+    in feature space.
+
+    Args:
+        population: Members P >= 1.
+        tournament: Members S drawn for a tournament, without replacement, 1 <= S <= P.
+        neighbours: How many nearest arms are neighbours, where the environment states none.
+
+    Reference: Real, Aggarwal, Huang and Le (2019), Regularized evolution for image classifier architecture search,
+    Algorithm 1.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+
+    def __init__(self, population: int = 100, tournament: int = 10, neighbours: int = 8) -> None:
+        if population < 1:
+            raise ValueError(f"population: expected at least 1, got {population!r}")
+        if not 1 <= tournament <= population:
+            raise ValueError(f"tournament: expected 1 to population = {population}, got {tournament!r}")
+        if neighbours < 1:
+            raise ValueError(f"neighbours: expected at least 1, got {neighbours!r}")
+        self.population, self.tournament, self.neighbours = population, tournament, neighbours
+
+    def _start(self) -> None:
+        self._members: deque[tuple[int, float]] = deque(maxlen=self.population)
+        self._tree: KDTree | None = None
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        arms = np.empty(n, np.int64)
+        for i in range(n):
+            if len(self._members) + len(pending) + i < self.population or not self._members:
+                arms[i] = self.rng.integers(self.problem.n_arms)
+            else:
+                arms[i] = self._mutate(self._winner())
+        return arms
+
+    def _winner(self) -> int:
+        size = min(self.tournament, len(self._members))
+        drawn = self.rng.choice(len(self._members), size=size, replace=False)
+        return max((self._members[i] for i in sorted(drawn.tolist())), key=lambda member: member[1])[0]
+
+    def _mutate(self, arm: int) -> int:
+        if self.problem.n_arms == 1:
+            return arm
+        if self.problem.neighbours is not None:
+            near = self.problem.neighbours[arm]
+            near = near[near >= 0]
+        else:
+            if self._tree is None:
+                self._tree = KDTree(self.problem.arms)
+            assert self.problem.arms is not None
+            k = min(self.neighbours + 1, self.problem.n_arms)
+            near = np.atleast_1d(self._tree.query(self.problem.arms[arm], k=k)[1])
+            near = near[near != arm]
+        if len(near) == 0:
+            return int(self.rng.integers(self.problem.n_arms))
+        return int(near[self.rng.integers(len(near))])
+
+    def observe(self, feedback: Feedback) -> None:
+        super().observe(feedback)
+        # By ticket, so that the order within a delivery does not matter.
+        for i in np.argsort(feedback.tickets, kind="stable").tolist():
+            if not feedback.failed[i]:
+                self._members.append((int(feedback.actions[i]), float(feedback.rewards[i])))
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {"population": float(len(self._members))}
+
+    def state_dict(self) -> dict[str, Any]:
+        arms, rewards = zip(*self._members, strict=True) if self._members else ((), ())
+        return super().state_dict() | {"arms": np.array(arms, np.int64), "rewards": np.array(rewards, np.float64)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        members = zip(state["arms"].tolist(), state["rewards"].tolist(), strict=True)
+        self._members = deque(members, maxlen=self.population)
