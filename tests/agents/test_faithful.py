@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import agents
+from agents import Feedback, Pending
+from agents.few_batches.bpe import BPE
 from agents.sketched.bbkb import BBKB
 from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 from tests.reference import policies
+from tests.reference.posterior import dense
 
 T = 60
 
@@ -33,6 +36,9 @@ PROBLEMS = [
     problem_of(4, SE(0.5), n_arms=2),
     problem_of(5, SE(0.5), n_arms=1),
 ]
+
+# Two arms that take turns tie exactly; which is first then hangs on the last bit of the textbook's solve.
+WITHOUT_TIES = [PROBLEMS[i] for i in (0, 1, 2, 3, 5)]
 
 
 def constants(problem: Problem) -> tuple[np.ndarray, float, float, float, float]:
@@ -85,6 +91,88 @@ def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.
     batches = play(agent, problem, noisy(mean, constants(problem)[2], 6), 3)
     assert batches == expected.batches
     assert drawn == expected.dictionaries
+
+
+@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
+@pytest.mark.parametrize("rule", ["bkb", "global-local"])
+def test_bkb_and_the_local_rule(problem: Problem, mean: np.ndarray, rule: str) -> None:
+    lam, xi = constants(problem)[1:3]
+    expected = policies.sketched_ucb(
+        *constants(problem), 2.0, T, noisy(mean, xi, 6), np.random.default_rng(3), rule=rule
+    )
+    agent = agents.make("BKB" if rule == "bkb" else "BBKB-GlobalLocal", width="practical", draws="arm")
+    assert play(agent, problem, noisy(mean, xi, 6), 3) == expected.batches
+    assert lam > 0
+
+
+@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
+@pytest.mark.parametrize("size", [1, 4, 10])
+def test_gp_bucb(problem: Problem, mean: np.ndarray, size: int) -> None:
+    xi = constants(problem)[2]
+    expected = policies.gp_bucb(*constants(problem), size, T, noisy(mean, xi, 6))
+    agent = agents.make("GP-BUCB", width="practical", batch_size=size)
+    assert play(agent, problem, noisy(mean, xi, 6), 0) == expected.batches
+
+
+@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
+@pytest.mark.parametrize("posterior", ["batch", "full"])
+@pytest.mark.parametrize("n_batches", [None, 3])
+def test_bpe(problem: Problem, mean: np.ndarray, posterior: str, n_batches: int | None) -> None:
+    K, lam, xi = constants(problem)[:3]
+    agent = agents.make("BPE", width=1.5, posterior=posterior, n_batches=n_batches)
+    batches = play(agent, problem, noisy(mean, xi, 6), 0)
+    lengths = [len(batch) for batch in batches]
+    assert sum(lengths) == T
+    expected = policies.bpe(K, lam, 1.5, lengths, posterior == "full", noisy(mean, xi, 6))
+    assert batches == expected.batches
+
+
+def test_bpe_eliminates_what_the_textbook_eliminates() -> None:
+    problem, mean = PROBLEMS[0]
+    K, lam, xi = constants(problem)[:3]
+    agent = agents.make("BPE", width=1.5)
+    assert isinstance(agent, BPE)
+    lengths = [len(batch) for batch in play(agent, problem, noisy(mean, xi, 6), 0)]
+    expected = policies.bpe(K, lam, 1.5, lengths, False, noisy(mean, xi, 6))
+    assert agent.alive.tolist() == expected.dictionaries[-1]
+    assert 0 < len(agent.alive) < 50
+    assert not agent.inconsistent
+
+
+def test_naive_batches() -> None:
+    problem, mean = PROBLEMS[0]
+    repeated = play(agents.make("NRB-UCB", width=2.0, batch_size=5), problem, noisy(mean, 0.1, 1), 0)
+    assert all(len(batch) == 5 and len(set(batch)) == 1 for batch in repeated)
+    top = play(agents.make("NTB-UCB", width=2.0, batch_size=5), problem, noisy(mean, 0.1, 1), 0)
+    assert all(len(batch) == 5 and len(set(batch)) == 5 for batch in top)
+    # Both lead with the arm that GP-UCB would pull, and both begin with all arms tied.
+    assert repeated[0][0] == 0
+    assert top[0] == [0, 1, 2, 3, 4]
+
+
+def test_gp_bucb_plays_any_delay_with_open_evaluations_hallucinated() -> None:
+    problem, mean = PROBLEMS[0]
+    K, lam, xi = constants(problem)[:3]
+    agent = agents.make("GP-BUCB", width=2.0, batch_size=3)
+    agent.reset(problem, np.random.default_rng(0))
+    feedback = noisy(mean, xi, 2)
+    opened: list[int] = []
+    seen: list[int] = []
+    y: list[float] = []
+    for t in range(30):
+        pending = Pending(np.arange(len(seen), len(seen) + len(opened)), np.array(opened, np.int64))
+        arms = agent.select(1, pending)
+        pulled = np.array(seen + opened, np.int64)
+        variance = dense(K, pulled, np.zeros(len(pulled)), lam)[1] if t else np.diagonal(K)
+        known = dense(K, np.array(seen), np.array(y), lam)[0] if seen else np.zeros(len(K))
+        assert arms.tolist() == [int(np.argmax(known + 2 * np.sqrt(np.maximum(variance, 0))))]
+        opened.append(int(arms[0]))
+        if len(opened) == 3:  # the oldest of three arrives: a constant delay
+            assert len(agent.select(1, Pending(np.arange(3), np.array(opened)))) == 0
+            reward = float(feedback(np.array(opened[:1]))[0])
+            agent.observe(Feedback.of([len(seen)], np.array(opened[:1]), [reward]))
+            seen.append(opened.pop(0))
+            y.append(reward)
 
 
 def test_gp_aucb_with_threshold_one_is_gp_ucb() -> None:

@@ -109,3 +109,100 @@ def bbkb(
                 break
         play.batches.append(batch)
         y = np.append(y, feedback(np.array(batch)))
+
+
+def sketched_ucb(
+    K: np.ndarray,
+    lam: float,
+    noise_std: float,
+    F: float,
+    delta: float,
+    C: float,
+    T: int,
+    feedback: Feedback,
+    rng: np.random.Generator,
+    *,
+    rule: str,
+) -> Play:
+    """BKB with the practical width (rule "bkb"), or BBKB with the GlobalLocal rule (Lemma 3), one draw an arm."""
+    x1 = [int(a) for a in rng.integers(len(K), size=1)]
+    play, y, log_sum = Play([x1]), feedback(np.array(x1)), 0.0
+    lev = np.diagonal(K) / lam
+    order: list[int] = []
+    while True:
+        batch = play.batches[-1]
+        log_sum += np.log1p(lev[batch]).sum()
+        order += [a for a in sorted(set(batch)) if a not in order]
+        counts = np.array([(play.arms == a).sum() for a in order])
+        inclusion = counts * 2.0 * lev[order]
+        keep = rng.random(len(order)) < inclusion
+        if not keep.any():
+            keep[np.argmax(inclusion)] = True
+        S = np.array(order)[keep]
+        play.dictionaries.append(sorted(S.tolist()))
+        if len(play.arms) >= T:
+            return play
+        arms = play.arms
+        mean, lev, E = sketched(K, S, arms, y, lam)
+        lev = np.maximum(lev, 0)
+        if rule == "bkb":
+            beta = sqrt(lam) * F + noise_std * sqrt(log(len(arms) + 1) * lev[arms].sum() + log(1 / delta))
+            batch = [int(np.argmax(mean + beta * np.sqrt(lev)))]
+        else:
+            beta = sqrt(lam) * F + noise_std * sqrt(C * log_sum + log(1 / delta))
+            values, vectors = np.linalg.eigh(K[np.ix_(S, S)])
+            ok = values > 1e-13 * len(values) * values.max()
+            Z = (K[:, S] @ vectors[:, ok]) / np.sqrt(values[ok])
+            cov = (K - Z @ Z.T) / lam + E  # eq. 2 at the start of the batch
+            batch = []
+            while len(arms) + len(batch) < T:
+                pulled = np.append(arms, batch).astype(np.int64)
+                now = sketched(K, S, pulled, np.zeros(len(pulled)), lam)[1]
+                batch.append(int(np.argmax(mean + beta * np.sqrt(np.maximum(now, 0)))))
+                local = 1 + (cov[:, batch] ** 2).sum(axis=1) / np.maximum(lev, 1e-300)
+                local[lev * lam <= 1e-12 * K.max()] = 1.0
+                if 1 + lev[batch].sum() > C and local.max() > C:
+                    break
+        play.batches.append(batch)
+        y = np.append(y, feedback(np.array(batch)))
+
+
+def gp_bucb(
+    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, B: int, T: int, feedback: Feedback
+) -> Play:
+    """GP-BUCB (Algorithm 1) with batches of B and the practical width."""
+    play, y = Play(), np.zeros(0)
+    while len(play.arms) < T:
+        known = play.arms.astype(np.int64)
+        mean, start = dense(K, known, y, lam) if len(known) else (np.zeros(len(K)), np.diagonal(K))
+        d_eff = start[known].sum() / lam
+        width = F + noise_std / sqrt(lam) * sqrt(log(len(known) + 1) * d_eff + log(1 / delta))
+        batch: list[int] = []
+        while len(batch) < B and len(known) + len(batch) < T:
+            pulled = np.append(known, batch).astype(np.int64)
+            var = dense(K, pulled, np.zeros(len(pulled)), lam)[1] if len(pulled) else np.diagonal(K)
+            batch.append(int(np.argmax(mean + width * np.sqrt(np.maximum(var, 0)))))
+        play.batches.append(batch)
+        y = np.append(y, feedback(np.array(batch)))
+    return play
+
+
+def bpe(K: np.ndarray, lam: float, width: float, lengths: list[int], full: bool, feedback: Feedback) -> Play:
+    """BPE (Algorithm 1) with given batch lengths and a constant width."""
+    play, y = Play(), np.zeros(0)
+    alive = np.arange(len(K))
+    for length in lengths:
+        before = play.arms.astype(np.int64) if full else np.zeros(0, np.int64)
+        batch: list[int] = []
+        for _ in range(length):  # lines 6-10
+            pulled = np.append(before, batch).astype(np.int64)
+            var = dense(K, pulled, np.zeros(len(pulled)), lam)[1] if len(pulled) else np.diagonal(K)
+            batch.append(int(alive[np.argmax(var[alive])]))
+        play.batches.append(batch)
+        y = np.append(y, feedback(np.array(batch)))  # line 13
+        arms, values = (play.arms, y) if full else (np.array(batch), y[-length:])
+        mean, var = dense(K, arms, values, lam)  # line 14
+        sd = np.sqrt(np.maximum(var, 0))
+        alive = alive[(mean + width * sd)[alive] >= (mean - width * sd)[alive].max()]  # line 15
+        play.dictionaries.append(alive.tolist())
+    return play
