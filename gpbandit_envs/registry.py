@@ -57,6 +57,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, "fixed functions"),
     EnvironmentRow("Deceptive", "fixed:deceptive", 200, "fixed functions"),
     EnvironmentRow("H1", "fixed:h1", 200, "fixed functions"),
+    EnvironmentRow("Abalone", "tables:abalone", 10_000, "real data"),
 )
 
 

@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import check_env
 import gpbandit_envs
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from tests.envs.catalogue import CASES, Case
+from tests.envs.catalogue import CASES, PARAMS, Case
 
 # What Gymnasium's checker says of every environment of a kind and no environment of that kind can help.
 UNAVOIDABLE = {
@@ -37,7 +37,7 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "delayed batch": lambda env: DelayedFeedback(BatchFeedback(env, batch_size=2), delay=1, capacity=4),
 }
 
-cases = pytest.mark.parametrize("case", CASES, ids=str)
+cases = pytest.mark.parametrize("case", PARAMS)
 
 
 @contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.datasets import FetchError
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,18 @@ class Case:
 
     id: str
     kwargs: dict[str, Any] = field(default_factory=dict)
+    real: bool = False
+    """Whether it needs a data set, fetched once with pip and then kept in the cache."""
 
     def make(self, **kwargs: Any) -> Any:
+        self.require()
         return gym.make(self.id, **{**self.kwargs, **kwargs})
+
+    def require(self) -> None:
+        """Skip the test, with the reason, where the data can be neither found nor fetched."""
+        reason = _unavailable(self.id, tuple(self.kwargs.items())) if self.real else None
+        if reason is not None:
+            pytest.skip(reason)
 
     def actions(self, env: Any) -> Any:
         """Three actions, the last one in a corner."""
@@ -58,6 +70,15 @@ class Case:
         return name + "".join(f",{key}={value}" for key, value in self.kwargs.items())
 
 
+@lru_cache
+def _unavailable(env_id: str, kwargs: tuple[tuple[str, Any], ...]) -> str | None:
+    try:
+        gym.make(env_id, **dict(kwargs))
+    except FetchError as error:
+        return str(error)
+    return None
+
+
 CASES = (
     Case("GPBandit/GPSample-v0", {"n_arms": 60}),
     Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 3, "kernel": {"name": "se", "lengthscale": [0.2, 0.3, 0.4]}}),
@@ -80,4 +101,7 @@ CASES = (
     Case("GPBandit/Hartmann6-v0"),
     Case("GPBandit/Deceptive-v0", {"dim": 3}),
     Case("GPBandit/H1-v0"),
+    Case("GPBandit/Abalone-v0", real=True),
 )
+
+PARAMS = [pytest.param(case, marks=[pytest.mark.network] if case.real else [], id=str(case)) for case in CASES]

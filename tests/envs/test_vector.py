@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from tests.envs.catalogue import CASES, Case
+from tests.envs.catalogue import CASES, PARAMS, Case
 
 N = 5
 MODES = list(AutoresetMode)
 
-cases = pytest.mark.parametrize("case", CASES, ids=str)
+cases = pytest.mark.parametrize("case", PARAMS)
 
 
 def pair(case: Case, mode: AutoresetMode = AutoresetMode.NEXT_STEP, horizon: int = 4, **kwargs: Any) -> tuple[Any, Any]:
+    case.require()
     kwargs = {**case.kwargs, **kwargs}
     sync = gym.make_vec(
         case.id,
