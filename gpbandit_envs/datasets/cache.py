@@ -87,7 +87,8 @@ def read_table(path: Path) -> Table:
         IntegrityError: if the file is damaged; it can be deleted, for it is made again from the raw files.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # NumPy leaves a file that it opened itself open when the archive is damaged.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
             if facts["format"] != _FORMAT:
                 raise ValueError(f"expected format {_FORMAT}, got {facts['format']}")

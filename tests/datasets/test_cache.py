@@ -1,0 +1,129 @@
+"""Tables on disk and in memory."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpbandit_envs.datasets import Table, cache
+from gpbandit_envs.datasets.errors import IntegrityError
+
+
+def table(**changes: object) -> Table:
+    fields: dict[str, object] = {
+        "name": "Toy",
+        "features": np.arange(6.0).reshape(3, 2),
+        "feature_names": ("a", "b"),
+        "values": np.array([[1.0, 2.0], [3.0, np.nan], [0.5, 0.25]]),
+        "costs": np.array([1.0, 2.0, 3.0]),
+        "labels": ("x", "ÿ", "zz"),
+        "neighbours": np.array([[1, -1], [0, 2], [1, -1]]),
+        "notes": {"unit": "mm", "count": 3},
+    }
+    return Table(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("without", [(), ("costs",), ("labels", "neighbours"), ("costs", "labels", "neighbours")])
+def test_what_is_stored_is_what_is_read(tmp_path: Path, without: tuple[str, ...]) -> None:
+    stored = table(**dict.fromkeys(without))
+    cache.write_table(tmp_path / "t.npz", stored)
+    found = cache.read_table(tmp_path / "t.npz")
+    for name in ("name", "feature_names", "labels", "notes"):
+        assert getattr(found, name) == getattr(stored, name)
+    for name in ("features", "values", "costs", "neighbours"):
+        a, b = getattr(found, name), getattr(stored, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_array_equal(a, b)
+            assert not a.flags.writeable
+    assert [p.name for p in tmp_path.iterdir()] == ["t.npz"]
+
+
+def test_any_damage_to_a_stored_table_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    cache.write_table(path, table())
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(IntegrityError, match="Delete it"):
+            cache.read_table(path)
+    start = whole.index(np.arange(6.0).tobytes())
+    path.write_bytes(whole[: start + 9] + b"\x01" + whole[start + 10 :])
+    with pytest.raises(IntegrityError, match="Delete it"):
+        cache.read_table(path)
+
+
+def test_an_array_swapped_in_a_valid_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    cache.write_table(path, table())
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    arrays["values"] = arrays["values"] + 1
+    np.savez(path, **arrays)
+    with pytest.raises(IntegrityError, match="the array values differs from its hash"):
+        cache.read_table(path)
+
+
+def test_stored_objects_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    np.savez(path, facts=np.array([{"format": 1}], dtype=object))
+    with pytest.raises(IntegrityError, match="Delete it"):
+        cache.read_table(path)
+
+
+def test_the_path_tells_options_and_pins_apart() -> None:
+    paths = {
+        cache.table_path("Toy", options, identity)
+        for options in ({}, {"dataset": "a"}, {"dataset": "b"}, {"dataset": "a/../.."})
+        for identity in ({"revision": 1}, {"revision": 2})
+    }
+    assert len(paths) == 8
+    assert {path.parent for path in paths} == {cache.root() / "tables"}
+
+
+def test_the_cache_folder_can_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path))
+    assert cache.root() == tmp_path
+    monkeypatch.setenv("GPBANDIT_DATA", "")
+    assert cache.root().name == "gpbandit-envs"
+
+
+def test_means_ignore_missing_replicates() -> None:
+    np.testing.assert_allclose(table().mean, [1.5, 3.0, 0.375])
+    np.testing.assert_array_equal(table().n_replicates, [2, 1, 2])
+
+
+def test_tables_are_read_only_and_can_be_copied() -> None:
+    given = np.arange(6.0).reshape(3, 2)
+    original = table(features=given)
+    given[0, 0] = 99.0
+    assert original.features[0, 0] == 0.0
+    for twin in (original, pickle.loads(pickle.dumps(original)), copy.deepcopy(original)):
+        np.testing.assert_array_equal(twin.features, original.features)
+        with pytest.raises(ValueError, match="read-only"):
+            twin.features[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("features", np.zeros(3)),
+        ("features", np.zeros((0, 2))),
+        ("features", np.full((3, 2), np.nan)),
+        ("feature_names", ("a",)),
+        ("values", np.zeros((2, 1))),
+        ("values", np.array([[np.nan, 1.0], [1.0, 1.0], [1.0, 1.0]])),
+        ("values", np.array([[np.inf], [1.0], [1.0]])),
+        ("costs", np.array([1.0, np.nan, 1.0])),
+        ("costs", np.array([1.0, -1.0, 1.0])),
+        ("labels", ("a", "b")),
+        ("neighbours", np.array([[3], [0], [1]])),
+    ],
+)
+def test_contradictions_are_named(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{field}: expected"):
+        table(**{field: value})

@@ -1,0 +1,212 @@
+"""Fetching when everything goes wrong: no network, other bytes, a second process, a killed process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from gpbandit_envs.datasets.card import Card, PinnedMember, WebAddress
+from gpbandit_envs.datasets.errors import FetchError, IntegrityError
+from gpbandit_envs.datasets.fetch import obtain, supply
+from tests.datasets import toy
+from tests.datasets.conftest import REPOSITORY
+
+SetAll = Callable[[Mapping[str, str]], None]
+
+CHILD = """
+import sys
+from pathlib import Path
+from gpbandit_envs.datasets.fetch import obtain
+from tests.datasets import toy
+card = toy.pip_card(Path(sys.argv[1]))
+print(obtain(card, card.files[0]))
+"""
+
+
+def get(card: Card) -> Path:
+    return obtain(card, card.files[0])
+
+
+def files_below(folder: Path) -> list[str]:
+    kept = (p for p in folder.rglob("*") if p.is_file() and p.suffix != ".lock")
+    return sorted(str(p.relative_to(folder)) for p in kept)
+
+
+def child(wheel: Path, cache: Path, index: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, **toy.pip_environment(index), "GPBANDIT_DATA": str(cache)}
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(wheel)],
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_a_pinned_archive_is_fetched_once_and_only_its_member_kept(
+    tmp_path: Path, fresh_cache: Path, variables: SetAll
+) -> None:
+    wheel = toy.build_wheel(tmp_path / "index")
+    variables(toy.pip_environment(str(wheel.parent)))
+    path = get(toy.pip_card(wheel))
+    assert path.read_bytes() == toy.CONTENT
+    assert files_below(fresh_cache) == ["raw/Toy/numbers.csv"]
+    variables(toy.no_network())
+    assert get(toy.pip_card(wheel)) == path
+
+
+def test_an_index_that_serves_other_bytes_is_an_error(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
+    card = toy.pip_card(toy.build_wheel(tmp_path / "pinned"))
+    other = toy.build_wheel(tmp_path / "index", toy.CONTENT + b"5000,25000000\n")
+    variables(toy.pip_environment(str(other.parent)))
+    with pytest.raises(IntegrityError, match=r"toy-numbers==1\.0.*sha256"):
+        get(card)
+    assert files_below(fresh_cache) == []
+
+
+def test_a_member_with_another_hash_is_an_error(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
+    wheel = toy.build_wheel(tmp_path / "index", b"other")
+    source = PinnedMember(toy.archive_of(wheel), toy.MEMBER)
+    variables(toy.pip_environment(str(wheel.parent)))
+    with pytest.raises(IntegrityError, match="got 5 bytes"):
+        get(toy.card_of(toy.file_from(source)))
+    assert files_below(fresh_cache) == []
+
+
+def test_without_cache_and_network_the_error_says_what_was_tried_and_what_to_do(
+    tmp_path: Path, fresh_cache: Path, variables: SetAll
+) -> None:
+    wheel = toy.build_wheel(tmp_path / "index")
+    member, address = PinnedMember(toy.archive_of(wheel), toy.MEMBER), WebAddress(f"{toy.CLOSED}/numbers.csv")
+    variables(toy.no_network())
+    with pytest.raises(FetchError) as caught:
+        get(toy.card_of(toy.file_from(member, address)))
+    text = str(caught.value)
+    for part in (
+        str(fresh_cache / "raw" / "Toy" / "numbers.csv"),
+        "pip, toy-numbers==1.0: ERROR: ",
+        f"{toy.CLOSED}/numbers.csv: ",
+        f"{toy.MEMBER} in {toy.WHEEL}",
+        'fetch("Toy", file=PATH)',
+        "GPBANDIT_DATA",
+    ):
+        assert part in text
+    assert files_below(fresh_cache) == []
+
+
+def test_no_pip_is_a_reason_and_the_next_source_is_tried(
+    tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = toy.build_wheel(tmp_path / "index")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    with pytest.raises(FetchError, match="no-python"):
+        get(toy.pip_card(wheel))
+    with toy.serving("numbers.csv", toy.CONTENT) as server:
+        member, address = PinnedMember(toy.archive_of(wheel), toy.MEMBER), WebAddress(f"{server.url}/numbers.csv")
+        assert get(toy.card_of(toy.file_from(member, address))).read_bytes() == toy.CONTENT
+
+
+def test_a_web_file_is_fetched_and_then_served_offline(fresh_cache: Path, variables: SetAll) -> None:
+    with toy.serving("numbers.csv", toy.CONTENT) as server:
+        card = toy.web_card(f"{server.url}/numbers.csv")
+        path = get(card)
+    variables(toy.no_network())
+    assert get(card) == path
+    assert path.read_bytes() == toy.CONTENT
+
+
+def test_a_web_address_that_serves_other_bytes_is_an_error(fresh_cache: Path) -> None:
+    with (
+        toy.serving("numbers.csv", b"<html>please log in</html>") as server,
+        pytest.raises(IntegrityError, match="hash"),
+    ):
+        get(toy.web_card(f"{server.url}/numbers.csv"))
+    assert files_below(fresh_cache) == []
+
+
+def test_a_connection_cut_half_way_leaves_nothing(fresh_cache: Path) -> None:
+    with (
+        toy.serving("numbers.csv", toy.CONTENT, cut=1_000, close=True) as server,
+        pytest.raises(FetchError, match=r"numbers\.csv: "),
+    ):
+        get(toy.web_card(f"{server.url}/numbers.csv"))
+    assert files_below(fresh_cache) == []
+
+
+def test_a_damaged_cache_is_an_error_that_names_the_file(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
+    wheel = toy.build_wheel(tmp_path / "index")
+    variables(toy.pip_environment(str(wheel.parent)))
+    path = get(toy.pip_card(wheel))
+    for damage in (toy.CONTENT[:-1], b"", toy.CONTENT.replace(b"9", b"8", 1)):
+        path.write_bytes(damage)
+        with pytest.raises(IntegrityError, match=r"numbers\.csv: expected sha256 .* Delete it"):
+            get(toy.pip_card(wheel))
+    path.unlink()
+    assert get(toy.pip_card(wheel)).read_bytes() == toy.CONTENT
+
+
+def test_two_processes_fetch_once_and_agree(tmp_path: Path, fresh_cache: Path) -> None:
+    wheel = toy.build_wheel(tmp_path / "pinned")
+    with toy.serving(toy.WHEEL, wheel.read_bytes(), cut=1_000) as server:
+        both = [child(wheel, fresh_cache, server.url) for _ in range(2)]
+        assert server.asked.wait(60)
+        server.go_on.set()
+        outputs = [process.communicate(timeout=60) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    assert outputs[0][0] == outputs[1][0]
+    assert Path(outputs[0][0].strip()).read_bytes() == toy.CONTENT
+    assert files_below(fresh_cache) == ["raw/Toy/numbers.csv"]
+    assert server.downloads == 1
+
+
+def test_a_killed_fetch_leaves_no_half_file_and_the_next_one_succeeds(
+    tmp_path: Path, fresh_cache: Path, variables: SetAll
+) -> None:
+    wheel = toy.build_wheel(tmp_path / "pinned")
+    with toy.serving(toy.WHEEL, wheel.read_bytes(), cut=1_000) as server:
+        process = child(wheel, fresh_cache, server.url)
+        assert server.asked.wait(60)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+        assert not (fresh_cache / "raw").exists()
+        server.go_on.set()
+        variables(toy.pip_environment(server.url))
+        assert get(toy.pip_card(wheel)).read_bytes() == toy.CONTENT
+    assert files_below(fresh_cache) == ["raw/Toy/numbers.csv"]
+
+
+@pytest.mark.parametrize("form", ["file", "folder", "archive"])
+def test_a_file_by_hand(tmp_path: Path, fresh_cache: Path, variables: SetAll, form: str) -> None:
+    variables(toy.no_network())
+    wheel = toy.build_wheel(tmp_path / "index")
+    card = toy.pip_card(wheel)
+    (tmp_path / "hand").mkdir()
+    (tmp_path / "hand" / "numbers.csv").write_bytes(toy.CONTENT)
+    given = {"file": tmp_path / "hand" / "numbers.csv", "folder": tmp_path / "hand", "archive": wheel}[form]
+    supply(card, card.files, given)
+    assert get(card).read_bytes() == toy.CONTENT
+
+
+def test_a_wrong_file_by_hand_is_refused(tmp_path: Path, fresh_cache: Path) -> None:
+    card = toy.pip_card(toy.build_wheel(tmp_path / "index"))
+    wrong = tmp_path / "numbers.csv"
+    wrong.write_bytes(toy.CONTENT.replace(b"9", b"8", 1))
+    digest = hashlib.sha256(wrong.read_bytes()).hexdigest()
+    with pytest.raises(IntegrityError, match=digest):
+        supply(card, card.files, wrong)
+    with pytest.raises(FileNotFoundError, match="existing file or folder"):
+        supply(card, card.files, tmp_path / "absent.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"numbers\.csv in the folder"):
+        supply(card, card.files, tmp_path / "empty")
+    assert files_below(fresh_cache) == []
