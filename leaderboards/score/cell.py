@@ -38,7 +38,7 @@ def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.nda
         raise ValueError(f"spacing: expected 'linear', 'log' or 'mixed', got {spacing!r}")
     if n_points >= T:
         return np.arange(1, T + 1)
-    n_log = {"linear": 0, "log": n_points, "mixed": n_points // 2}[spacing]
+    n_log = {"linear": 0, "log": n_points, "mixed": max(n_points // 2 - 1, 0)}[spacing]
     times = np.concatenate([np.geomspace(1, T, n_log), np.linspace(1, T, n_points - n_log)])
     return np.unique(np.rint(times).astype(np.int64))
 

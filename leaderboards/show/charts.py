@@ -27,6 +27,7 @@ TABS = (
 """Metrics with a tab, in order."""
 
 _BUDGET = 190_000  # characters of numbers in a page
+_WIDE = 10.0  # spread from which a linear axis would press the good agents into one line
 _CHARACTERS = 8.0  # of a number and its comma
 
 
@@ -52,7 +53,8 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
                 continue
             series[name] = {"m": _list(mean[keep])}
             if len(cell) > 1:
-                series[name] |= {"l": _list(low[keep]), "h": _list(high[keep])}
+                # No metric here is ever negative; the symmetric interval does not know that.
+                series[name] |= {"l": _list(np.maximum(low, 0.0)[keep]), "h": _list(high[keep])}
         if series:
             about = METRICS[metric]
             tabs.append(
@@ -60,12 +62,22 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
                     "key": metric,
                     "title": about.title,
                     "axis": f"{about.title} ({about.unit})" if about.unit else about.title,
+                    "log": _spread(metric, cells) > _WIDE,
                     "series": series,
                     "alt": describe_chart(metric, cells),
                 }
             )
-    agents = [{"name": name, "hue": looks[name].hue, "dash": looks[name].dash} for name in cells]
+    last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
+    order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
+    agents = [{"name": name, "hue": looks[name].hue, "dash": looks[name].dash} for name in order]
     return {"t": t[keep].tolist(), "agents": agents, "tabs": tabs}
+
+
+def _spread(metric: str, cells: Mapping[str, Cell]) -> float:
+    """How many times the smallest final mean goes into the largest; 1 where one of them is 0."""
+    ends = np.array([cell.curves[metric][:, -1].mean() for cell in cells.values()])
+    ends = ends[np.isfinite(ends)]
+    return float(ends.max() / ends.min()) if len(ends) and ends.min() > 0 else 1.0
 
 
 def describe_chart(metric: str, cells: Mapping[str, Cell]) -> str:

@@ -21,11 +21,10 @@ _COLUMNS = (
     "simple_regret",
     "inference_regret",
     "batches",
-    "batch_length",
     "policy_seconds",
 )
 _FACTS = {
-    "optimum": "Best mean",
+    "optimum": "Best mean (average of the instances)",
     "optimum_tol": "Error of the best mean, at most",
     "gap": "Gap to the second-best arm",
     "norm": "RKHS norm",
@@ -37,12 +36,16 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     about = site.summary.tasks[task]
     cells = site.summary.on(task)
     found = site.standings[task]
-    metrics = [found.metric if found and found.metric == "regret_ratio" else "regret_ratio", *_COLUMNS]
+    metrics = ["regret_ratio", *_COLUMNS] if found is None or found.metric == "regret_ratio" else list(_COLUMNS)
     data = chart_data(cells, site.looks)
     return {
         "task": about,
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
-        "facts": [(_FACTS.get(k, k), number(v)) for k, v in site.summary.facts.get(task, {}).items() if v == v],
+        "facts": [
+            (_FACTS.get(k, k), number(v))
+            for k, v in site.summary.facts.get(task, {}).items()
+            if v == v and (k, v) != ("optimum_tol", 0)
+        ],
         "repetitions": max((len(cell) for cell in cells.values()), default=0),
         "metrics": [METRICS[name] for name in metrics],
         "rows": sorted(_rows(site, task, metrics), key=lambda row: row["order"]),
@@ -63,7 +66,9 @@ def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
     rows = []
     for name in site.summary.agents:
         cell = cells.get(name)
-        scores = [score_cell(site, task, name, metric) for metric in metrics]
+        first, *others = (score_cell(site, task, name, metric) for metric in metrics)
+        # Tie groups belong to what was ranked.
+        scores = [{**first, "place": ""}, *({**cell, "lead": False, "place": ""} for cell in others)]
         ranks = ""
         if found and name in found.agents:
             i = found.agents.index(name)
@@ -74,7 +79,7 @@ def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
                 "agent": name,
                 "file": site.agent_files[name],
                 "swatch": svg.swatch(site.looks[name]),
-                "place": scores[0]["place"],
+                "place": first["place"],
                 "place_sort": site.place(task, name) or 1e9,
                 "ranks": ranks,
                 "forest": svg.forest(ratios[name], 0.0, max(top, 1.0), site.looks[name], 1.0) if known else "",
@@ -83,7 +88,7 @@ def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
                 "command": row_command(site.summary.tasks[task], site.summary.agents[name], cell.units)
                 if cell
                 else None,
-                "order": (site.place(task, name) or 1e9, scores[0]["sort"]),
+                "order": (site.place(task, name) or 1e9, first["sort"]),
             }
         )
     return rows

@@ -24,9 +24,19 @@ def number(x: float, digits: int = 3) -> str:
     return f"{x:.{digits - 1}e}"
 
 
-def between(interval: Interval, digits: int = 3) -> str:
-    """The interval as "low – high"; empty where it is not known."""
-    return f"{number(interval.low, digits)} – {number(interval.high, digits)}" if interval.is_known else ""
+def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
+    """The interval as "low – high" with the decimals of the estimate, cut at `least`, which no value is below.
+
+    Empty where the interval is not known or has no length.
+    """
+    if not interval.is_known or interval.low == interval.high:
+        return ""
+    low = max(interval.low, least)
+    _, dot, decimals = number(interval.estimate, digits).partition(".")
+    if "e" in decimals:
+        return f"{number(low, 2)} – {number(interval.high, 2)}"
+    places = len(decimals) if dot else 0
+    return f"{low:.{places}f} – {interval.high:.{places}f}" if low else f"0 – {interval.high:.{places}f}"
 
 
 def rounded(x: float, digits: int = 4) -> float | None:

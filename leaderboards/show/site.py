@@ -64,8 +64,9 @@ class Site:
         return int(found.ranking.group[found.agents.index(agent)])
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
-        """The worst gap of a cell."""
+        """The gap that says most about why a cell is empty: what was tried before what was not."""
         rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]
+        rows = rows.iloc[(rows["status"] == "missing").argsort(kind="stable")]
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 

@@ -47,24 +47,27 @@ def forest(interval: Interval, low: float, high: float, look: Look, reference: f
 def curves(
     t: Sequence[int] | np.ndarray, lines: Mapping[str, Float[np.ndarray, " p"]], looks: Mapping[str, Look], title: str
 ) -> Markup:
-    """Mean curves of all agents against t, both axes linear from 0, with the ends of the axes labelled."""
-    width, height, left, bottom = 320.0, 150.0, 6.0, 18.0
-    top = max((float(np.nanmax(y)) for y in lines.values() if np.isfinite(y).any()), default=1.0) or 1.0
-    T = float(t[-1])
+    """Mean curves of all agents against t, both axes logarithmic, over three decades at most."""
+    width, height, bottom = 320.0, 150.0, 18.0
+    t = np.asarray(t, np.float64)
+    known = [y[np.isfinite(y) & (y > 0)] for y in lines.values()]
+    top = max((float(y.max()) for y in known if len(y)), default=1.0)
+    low = max(min((float(y.min()) for y in known if len(y)), default=top / 10), top / 1000)
+    first = max(t[0], t[-1] / 1000)
+    across = math.log(t[-1] / first) or 1.0
+    up = math.log(top / low) or 1.0
     parts = [
-        Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-            left, width, height - bottom, height - bottom
-        ),
-        Markup('<text class="tick" x="{}" y="{}" text-anchor="end">t = {}</text>').format(
-            width, height - 4, f"{T:,.0f}"
+        Markup('<line class="axis" x1="2" x2="{0}" y1="{1}" y2="{1}"/>').format(width - 2, height - bottom),
+        Markup('<text class="tick" x="2" y="{}">t = {:,.0f}</text>').format(height - 4, first),
+        Markup('<text class="tick" x="{}" y="{}" text-anchor="end">t = {:,.0f}</text>').format(
+            width - 2, height - 4, t[-1]
         ),
     ]
     for name, y in lines.items():
-        points = " ".join(
-            f"{left + (width - left) * a / T:.1f},{(height - bottom) - (height - bottom - 8) * b / top:.1f}"
-            for a, b in zip(t, y)
-            if math.isfinite(b)
-        )
+        seen = np.isfinite(y) & (y >= low) & (t >= first)
+        xs = 2 + (width - 4) * np.log(t[seen] / first) / across
+        ys = (height - bottom - 4) - (height - bottom - 10) * np.log(y[seen] / low) / up
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys))
         parts.append(
             Markup(
                 '<polyline class="line hue{}" stroke-dasharray="{}" points="{}"><title>{}</title></polyline>'

@@ -64,6 +64,7 @@
   const plot = document.getElementById("plot");
   const small = matchMedia("(max-width: 40rem)");
   let current = chart?.tabs[0];
+  // The scale of the second axis belongs to its tab: what the data suggest until the reader says otherwise.
 
   const checked = (id) => document.getElementById(id).checked;
   const translucent = (colour) => {
@@ -89,6 +90,15 @@
     }
     return found;
   };
+  // On a logarithmic axis the first few evaluations and the bands' lower ends would take most of the height.
+  const decades = (tab) => {
+    const from = checked("log-x") ? 0 : chart.t[chart.t.length - 1] / 50;
+    const means = Object.values(tab.series).flatMap((curve) => curve.m.filter((y, i) => y > 0 && chart.t[i] >= from));
+    const tops = Object.values(tab.series).flatMap((curve) => (checked("bands") && curve.h) || curve.m).filter((y) => y > 0);
+    if (!means.length) return {};
+    const low = means.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
+    return { range: [Math.log10(low) - .15, Math.log10(high) + .08], dtick: high / low > 50 ? 1 : "D1" };
+  };
   const layout = (tab) => {
     const ink = css("--ink"), soft = css("--soft"), rule = css("--rule");
     const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, tickfont: { color: soft }, automargin: true };
@@ -100,7 +110,7 @@
       hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
       xaxis: { ...axis, title: { text: "evaluations t", font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: "t = %{x}" } },
-      yaxis: { ...axis, title: { text: tab.axis, font: { color: soft, size: 12 }, standoff: 10 }, type: checked("log-y") ? "log" : "linear", rangemode: "tozero" },
+      yaxis: { ...axis, title: { text: tab.axis, font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: "tozero" }) },
     };
   };
   const draw = () => {
@@ -114,7 +124,13 @@
     note.replaceChildren(`${meanings[current.key][0]} `, formula);
   };
   if (chart) {
+    for (const note of all(".needs-script")) note.remove();
     const tabs = all("[role=tab]");
+    const show = (entry) => {
+      current = entry;
+      document.getElementById("log-y").checked = entry.log;
+      draw();
+    };
     const choose = (tab, focus) => {
       for (const other of tabs) {
         other.setAttribute("aria-selected", String(other === tab));
@@ -122,8 +138,7 @@
       }
       document.getElementById("panel").setAttribute("aria-labelledby", tab.id);
       if (focus) tab.focus();
-      current = chart.tabs.find((entry) => entry.key === tab.dataset.key);
-      draw();
+      show(chart.tabs.find((entry) => entry.key === tab.dataset.key));
     };
     tabs.forEach((tab, i) => {
       tab.addEventListener("click", () => choose(tab, false));
@@ -134,10 +149,12 @@
         choose(tabs[(to + tabs.length) % tabs.length], true);
       });
     });
-    for (const id of ["log-x", "log-y", "bands"]) document.getElementById(id).addEventListener("change", draw);
+    for (const id of ["log-x", "log-y", "bands"]) {
+      document.getElementById(id).addEventListener("change", () => { current.log = checked("log-y"); draw(); });
+    }
     small.addEventListener("change", draw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    draw();
+    show(current);
   }
 
   // ---- theme ----

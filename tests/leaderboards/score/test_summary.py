@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.play.suite import parse_suite
+from leaderboards.score.catalogue import CURVES, FINALS
+from leaderboards.score.cell import COLUMNS, reduce_run, thin
+from leaderboards.score.gaps import gap_table
+from leaderboards.score.intervals import mean_interval
+from leaderboards.score.standings import overall, standing
+from leaderboards.score.summary import curve_table, score_table, summarise
+from tests.leaderboards.folders import Failure, folder, record, trace
+
+
+@given(st.integers(1, 5000), st.integers(2, 200), st.sampled_from(["linear", "log", "mixed"]))
+def test_thinned_times_are_few_distinct_and_reach_both_ends(T: int, n: int, spacing: str) -> None:
+    t = thin(T, n, spacing)
+    assert t[0] == 1
+    assert t[-1] == T
+    assert (np.diff(t) > 0).all()
+    assert len(t) <= n or len(t) == T
+
+
+def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
+    frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
+    t = thin(300, 20)
+    arrays = {name: frame[name].to_numpy() for name in COLUMNS}
+    curves, finals = reduce_run(arrays, t)
+    np.testing.assert_allclose(curves["cumulative_regret"], frame["regret"].cumsum().to_numpy()[t - 1])
+    np.testing.assert_allclose(curves["average_regret"] * t, curves["cumulative_regret"])
+    assert finals["batches"] == 43
+    assert finals["batch_length"] == pytest.approx(300 / 43)
+    assert finals["regret_per_batch"] == pytest.approx(frame["regret"].sum() / 43)
+    with pytest.raises(ValueError, match="trace: expected 300 evaluations, got 299"):
+        reduce_run({name: x[:-1] for name, x in arrays.items()}, t)
+
+
+def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
+    store = folder(tmp_path)
+    summary = summarise(store)
+    table = score_table(summary)
+    assert set(table["metric"]) == set(FINALS)
+    scores = {(str(row["task"]), str(row["agent"]), str(row["metric"])): row for row in table.to_dict("records")}
+    runs = store.runs().reset_index()
+    total = {
+        (run["env"], run["agent"], run["repetition"]): store.trace(run["key"])["regret"].sum()
+        for run in runs.to_dict("records")
+    }
+    ratios = np.array([total["RKHS", "BBKB", r] / total["RKHS", "Uniform", r] for r in range(4)])
+    expected = mean_interval(ratios)
+    found = scores["RKHS", "BBKB", "regret_ratio"]
+    assert (found["mean"], found["low"], found["high"]) == pytest.approx(
+        (expected.estimate, expected.low, expected.high)
+    )
+    assert found["median"] == pytest.approx(np.median(ratios))
+    assert scores["GPSample", "Uniform", "regret_ratio"]["mean"] == 1
+    curves = curve_table(summary)
+    assert set(curves["metric"]) == set(CURVES)
+    last = curves[(curves["task"] == "RKHS") & (curves["agent"] == "BBKB") & (curves["metric"] == "regret_ratio")]
+    assert last["mean"].iloc[-1] == pytest.approx(expected.estimate)
+
+
+def test_without_the_uniform_policy_there_is_no_ratio_but_a_ranking(tmp_path: Path) -> None:
+    summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")]))
+    assert np.isnan(summary.cells["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
+    found = standing(summary, "RKHS")
+    assert found is not None
+    assert found.metric == "cumulative_regret"
+    assert found.ranking.group.tolist() == [2, 1]  # in order of name: EpsGreedy, GP-UCB
+
+
+def test_pairs_are_the_same_repetition_of_the_same_seed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    env, agents = Ref("GPBandit/RKHS-v0"), (Ref("Uniform"), Ref("GP-UCB"))
+    for seed, repetition in ((0, 0), (0, 1), (5, 0)):
+        for agent in agents:
+            store.write(record(env, agent, repetition, seed=seed))
+    store.write(record(env, agents[1], 7))  # no uniform run to compare with
+    cell = summarise(store).cells["RKHS", "GP-UCB"]
+    assert cell.units == ((0, 0), (0, 1), (0, 7), (5, 0))
+    np.testing.assert_array_equal(np.isnan(cell.finals["regret_ratio"]), [False, False, True, False])
+
+
+def test_labels_that_collide_are_told_apart_by_their_settings(tmp_path: Path) -> None:
+    agents = [Ref("GP-UCB"), Ref("GP-UCB", {"width": "theory"}), Ref("GP-UCB", {"width": 2.0})]
+    envs = [Ref("GPBandit/RKHS-v0"), Ref("GPBandit/RKHS-v0", {"dim": 3})]
+    summary = summarise(folder(tmp_path, envs, agents, repetitions=2))
+    assert len(summary.tasks) == 2
+    assert len(summary.agents) == 3
+    assert "RKHS" in summary.tasks
+    assert len(summary.cells) == 6
+
+
+def test_unknown_regret_is_not_ranked(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for repetition in range(2):
+        frame = trace(20, 0.5, np.random.default_rng(repetition)).assign(regret=np.nan, mean=np.nan)
+        store.write(record(Ref("GPBandit/RKHS-v0"), Ref("GP-UCB"), repetition, 20, frame=frame))
+    summary = summarise(store)
+    assert standing(summary, "RKHS") is None
+    assert overall({"RKHS": None}) is None
+
+
+def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_path: Path) -> None:
+    store = folder(tmp_path)
+    summary = summarise(store)
+    victim = summary.runs[(summary.runs["agent"] == "BBKB") & (summary.runs["task"] == "RKHS")].index[0]
+    (tmp_path / "runs" / f"{victim}.parquet").unlink()
+    summary = summarise(Store(tmp_path))
+    found = standing(summary, "RKHS")
+    assert found is not None
+    assert "BBKB" not in found.agents
+    assert len(found.units) == 4
+    every = overall({task: standing(summary, task) for task in summary.tasks})
+    assert every is not None
+    assert set(every.agents) == {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"}
+    assert every.agents[int(np.argmin(every.ranking.group))] in ("GP-UCB", "GP-AUCB")
+
+
+def test_gaps_are_named_with_their_reasons(tmp_path: Path) -> None:
+    suite = parse_suite(
+        {
+            "name": "small",
+            "horizon": 60,
+            "repetitions": 6,
+            "environments": [{"id": "GPBandit/RKHS-v0"}],
+            "agents": [{"id": "Uniform"}, {"id": "GP-UCB"}, {"id": "BBKB"}],
+        }
+    )
+    failures: dict[tuple[str, str], Failure] = {("RKHS", "GP-UCB"): ("crashed", "ValueError: no", "Traceback ...")}
+    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("GP-UCB")], 4, failures=failures)
+    store.write_suite(suite.frozen())
+    gaps = gap_table(summarise(Store(tmp_path)))
+    found = [tuple(row) for row in gaps[["agent", "status", "n", "repetitions"]].itertuples(index=False)]
+    assert found[0] == ("GP-UCB", "crashed", 4, "0–3")
+    assert set(found[1:]) == {
+        ("Uniform", "missing", 2, "4–5"),
+        ("GP-UCB", "missing", 2, "4–5"),
+        ("BBKB", "missing", 6, "0–5"),
+    }
+    assert gaps.loc[0, "error"] == "Traceback ..."
+
+
+def test_an_empty_folder_is_an_empty_summary(tmp_path: Path) -> None:
+    summary = summarise(Store(tmp_path))
+    assert summary.runs.empty
+    assert score_table(summary).empty
+    assert curve_table(summary).empty

@@ -1,0 +1,171 @@
+"""What the pages are made of, without a browser."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leaderboards
+from leaderboards.play.spec import Ref
+from leaderboards.score.cell import Cell
+from leaderboards.score.intervals import Interval
+from leaderboards.score.summary import Task
+from leaderboards.show import build_page, palette
+from leaderboards.show.charts import chart_data
+from leaderboards.show.commands import row_command
+from leaderboards.show.names import file_names
+from leaderboards.show.numbers import between, number
+from leaderboards.show.page import embed
+from leaderboards.show.palette import DASHES, HUES, Look, looks
+from tests.leaderboards.folders import folder
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+# Ottosson (2020), OKLab: a distance of 0.02 is about the smallest that is seen side by side.
+TO_CONES = np.array(
+    [[0.4122215, 0.5363325, 0.0514460], [0.2119035, 0.6806995, 0.1073970], [0.0883025, 0.2817188, 0.6299787]]
+)
+TO_LAB = np.array(
+    [[0.2104543, 0.7936178, -0.0040720], [1.9779985, -2.4285922, 0.4505937], [0.0259040, 0.7827718, -0.8086758]]
+)
+
+
+def linear(colour: str) -> np.ndarray:
+    c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_palette_stands_out_and_survives_colour_blindness(theme: str) -> None:
+    colours = {"light": palette.LIGHT, "dark": palette.DARK}[theme]
+    # WCAG 2.2, 1.4.11: 3:1 for graphics.
+    assert min(contrast(colour, palette.PAGE[theme]) for colour in colours) >= 3
+    for matrix in VISION.values():
+        lab = [TO_LAB @ np.cbrt(TO_CONES @ np.clip(np.asarray(matrix) @ linear(c), 0, 1)) for c in colours]
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(lab, 2)) > 0.07
+
+
+def test_agents_keep_their_look_whoever_else_plays() -> None:
+    some = looks({name: Ref(name) for name in ("BBKB", "GP-UCB")})
+    more = looks({name: Ref(name) for name in ("Zeta", "GP-UCB", "Alpha", "BBKB", "Uniform")})
+    assert all(more[name] == some[name] for name in some)
+    assert len(set(more.values())) == 5
+
+
+def test_settings_of_one_agent_share_its_hue_and_differ_in_dash() -> None:
+    found = looks({f"GP-UCB {w}": Ref("GP-UCB", {"width": w}) for w in (1, 2, 3)})
+    assert {look.hue for look in found.values()} == {HUES.index("blue")}
+    assert len({look.dash for look in found.values()}) == 3
+
+
+def test_more_agents_than_looks_still_have_one() -> None:
+    found = looks({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
+    assert len(found) == 40
+    assert set(found.values()) == {Look(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
+
+
+def test_file_names_are_plain_and_unique() -> None:
+    found = file_names("env", ["RKHS", "rkhs!", "../../etc/passwd", "é", "ü", "x" * 300])
+    assert len(set(found.values())) == 6
+    assert all(name.isascii() and "/" not in name and len(name) < 100 for name in found.values())
+    assert found["RKHS"] == "env-rkhs.html"
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [(0.0, "0"), (1.0, "1.00"), (0.0123456, "0.0123"), (12345.6, "12346"), (1.2e-7, "1.20e-07"), (-3.14159, "-3.14")],
+)
+def test_numbers_have_three_digits(x: float, text: str) -> None:
+    assert number(x) == text
+    assert number(float("nan")) == "–"
+
+
+def test_intervals_have_the_decimals_of_their_estimate_and_are_cut_at_zero() -> None:
+    assert between(Interval(0.107, 0.00545, 0.2081, 5)) == "0.005 – 0.208"
+    assert between(Interval(0.107, -0.1, 0.2081, 5)) == "0 – 0.208"
+    assert between(Interval(1.0, 1.0, 1.0, 5)) == ""
+    assert between(Interval(1.0, float("nan"), float("nan"), 1)) == ""
+
+
+def test_embedded_json_closes_no_tag_and_reads_back() -> None:
+    value = {"</script><!--": ["&amp;", "\u2028", "'\"", 1.5, None]}
+    text = str(embed(value))
+    assert "<" not in text
+    assert ">" not in text
+    assert json.loads(text) == value
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embed(float("nan"))
+
+
+def test_charts_are_thinned_until_the_page_is_small() -> None:
+    rng = np.random.default_rng(0)
+    t = np.arange(1, 151)
+    cells = {}
+    for i in range(25):
+        names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
+        curves = {name: rng.random((3, 150)) for name in (*names, "batches", "policy_seconds")}
+        cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves)
+    data = chart_data(cells, looks({name: Ref(name) for name in cells}))
+    assert len(json.dumps(data)) < 260_000
+    assert data["t"][0] == 1
+    assert data["t"][-1] == 150
+    assert len(data["tabs"]) == 7
+
+
+def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
+    t = np.arange(1, 6)
+    names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
+    curves = {name: np.full((1, 5), np.nan) for name in names}
+    curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5))}
+    data = chart_data({"a": Cell(t, ((0, 0),), curves)}, {"a": Look(0, "solid")})
+    assert [tab["key"] for tab in data["tabs"]] == ["batches", "policy_seconds"]
+    assert set(data["tabs"][0]["series"]["a"]) == {"m"}
+
+
+@pytest.mark.slow
+def test_the_command_of_a_row_plays_that_row_again() -> None:
+    env, agent = Ref("GPBandit/RKHS-v0", {"n_arms": 20, "dim": 1}), Ref("GP-UCB", {"width": "practical"})
+    text = row_command(Task("RKHS", env, 15, "on_request"), agent, ((3, 0), (3, 1)))
+    assert text is not None
+    words = shlex.split(text)
+    assert words[0] == "python"
+    done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=True)
+    for line, repetition in zip(done.stdout.splitlines(), (0, 1), strict=True):
+        record = leaderboards.run((env.id, dict(env.kwargs)), (agent.id, dict(agent.kwargs)), repetition, 15, seed=3)
+        assert float(line.split()[1]) == record.trace["regret"].sum()
+
+
+def test_an_object_has_no_command() -> None:
+    task = Task("RKHS", Ref("GPBandit/RKHS-v0"), 15, "on_request")
+    assert row_command(task, Ref("object:x"), ((0, 0),)) is None
+
+
+def test_the_page_is_the_same_twice_and_forgets_pages_of_what_is_gone(tmp_path: Path) -> None:
+    folder(tmp_path, repetitions=2)
+    index = build_page(tmp_path)
+    first = {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")}
+    (tmp_path / "site" / "env-gone.html").write_text("old")
+    assert build_page(tmp_path) == index
+    assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")} == first
+
+
+def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="directory: expected a results folder with runs"):
+        build_page(tmp_path)
