@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.envs.finite import FiniteArmEnv
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("RKHS", {"n_arms": 30}),
@@ -67,10 +68,7 @@ def test_without_a_mode_it_says_so() -> None:
     with pytest.warns(UserWarning, match="without a render_mode"):
         assert env.unwrapped.render() is None
     with pytest.raises(ValueError, match="render_mode"):
-        gym.spec("GPBandit/RKHS-v0").make(render_mode=None).unwrapped.__class__(
-            env.unwrapped.setting,  # type: ignore[attr-defined]
-            render_mode="svg",
-        )
+        FiniteArmEnv(env.unwrapped.setting, render_mode="svg")  # type: ignore[attr-defined]
 
 
 def test_matplotlib_is_loaded_only_to_draw() -> None:
