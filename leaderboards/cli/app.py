@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from leaderboards.cli import data, listing, page, running
+from leaderboards.cli import checking, data, listing, page, running, sharing
 from leaderboards.cli.errors import UserError
 
 __all__ = ["app", "main"]
@@ -28,6 +28,11 @@ app = typer.Typer(
 )
 app.command("run")(running.run)
 app.command("page")(page.page)
+app.command("merge")(sharing.merge)
+app.command("submit")(sharing.submit)
+app.command("add")(sharing.add)
+app.command("verify")(checking.verify)
+app.command("query")(checking.query)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 
@@ -55,5 +60,4 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    line = " ".join(text.split())
-    typer.echo(f"error: {line}", err=True)
+    typer.echo(f"error: {text}", err=True)

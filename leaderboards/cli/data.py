@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
+from gpbandit_envs import datasets
+from leaderboards.cli.errors import UserError
+
+__all__ = ["app"]
+
 app = typer.Typer(help="Fetch and list the real data sets.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("fetch")
+def fetch(
+    name: Annotated[str, typer.Argument(help="Name of a data set; see `gpbandit data list`.")],
+    file: Annotated[
+        Path | None, typer.Option(help="Take it from this file, folder or archive instead of the network.")
+    ] = None,
+) -> None:
+    """Bring a data set into the cache, checked against its hash; afterwards it needs no network."""
+    try:
+        folder = datasets.fetch(name, file=file)
+    except (ValueError, OSError, datasets.DataError) as error:
+        raise UserError(str(error)) from None
+    typer.echo(f"{name} is in {folder}")
+
+
+@app.command("list")
+def list_data() -> None:
+    """List the data sets with their licences."""
+    for name, card in datasets.cards().items():
+        typer.echo(f"  {name}  ({card.licence})  {card.title}")

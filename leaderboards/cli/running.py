@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,16 @@ import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.play.checkpoint import DEFAULT_EVERY
+from leaderboards.play.estimate import Estimate
 from leaderboards.play.executors import EXECUTORS, make_executor
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.progress import duration
-from leaderboards.play.schedule import Summary, run_missing
+from leaderboards.play.schedule import Summary, missing, run_missing
+from leaderboards.play.schedule import shard as shard_of
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite
+from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite, prepare
 from leaderboards.play.work import Limits
 
 __all__ = ["run"]
@@ -38,6 +43,11 @@ def run(
         bool, typer.Option("--retry-failed", help="Play again what crashed, timed out or was skipped.")
     ] = False,
     timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that a run may take.")] = None,
+    checkpoint: Annotated[
+        float, typer.Option(min=1.0, help="Seconds after which a long run saves its state, again and again.")
+    ] = DEFAULT_EVERY,
+    shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; then `gpbandit merge`.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it may take.")] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play what is missing of a suite; the same command again goes on where it stopped."""
@@ -51,15 +61,18 @@ def run(
         found = with_agents(load_suite(suite), agent or ())
         found.check()
         store = Store(asked)
+        specs = part(found.specs(), shard)
+        if dry_run:
+            tell(specs, store, workers, retry_failed)
+            return
+        prepare(missing(specs, store, retry_failed))
         adopt(found, store)
-        limits = Limits(timeout, None if memory is None else memory * _MIB)
+        limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits)
         try:
-            summary = run_missing(
-                found.specs(), store, workforce, limits=limits, retry_failed=retry_failed, console=console
-            )
+            summary = run_missing(specs, store, workforce, limits=limits, retry_failed=retry_failed, console=console)
         except KeyboardInterrupt:
             typer.echo(
                 f"stopped: {len(store.keys())} runs are in {asked}; give the same command again to go on", err=True
@@ -68,6 +81,37 @@ def run(
         finally:
             workforce.close()
     report(summary, asked, time.monotonic() - started)
+
+
+def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
+    """The runs of the shard `i/N`, or all.
+
+    Raises:
+        UserError: if the text is no such thing.
+    """
+    if text is None:
+        return list(specs)
+    number, _, of = text.partition("/")
+    try:
+        return shard_of(specs, int(number), int(of))
+    except ValueError:
+        raise UserError(f"--shard: expected i/N with 1 <= i <= N, such as 1/4, got {text!r}") from None
+
+
+def tell(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool) -> None:
+    """Say what is missing, pair by pair, and how long it may take by the speed of what is there."""
+    estimate = Estimate()
+    for key in store.done_keys():
+        estimate.add(store.spec(key), store.metadata(key)["seconds"])
+    todo = missing(specs, store, retry_failed)
+    pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
+    for (env, agent), runs in pairs.items():
+        typer.echo(f"  {agent} on {env}: {runs} runs")
+    expected = [estimate.seconds(spec) for spec in todo]
+    known = [seconds for seconds in expected if seconds is not None]
+    speed = f"about {duration(sum(known) / workers)} on {workers} workers" if known else "how long is not known yet"
+    there = len(specs) - len(todo)
+    typer.echo(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:

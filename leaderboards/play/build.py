@@ -84,10 +84,13 @@ def make_agent(agent: AgentLike) -> Agent:
     if isinstance(agent, Agent):
         return agent
     id, kwargs = _pair(agent, "agent", "an agents.Agent")
-    built: object = load_entry_point(id)(**_thawed(kwargs)) if ":" in id else agents.make(id, **_thawed(kwargs))
-    if not isinstance(built, Agent):
-        raise TypeError(f"agent: expected {id!r} to build an agents.Agent, got {type(built).__name__}")
-    return built
+    if ":" not in id:
+        return agents.make(id, **_thawed(kwargs))
+    found: object = load_entry_point(id)
+    # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
+    return found(**_thawed(kwargs))
 
 
 def check_env_ref(ref: Ref) -> None:

@@ -2,9 +2,9 @@
 
 A file holds one run or several short ones, one after the other. Its metadata under the key `gpbandit`:
 
-    {"schema": 1, "origin": {versions, commit, machine},
-     "runs": [{"key", "spec", "status", "reason", "error", "seconds", "tries", "finished", "facts", "columns",
-               "start", "stop"}, ...]}
+    {"schema": 2, "origin": {versions, commit, machine},
+     "runs": [{"key", "spec", "status", "reason", "error", "seconds", "tries", "resumed", "finished", "seeds",
+               "facts", "columns", "start", "stop"}, ...]}
 
 `start` and `stop` are the rows of the run. A file appears under its name only when it is whole: it is written beside it
 and renamed.
@@ -28,10 +28,11 @@ import pyarrow.parquet as pq
 from leaderboards.play.origin import origin
 from leaderboards.play.record import STATUSES, RunRecord
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.streams import env_seed
 
-__all__ = ["SCHEMA", "SUFFIX", "TEMPORARY", "FileError", "read_columns", "read_runs", "write_file"]
+__all__ = ["SCHEMA", "SUFFIX", "TEMPORARY", "FileError", "NewerFileError", "read_columns", "read_runs", "write_file"]
 
-SCHEMA = 1
+SCHEMA = 2
 SUFFIX = ".parquet"
 TEMPORARY = ".tmp"
 _METADATA = b"gpbandit"
@@ -39,6 +40,10 @@ _METADATA = b"gpbandit"
 
 class FileError(Exception):
     """A results file is damaged or is none of ours; the text says what is wrong with it."""
+
+
+class NewerFileError(FileError):
+    """A results file is sound, but of a schema that only a newer version knows."""
 
 
 def write_file(path: Path, records: Sequence[RunRecord]) -> None:
@@ -82,7 +87,11 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     try:
         metadata = json.loads(raw)
         if metadata["schema"] > SCHEMA:
-            raise FileError(f"schema {metadata['schema']} is newer than this version's {SCHEMA}: upgrade gpbandit-envs")
+            raise NewerFileError(
+                f"schema {metadata['schema']} is newer than this version's {SCHEMA}: upgrade gpbandit-envs"
+            )
+        for schema in range(metadata["schema"], SCHEMA):
+            _MIGRATIONS[schema](metadata)
         for run in metadata["runs"]:
             _check(run, footer.num_rows)
             run["origin"] = metadata["origin"]
@@ -107,6 +116,17 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
         raise FileError(f"data cannot be read ({str(error).splitlines()[0][:120]})") from None
 
 
+def _from_1(metadata: dict[str, Any]) -> None:
+    """Schema 1 knew no checkpoints, so nothing was ever resumed, and left seeds to be derived from the spec."""
+    for run in metadata["runs"]:
+        spec = RunSpec.from_dict(run["spec"])
+        run.update(resumed=0, seeds={"root": spec.seed, "env": env_seed(spec)})
+
+
+_MIGRATIONS = {1: _from_1}
+"""By schema, what brings the metadata of a file, in place, to the next one."""
+
+
 def _column(record: RunRecord, name: str) -> np.ndarray:
     if name in record.trace:
         return record.trace[name].to_numpy()
@@ -122,7 +142,9 @@ def _describe(record: RunRecord, start: int, stop: int) -> dict[str, Any]:
         "error": record.error,
         "seconds": record.seconds,
         "tries": record.tries,
+        "resumed": record.resumed,
         "finished": time.time(),
+        "seeds": {"root": record.spec.seed, "env": env_seed(record.spec)},
         "facts": record.facts,
         "columns": list(record.trace.columns),
         "start": start,

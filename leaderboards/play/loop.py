@@ -18,6 +18,7 @@ from leaderboards.play.trace import Trace
 
 __all__ = ["Loop"]
 
+_COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 
 
@@ -91,6 +92,29 @@ class Loop:
         arrived = self.channel.arrived()
         if arrived:
             self._deliver(arrived)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state of the loop between two turns, without agent and environment."""
+        trace = self.trace
+        return {
+            "t": self.t,
+            "deliveries": self._deliveries,
+            "open": list(self._open),
+            "channel": self.channel,
+            "columns": {name: getattr(trace, name)[: self.t].copy() for name in _COLUMNS},
+            "states": {name: column[: self.t].copy() for name, column in trace.states.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a snapshot of a loop of the same run."""
+        self.t = state["t"]
+        self._deliveries = state["deliveries"]
+        self._open = dict.fromkeys(state["open"])
+        self.channel = state["channel"]
+        for name, column in state["columns"].items():
+            getattr(self.trace, name)[: self.t] = column
+        for name, column in state["states"].items():
+            self.trace.states.setdefault(name, np.full(self.horizon, np.nan))[: self.t] = column
 
     def _single_arm(self, actions: Any) -> int | None:
         """The arm, if `actions` is one valid arm: the common case, in a tenth of the time of the full check."""

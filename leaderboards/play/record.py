@@ -42,6 +42,7 @@ class RunRecord:
         error: Traceback of a crash.
         seconds: Wall-clock time of the run, with building both sides.
         tries: How often it was tried.
+        resumed: How often it went on from a checkpoint.
         final: Whether another try would only end the same way.
         facts: Plain facts about the environment's instance, such as the optimum.
     """
@@ -54,6 +55,7 @@ class RunRecord:
     error: str | None = None
     seconds: float = 0.0
     tries: int = 1
+    resumed: int = 0
     final: bool = True
     facts: dict[str, float] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ import pandas as pd
 from agents import Agent
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import describe_agent, describe_env, horizon_of, make_agent, make_env
+from leaderboards.play.checkpoint import Checkpoint
 from leaderboards.play.faults import AgentError, EnvError, RunTimeout, misfit
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.loop import Loop
@@ -63,29 +64,42 @@ def run(
             built_env.close()
 
 
-def run_spec(spec: RunSpec) -> RunRecord:
-    """Build what `spec` names and play it; what goes wrong in building is in the record as well."""
+def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
+    """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
+
+    What goes wrong in building is in the record as well.
+    """
     started = perf_counter()
     try:
         env = make_env((spec.env.id, spec.env.kwargs), spec.horizon)
     except Exception as error:
         return _failed(spec, error, started)
     try:
-        return play(env, make_agent((spec.agent.id, spec.agent.kwargs)), spec, started)
+        return play(env, make_agent((spec.agent.id, spec.agent.kwargs)), spec, started, checkpoint)
     except Exception as error:
         return _failed(spec, error, started)
     finally:
         env.close()
 
 
-def play(env: gym.Env[Any, Any], agent: Agent, spec: RunSpec, started: float | None = None) -> RunRecord:
+def play(
+    env: gym.Env[Any, Any],
+    agent: Agent,
+    spec: RunSpec,
+    started: float | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> RunRecord:
     """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
     started = perf_counter() if started is None else started
     loop: Loop | None = None
     failure: BaseException | None = None
     try:
         with one_blas_thread():
-            env.reset(seed=env_seed(spec))
+            saved = None if checkpoint is None else checkpoint.load()
+            if saved is None:
+                env.reset(seed=env_seed(spec))
+            else:
+                env = saved["env"]
             problem = card(env, spec.horizon)
             reason = misfit(agent, problem, spec.feedback)
             if reason is not None:
@@ -95,8 +109,17 @@ def play(env: gym.Env[Any, Any], agent: Agent, spec: RunSpec, started: float | N
             rule = parse_feedback(spec.feedback)
             channel = rule.channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
             loop = Loop(env, agent, problem, channel, spec.horizon)
-            while not loop.finished:
-                loop.turn()
+            if saved is not None:
+                agent.load_state_dict(saved["agent"])
+                loop.restore(saved["loop"])
+            if checkpoint is None:
+                while not loop.finished:
+                    loop.turn()
+            else:
+                while not loop.finished:
+                    loop.turn()
+                    if checkpoint.due():
+                        checkpoint.save(env, loop)
     except (Exception, SystemExit, RunTimeout) as error:
         # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
         failure = error
@@ -105,6 +128,9 @@ def play(env: gym.Env[Any, Any], agent: Agent, spec: RunSpec, started: float | N
         record.agent = agent
     else:
         record = RunRecord(spec, "done", pd.DataFrame(), agent, seconds=perf_counter() - started)
+    if checkpoint is not None:
+        record.seconds += checkpoint.before
+        record.resumed = checkpoint.resumed
     if loop is not None:
         record.trace = loop.trace.frame(loop.t)
         record.facts = loop.oracle.facts()

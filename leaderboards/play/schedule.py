@@ -22,7 +22,7 @@ from leaderboards.play.spec import RunSpec, canonical_json
 from leaderboards.play.store import Store
 from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, read_diary
 
-__all__ = ["Summary", "missing", "run_missing"]
+__all__ = ["Summary", "missing", "run_missing", "shard"]
 
 _TASK_SECONDS = 1.0
 _LEAST_TASK_SECONDS = 0.1  # below that handing a task over costs more than the task
@@ -49,6 +49,17 @@ def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) 
     """The runs of which `store` has no result; with `retry_failed` also those that are not done."""
     there = store.done_keys() if retry_failed else store.keys()
     return [spec for spec in specs if spec.key not in there]
+
+
+def shard(specs: Iterable[RunSpec], number: int, of: int) -> list[RunSpec]:
+    """The part `number` (from 1) of `of` parts: by key, so that every part has its share of every agent.
+
+    Raises:
+        ValueError: if there is no such part.
+    """
+    if not 1 <= number <= of:
+        raise ValueError(f"shard: expected i/N with 1 <= i <= N, got {number}/{of}")
+    return [spec for spec in specs if int(spec.key, 16) % of == number - 1]
 
 
 def run_missing(
@@ -85,6 +96,8 @@ def run_missing(
             if outcome.status != "done":
                 failures.append(outcome)
             progress.add(outcome, lambda: queue.seconds_left(executor.workers))
+    if ended:
+        store.write_manifest()
     return Summary(before, ended, tuple(failures))
 
 

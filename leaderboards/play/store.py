@@ -2,6 +2,9 @@
 
 DIR/suite.json         the suite as it was run
 DIR/runs/*.parquet     the runs; files there are the only truth about what has been done
+DIR/manifest.json      what the files say, in one file; a cache
+DIR/provenance.json    which runs were submitted from elsewhere, and which verified
+DIR/checkpoints/       states of long runs in progress
 DIR/quarantine/        files that could not be read, moved out of the way and named
 """
 
@@ -9,25 +12,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, read_runs, write_file
+from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, write_file
+from leaderboards.play.index import Index, Quarantined
+from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec, canonical_json
 
 __all__ = ["Quarantined", "Store", "StoreError"]
 
-_log = logging.getLogger("gpbandit")
-_RANK = {"done": 0, "skipped": 1, "timeout": 2, "crashed": 3}
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
 _COLUMNS = (
     "env",
@@ -45,27 +46,12 @@ _COLUMNS = (
     "tries",
     "finished",
     "error",
+    "standing",
 )
 
 
 class StoreError(Exception):
     """A results folder cannot serve a request; the text says what to do."""
-
-
-@dataclass(frozen=True)
-class Quarantined:
-    """A file that was moved out of the way.
-
-    Attributes:
-        path: Where it is now.
-        reason: What is wrong with it.
-    """
-
-    path: Path
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 class Store:
@@ -77,21 +63,25 @@ class Store:
 
     Args:
         directory: The folder; it is made when something is first written.
-
-    Attributes:
-        quarantined: What this object has moved to `quarantine/`.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
-        self.quarantined: list[Quarantined] = []
-        self._read: dict[str, tuple[tuple[int, int], list[dict[str, Any]]]] = {}
-        self._entries: dict[str, dict[str, Any]] = {}
+        self._index = Index(self.directory)
+
+    @property
+    def quarantined(self) -> list[Quarantined]:
+        """What this object has moved to `quarantine/`."""
+        return self._index.quarantined
 
     @property
     def runs_directory(self) -> Path:
         """Where the files of the runs are."""
         return self.directory / "runs"
+
+    def checkpoint(self, key: str) -> Path:
+        """Where a run in progress saves its state."""
+        return self.directory / "checkpoints" / f"{key}.pickle"
 
     # ---- writing ----
 
@@ -117,6 +107,15 @@ class Store:
         temporary = self.directory / f"suite.json.{os.getpid()}{TEMPORARY}"
         temporary.write_text(json.dumps(suite, indent=2) + "\n")
         os.replace(temporary, self.directory / "suite.json")
+
+    def write_manifest(self) -> None:
+        """Write the manifest, from which the folder opens faster.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        if self.runs_directory.is_dir():
+            self._index.write_manifest()
 
     def sweep(self) -> None:
         """Remove temporary files that killed writers left behind a day ago or longer."""
@@ -146,7 +145,7 @@ class Store:
 
     def keys(self, *statuses: Status) -> set[str]:
         """Keys of the runs with one of `statuses`, or of all runs."""
-        return {key for key, run in self._index().items() if not statuses or run["status"] in statuses}
+        return {key for key, run in self._index.entries().items() if not statuses or run["status"] in statuses}
 
     def done_keys(self) -> set[str]:
         """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
@@ -157,12 +156,13 @@ class Store:
 
         Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
         then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
-        since 1970) and `error` (traceback of a crash). Labels are those of `suite.json` where it names the run's
-        environment or agent, else those the run was written with.
+        since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
+        `suite.json` where it names the run's environment or agent, else those the run was written with.
         """
         labels = self._labels()
+        provenance = Provenance(self.directory)
         rows = {}
-        for key, run in self._index().items():
+        for key, run in self._index.entries().items():
             spec = RunSpec.from_dict(run["spec"]).relabelled(labels)
             known = {
                 **run,
@@ -175,6 +175,7 @@ class Store:
                 "seed": spec.seed,
                 "feedback": spec.feedback,
                 "evaluations": run["stop"] - run["start"],
+                "standing": provenance.standing(key),
             }
             rows[key] = {name: known[name] for name in _COLUMNS}
         if not rows:
@@ -188,10 +189,7 @@ class Store:
         Raises:
             KeyError: if there is no such run.
         """
-        index = self._index()
-        if key not in index:
-            raise KeyError(f"no run {key} in {self.directory}")
-        return {name: value for name, value in index[key].items() if name != "file"}
+        return {name: value for name, value in self._entry(key).items() if name != "file"}
 
     def spec(self, key: str) -> RunSpec:
         """What was run.
@@ -201,6 +199,15 @@ class Store:
         """
         return RunSpec.from_dict(self.metadata(key)["spec"])
 
+    def place(self, key: str) -> dict[str, Any]:
+        """Where a run's rows are: `path` of the file, `start` and `stop`.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        run = self._entry(key)
+        return {"path": str(self.runs_directory / run["file"]), "start": run["start"], "stop": run["stop"]}
+
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
 
@@ -208,9 +215,7 @@ class Store:
             KeyError: if there is no such run, or it has no such column.
             StoreError: if its file turns out to be damaged; it has been moved to `quarantine/`.
         """
-        run = self._index().get(key)
-        if run is None:
-            raise KeyError(f"no run {key} in {self.directory}")
+        run = self._entry(key)
         wanted = list(run["columns"] if columns is None else columns)
         if run["start"] == run["stop"]:
             return pd.DataFrame({name: np.zeros(0) for name in wanted})
@@ -221,7 +226,7 @@ class Store:
         try:
             table = read_columns(path, wanted)
         except FileError as error:
-            self._quarantine(path, str(error))
+            self._index.set_aside(run["file"], str(error))
             raise StoreError(f"{path} was damaged ({error}) and is in quarantine: run the suite again") from None
         frame: pd.DataFrame = table.slice(run["start"], run["stop"] - run["start"]).to_pandas()
         return frame[wanted]
@@ -236,7 +241,7 @@ class Store:
         Raises:
             KeyError: if a run does not exist.
         """
-        index = self._index()
+        index = self._index.entries()
         keys = sorted(self.done_keys()) if keys is None else list(keys)
         by_file: dict[str, list[str]] = {}
         for key in keys:
@@ -247,11 +252,10 @@ class Store:
         for file, members in by_file.items():
             runs = [index[key] for key in members]
             there = [name for name in columns if any(name in run["columns"] for run in runs)]
-            path = self.runs_directory / file
             try:
-                table = read_columns(path, there)
+                table = read_columns(self.runs_directory / file, there)
             except FileError as error:
-                self._quarantine(path, str(error))
+                self._index.set_aside(file, str(error))
                 continue
             arrays = {name: table.column(name).to_numpy() for name in there}
             for key, run in zip(members, runs):
@@ -266,61 +270,11 @@ class Store:
         data = {name: np.concatenate([rows[key][name] for key in keys]) if keys else np.zeros(0) for name in columns}
         return pd.DataFrame({"key": pd.Categorical.from_codes(code, categories=pd.Index(keys)), **data})
 
-    # ---- the index of what is there ----
-
-    def _index(self) -> dict[str, dict[str, Any]]:
-        """Entry of every run, by key, as the files now say; only new and changed files are read."""
-        found = dict(self._files())
-        changed = self._read.keys() != found.keys()
-        for name, stamp in found.items():
-            if name in self._read and self._read[name][0] == stamp:
-                continue
-            changed = True
-            self._read[name] = (stamp, [])
-            try:
-                self._read[name] = (stamp, read_runs(self.runs_directory / name))
-            except FileNotFoundError:
-                continue
-            except FileError as error:
-                self._quarantine(self.runs_directory / name, str(error))
-        if changed:
-            self._read = {name: self._read[name] for name in found if name in self._read}
-            self._entries = {}
-            for name in sorted(self._read):
-                for run in self._read[name][1]:
-                    other = self._entries.get(run["key"])
-                    if other is None or _preference(run) < _preference(other):
-                        self._entries[run["key"]] = {**run, "file": name}
-        return self._entries
-
-    def _files(self) -> Iterable[tuple[str, tuple[int, int]]]:
+    def _entry(self, key: str) -> dict[str, Any]:
         try:
-            with os.scandir(self.runs_directory) as entries:
-                for entry in entries:
-                    if entry.name.endswith(SUFFIX) and entry.is_file():
-                        stat = entry.stat()
-                        yield entry.name, (stat.st_size, stat.st_mtime_ns)
-        except FileNotFoundError:
-            return
-
-    def _quarantine(self, path: Path, reason: str) -> None:
-        place = self.directory / "quarantine"
-        if path.name in self._read:
-            # A file that cannot be moved, in a read-only folder, is not read again and again.
-            self._read[path.name] = (self._read[path.name][0], [])
-        self._entries = {key: run for key, run in self._entries.items() if run["file"] != path.name}
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            target = place / path.name
-            number = 1
-            while target.exists():
-                target = place / f"{path.stem}.{number}{path.suffix}"
-                number += 1
-            os.replace(path, target)
-        except OSError as error:
-            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
-        self.quarantined.append(Quarantined(target, reason))
-        _log.warning("%s is no readable results file and was set aside: %s", target, reason)
+            return self._index.entries()[key]
+        except KeyError:
+            raise KeyError(f"no run {key} in {self.directory}") from None
 
     def _labels(self) -> dict[str, str]:
         suite = self.suite() or {}
@@ -331,8 +285,3 @@ class Store:
         for entry in suite.get("agents", ()):
             labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
         return labels
-
-
-def _preference(run: Mapping[str, Any]) -> tuple[int, float]:
-    """Of two entries for one run the one that got further counts, then the later one."""
-    return _RANK[run["status"]], -run["finished"]

@@ -6,18 +6,19 @@ import difflib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
 
-from leaderboards.play.build import check_agent_ref, check_env_ref
+from gpbandit_envs.datasets import DataError
+from leaderboards.play.build import check_agent_ref, check_env_ref, make_env
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.spec import Ref, RunSpec, canonical_json
 
-__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "suite_names"]
+__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "prepare", "suite_names"]
 
 
 class SuiteError(ValueError):
@@ -151,6 +152,24 @@ class Suite(_Strict):
             raise SuiteError(
                 f"suite {self.name!r}: two entries ask for the same runs of {spec.agent.id!r} on {spec.env.id!r}"
             )
+
+
+def prepare(specs: Iterable[RunSpec]) -> None:
+    """Build every environment once, so that its data are fetched and its settings tried before anything runs.
+
+    Raises:
+        SuiteError: naming the environment and why it cannot be built.
+    """
+    for spec in {canonical_json(spec.env.identity): spec for spec in specs}.values():
+        try:
+            make_env((spec.env.id, spec.env.kwargs), spec.horizon).close()
+        except DataError as error:
+            reason = str(error).partition("\n")[0]
+            raise SuiteError(
+                f"{spec.env.label} cannot be built: {reason} (`gpbandit data fetch` says more and takes a file by hand)"
+            ) from None
+        except Exception as error:
+            raise SuiteError(f"{spec.env.label} cannot be built: {type(error).__name__}: {error}") from None
 
 
 def suite_names() -> list[str]:

@@ -20,6 +20,7 @@ import gymnasium as gym
 import pandas as pd
 
 import agents
+from leaderboards.play.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.play.faults import RunTimeout
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import RunRecord, Status
@@ -42,10 +43,12 @@ class Limits:
     Attributes:
         seconds: Wall-clock time of a run; None for no limit.
         memory: Bytes of address space beyond those of an idle worker; None for no limit.
+        checkpoint: Seconds after which a run saves its state, again and again.
     """
 
     seconds: float | None = None
     memory: int | None = None
+    checkpoint: float = DEFAULT_EVERY
 
 
 @dataclass(frozen=True)
@@ -115,15 +118,13 @@ def work(task: Task) -> list[Outcome]:
         for spec in task.specs:
             diary.write(f"{spec.key}\n")
             diary.flush()
-            record = _try(spec, task, diary)
+            record = _try(spec, task, diary, store)
             finished.append(record)
             outcomes.append(Outcome(spec, record.status, record.seconds, record.reason))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
-                store.write(*finished)
-                finished.clear()
+                _flush(store, finished)
                 last_flush = perf_counter()
-        if finished:
-            store.write(*finished)
+        _flush(store, finished)
     task.diary.unlink(missing_ok=True)
     return outcomes
 
@@ -139,17 +140,29 @@ def read_diary(path: Path) -> tuple[str | None, str]:
     return (keys[-1] if keys else None), "\n".join(lines[started:])
 
 
-def _try(spec: RunSpec, task: Task, diary: Any) -> RunRecord:
+def _flush(store: Store, finished: list[RunRecord]) -> None:
+    """Write what is finished; only then are its checkpoints needed no more."""
+    if finished:
+        store.write(*finished)
+    for record in finished:
+        store.checkpoint(record.spec.key).unlink(missing_ok=True)
+    finished.clear()
+
+
+def _try(spec: RunSpec, task: Task, diary: Any, store: Store) -> RunRecord:
     """Up to three tries; faults of the protocol, skips and timeouts would only repeat themselves."""
     for attempt in range(1, TRIES + 1):
+        checkpoint = Checkpoint(store.checkpoint(spec.key), task.limits.checkpoint)
         try:
             with _time_limit(task, diary):
-                record = run_spec(spec)
+                record = run_spec(spec, checkpoint)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", pd.DataFrame(), reason=str(error), seconds=task.limits.seconds or 0.0)
         record = replace(record, tries=attempt, agent=None)
         if record.status != "crashed" or record.final:
             break
+        # What crashed is tried from its beginning: the state just before a crash may be what is wrong.
+        checkpoint.remove()
     return record
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import agents
+from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
 from leaderboards.play.store import Store
@@ -136,7 +137,7 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("run", suite, "--out", out, "--executor", "cloud"), "expected one of serial, local", "'cloud'")
     check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected at least 1, got 0")
     check_error(call("run", suite, "--nope"), "--nope", "gpbandit --help")
-    check_error(call("run"), "SUITE", "gpbandit --help")
+    check_error(call("run"), "Missing argument", "gpbandit --help")
     check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform'?")
     check_error(call("run", suite, "--out", out, "--agent", "nomodule:X"), "No module named 'nomodule'")
     check_error(call("nope"), "nope", "gpbandit --help")
@@ -197,3 +198,62 @@ def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.
     assert "give the same command again to go on" in errors
     assert "Traceback" not in errors
     assert 0 < len(Store(tmp_path / "r").done_keys()) < 150
+
+
+def test_shards_merge_verify_and_travel(call: Call, suite: Path, tmp_path: Path) -> None:
+    parts = [tmp_path / "part1", tmp_path / "part2"]
+    for number, part in enumerate(parts, start=1):
+        call("run", suite, "--out", part, "--executor", "serial", "--shard", f"{number}/2")
+    out, away = tmp_path / "whole", tmp_path / "away"
+    assert "4 runs are new, 0 were there before" in call("merge", *parts, "--out", out)[1]
+    code, text, _ = call("verify", out, "--row", "GP-UCB@RKHS", "--workers", 1)
+    assert code == 0
+    assert text.count("identical") == 2
+    assert text.endswith("2 of 2 runs agree\n")
+    assert f"4 runs are in {tmp_path / 'whole.zip'}" in call("submit", out)[1]
+    assert "4 runs are new" in call("add", tmp_path / "whole.zip", away)[1]
+    assert set(Store(away).runs()["standing"]) == {"submitted"}
+    assert "1 of 1 runs agree" in call("verify", away, "--sample", 1, "--workers", 1)[1]
+    assert sorted(Store(away).runs()["standing"])[-1] == "verified"
+    check_error(call("verify", out, "--row", "Nobody"), "named 'Nobody'", "GP-UCB, Uniform")
+    check_error(call("run", suite, "--out", out, "--shard", "3/2"), "--shard: expected i/N", "'3/2'")
+    check_error(call("merge", tmp_path / "none", "--out", out), "no folder")
+    check_error(call("add", tmp_path / "none.zip", away), "no archive")
+
+
+def test_dry_run(call: Call, suite: Path, tmp_path: Path) -> None:
+    code, text, _ = call("run", suite, "--out", tmp_path / "r", "--dry-run")
+    assert code == 0
+    assert "4 of 4 runs would run, how long is not known yet; 0 are there" in text
+    assert not (tmp_path / "r").exists()
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--shard", "1/2")
+    text = call("run", suite, "--out", tmp_path / "r", "--dry-run", "--workers", 3)[1]
+    assert "on 3 workers" in text
+    assert len(Store(tmp_path / "r").keys()) < 4
+
+
+def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
+    code, text, _ = call(
+        "query", tmp_path / "r", "SELECT agent, count(*) AS n FROM traces GROUP BY 1 ORDER BY 1", "--csv"
+    )
+    assert (code, text) == (0, "agent,n\nGP-UCB,40\nUniform,40\n")
+    check_error(call("query", tmp_path / "r", "SELEKT 1"), "the tables are runs and traces")
+
+
+def test_data(call: Call) -> None:
+    code, text, _ = call("data", "list")
+    assert code == 0
+    for name in datasets.cards():
+        assert f"  {name}  (" in text
+    check_error(call("data", "fetch", "abalona"), "'abalona'", "Abalone")
+    check_error(call("data", "fetch", "abalone", "--file", "/no/such/file"), "/no/such/file")
+
+
+def test_an_environment_that_cannot_be_built_stops_before_anything_runs(
+    call: Call, suite: Path, tmp_path: Path
+) -> None:
+    suite.write_text(SUITE.replace("n_arms = 15", "n_arms = -1"))
+    check_error(call("run", suite, "--out", tmp_path / "r"), "RKHS cannot be built: ValueError: n_arms")
+    assert not (tmp_path / "r").exists()

@@ -46,10 +46,12 @@ class Counter(Agent):
         return {"told": float(sum(map(len, self.told)))}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"asked": self.asked, "told": self.told, "pulled": self.pulled}
+        rng = self.rng.bit_generator.state
+        return {"asked": self.asked, "told": self.told, "pulled": self.pulled, "rng": rng}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.asked, self.told, self.pulled = state["asked"], state["told"], state["pulled"]
+        self.rng.bit_generator.state = state["rng"]
 
 
 class Sequential(Counter):
@@ -105,6 +107,26 @@ class Dies(Counter):
         if self.pulled == 3 and attempt(self.folder) <= self.times:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().select(n, pending)
+
+
+class DiesLate(Counter):
+    """Kills its own process once, at evaluation `at`."""
+
+    def __init__(self, folder: str, at: int) -> None:
+        self.folder, self.at = folder, at
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        time.sleep(0.001)
+        if self.pulled == self.at and attempt(self.folder) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().select(n, pending)
+
+
+class Unsaveable(Counter):
+    """Has a state that no pickle can hold."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"function": lambda: None}
 
 
 class Exits(Counter):

@@ -91,11 +91,11 @@ def test_a_crash_costs_its_own_runs_only(tmp_path: Path, local: LocalExecutor) -
     bad = [players.path(kind) for kind in (players.Raises, players.Exits, players.Mutates)]
     summary = run_missing(specs_of("Uniform", *bad), store, local)
     assert summary.ended == {"done": 3, "crashed": 9}
-    runs = store.runs().set_index("agent")
-    assert (runs.loc["Raises", "reason"] == "RuntimeError: no idea what to pull").all()
-    assert runs.loc["Raises", "error"].str.contains("Traceback").all()
-    assert (runs.loc["Raises", "tries"] == 3).all()
-    assert (runs.loc["Raises", "evaluations"] == 5).all()
+    raised = store.runs().query("agent == 'Raises'")
+    assert (raised["reason"] == "RuntimeError: no idea what to pull").all()
+    assert raised["error"].str.contains("Traceback").all()
+    assert (raised["tries"] == 3).all()
+    assert (raised["evaluations"] == 5).all()
     assert {failure.spec.agent.label for failure in summary.failures} == {"Raises", "Exits", "Mutates"}
 
 

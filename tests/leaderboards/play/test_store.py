@@ -14,9 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leaderboards.play import index
+from leaderboards.play.files import read_runs
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
+from leaderboards.play.streams import env_seed
 
 
 def record(repetition: int, horizon: int = 20, **changes: Any) -> RunRecord:
@@ -260,3 +263,58 @@ def test_a_damaged_suite_file_says_what_to_do(store: Store) -> None:
     (store.directory / "suite.json").write_text("{")
     with pytest.raises(StoreError, match="delete it and run the suite again"):
         store.suite()
+
+
+def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0), record(1))
+    store.write(record(2))
+    store.write_manifest()
+    opened: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        opened.append(path)
+        return read_runs(path)
+
+    monkeypatch.setattr(index, "read_runs", counted)
+    pd.testing.assert_frame_equal(Store(store.directory).runs(), store.runs())
+    assert not opened
+    store.write(record(3))
+    damaged = next(path for path in store.runs_directory.iterdir() if path.name.startswith(record(2).spec.key))
+    damage_half(damaged)
+    fresh = Store(store.directory)
+    assert fresh.keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
+    assert len(opened) == 2
+    for content in ("{", "{}", json.dumps({"schema": 0, "files": {}}), json.dumps({"schema": 2, "files": {"a": 1}})):
+        (store.directory / "manifest.json").write_text(content)
+        assert len(Store(store.directory).keys()) == 3
+
+
+def test_files_of_schema_1_are_migrated(store: Store) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    assert metadata["schema"] == 2
+    metadata["schema"] = 1
+    for name in ("resumed", "seeds"):
+        del metadata["runs"][0][name]
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+    old = Store(store.directory)
+    found = old.metadata(record(0).spec.key)
+    assert found["resumed"] == 0
+    assert found["seeds"] == {"root": 0, "env": env_seed(record(0).spec)}
+    assert not old.quarantined
+    pd.testing.assert_frame_equal(old.trace(record(0).spec.key), record(0).trace, check_exact=True)
+
+
+def test_files_of_a_newer_schema_are_left_where_they_are(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    metadata["schema"] = 99
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert Store(store.directory).keys() == set()
+    assert path.exists()
+    assert "schema 99 is newer than this version's 2: upgrade gpbandit-envs" in caplog.text

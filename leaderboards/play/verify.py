@@ -1,0 +1,107 @@
+"""Play runs again and compare: the same trace, or where it first differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.play.executors import Executor
+from leaderboards.play.origin import origin
+from leaderboards.play.provenance import Provenance
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.store import Store
+
+__all__ = ["TOLERANCE", "Verdict", "compare", "verify"]
+
+TOLERANCE = 1e-9
+"""Relative and absolute tolerance where another CPU or another library build may round differently."""
+
+_CLOCK = ("policy_seconds",)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What playing a run again showed.
+
+    Attributes:
+        key: The run.
+        agrees: Whether the traces agree.
+        exact: Whether they had to agree bit for bit, since machine and libraries are the same.
+        text: What was found, in one line.
+    """
+
+    key: str
+    agrees: bool
+    exact: bool
+    text: str
+
+
+def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor) -> Iterator[Verdict]:
+    """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
+
+    Raises:
+        KeyError: if there is no such run.
+        OSError: if a folder cannot be written.
+    """
+    keys = list(keys)
+    again = Store(scratch)
+    run_missing([store.spec(key) for key in keys], again, executor)
+    agreed = []
+    for key in keys:
+        verdict = _judge(store, again, key)
+        agreed += [key] if verdict.agrees else []
+        yield verdict
+    if agreed:
+        Provenance(store.directory).verified(agreed)
+
+
+def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> str | None:
+    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere."""
+    if len(one) != len(other):
+        return f"{len(one)} evaluations against {len(other)}"
+    missing = set(one.columns) ^ set(other.columns)
+    if missing:
+        return f"column {min(missing)} is in one trace only"
+    first: tuple[int, str] | None = None
+    for name in one.columns:
+        if name in _CLOCK:
+            continue
+        a, b = one[name].to_numpy(), other[name].to_numpy()
+        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
+        if not equal.all():
+            row = int(np.argmin(equal))
+            if first is None or row < first[0]:
+                first = (row, name)
+    if first is None:
+        return None
+    row, name = first
+    return f"{name} differs first at t = {row + 1}: {one[name].iloc[row]!r} against {other[name].iloc[row]!r}"
+
+
+def _judge(store: Store, again: Store, key: str) -> Verdict:
+    metadata = store.metadata(key)
+    exact = _machine(metadata["origin"]) == _machine(origin())
+    if not again.keys() >= {key}:
+        return Verdict(key, False, exact, "could not be played again")
+    status = again.metadata(key)["status"]
+    if status != metadata["status"]:
+        return Verdict(key, False, exact, f"was {metadata['status']}, is now {status}: {again.metadata(key)['reason']}")
+    difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE)
+    if difference is not None:
+        return Verdict(key, False, exact, difference)
+    return Verdict(key, True, exact, "identical" if exact else f"equal within {TOLERANCE:g} on another machine")
+
+
+def _machine(found: dict[str, Any]) -> dict[str, Any]:
+    """What decides how floating-point sums round: CPU and library builds, and our own code's version."""
+    machine = {name: found["machine"][name] for name in ("system", "arch", "cpu")}
+    return {**machine, "libraries": {name: found["libraries"][name] for name in ("numpy", "scipy")}}
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else a == b
