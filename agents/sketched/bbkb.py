@@ -15,7 +15,7 @@ __all__ = ["BBKB"]
 
 
 class BBKB(SketchedUCBAgent):
-    """Batch budgeted kernel bandits.
+    """Batch budgeted kernel bandits: a sketched posterior, refreshed together with the feedback after each batch.
 
     Within a batch the mean and the dictionary are frozen and the variance shrinks with every pick; the batch ends when
     a bound on its drift exceeds `c`. Then the dictionary is drawn anew from all pulled arms.

@@ -1,0 +1,118 @@
+"""Writes the parts of README.md that are generated: its tables from the registries, its figure from a results folder.
+
+python docs/readme.py                      # the tables
+python docs/readme.py --figure results/quick   # the figure as well
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import gymnasium
+
+import agents
+from gpbandit_envs.registry import ENVIRONMENTS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+FIGURE = ROOT / "docs" / "figures" / "quick.png"
+
+
+def _summary(documented: object) -> str:
+    """The first paragraph of a docstring on one line, without its final stop."""
+    paragraph = (inspect.getdoc(documented) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()).rstrip(".")
+
+
+def _source(documented: object) -> str:
+    """The first reference of a docstring."""
+    found = re.search(r"References?:\s+(.*?)(?:;|\.$|\n\n|\Z)", inspect.getdoc(documented) or "", re.DOTALL)
+    return " ".join(found[1].split()).rstrip(".") if found else ""
+
+
+def environment_table() -> str:
+    """One row an id: what it is, where it comes from, its horizon."""
+    rows = ["| id | task | actions | horizon |", "|---|---|---|---|"]
+    for row in ENVIRONMENTS:
+        entry_point = gymnasium.envs.registration.load_env_creator(gymnasium.spec(row.id).entry_point)
+        env = gymnasium.make(row.id)
+        space = env.action_space
+        if isinstance(space, gymnasium.spaces.Discrete):
+            actions = f"{int(space.n):,} arms"
+        else:
+            actions = f"box, d = {space.shape[0]}" if space.shape else str(space)
+        env.close()
+        rows.append(f"| `{row.id}` | {_summary(entry_point)} | {actions} | {row.horizon:,} |")
+    return "\n".join(rows)
+
+
+def agent_table() -> str:
+    """One row an id: what it does, how it batches, its source."""
+    rows = ["| id | policy | feedback | source |", "|---|---|---|---|"]
+    for id in agents.registered():
+        spec = agents.spec(id)
+        build = spec.load()
+        defaults = ", ".join(f"{name}={value!r}" for name, value in spec.kwargs.items())
+        batch = build.capabilities.batch  # type: ignore[attr-defined]
+        name = f"`{id}`" + (f" ({defaults})" if defaults else "")
+        rows.append(f"| {name} | {_summary(build)} | {batch} | {_source(build)} |")
+    return "\n".join(rows)
+
+
+def with_tables(text: str) -> str:
+    """README text with its tables made anew."""
+    for name, table in (("environments", environment_table()), ("agents", agent_table())):
+        block = re.compile(rf"(<!-- {name}: .*? -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        text, found = block.subn(lambda m, table=table: m[1] + table + m[2], text)
+        if found != 1:
+            raise ValueError(f"README.md: expected one block <!-- {name}: ... -->, found {found}")
+    return text
+
+
+def draw(results: Path) -> None:
+    """Mean cumulative regret with its 95 % interval, one panel a task."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+
+    from leaderboards import Store
+    from leaderboards.score.summary import curve_table, summarise
+    from leaderboards.show.palette import looks
+
+    summary = summarise(Store(results))
+    curves = curve_table(summary)
+    curves = curves[curves["metric"] == "cumulative_regret"]
+    colours = {agent: look.light for agent, look in looks(summary.agents).items()}
+    sns.set_theme(style="ticks", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False})
+    fig, axes = plt.subplots(1, len(summary.tasks), figsize=(4.2 * len(summary.tasks), 3.4), layout="constrained")
+    for ax, task in zip(axes, summary.tasks, strict=True):
+        for agent, colour in colours.items():
+            curve = curves[(curves["task"] == task) & (curves["agent"] == agent)]
+            ax.plot(curve["t"], curve["mean"], color=colour, label=agent)
+            ax.fill_between(curve["t"], curve["low"].clip(lower=0), curve["high"], color=colour, alpha=0.15, lw=0)
+        ax.set(title=task, xlabel="evaluations", ylim=(0, None), xlim=(0, None))
+    axes[0].set_ylabel("cumulative regret")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colours), frameon=False)
+    FIGURE.parent.mkdir(exist_ok=True)
+    fig.savefig(FIGURE, dpi=110)
+
+
+def main() -> None:
+    """Write what is generated."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figure", type=Path, metavar="RESULTS", help="draw the figure from this results folder")
+    arguments = parser.parse_args()
+    README.write_text(with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+    if arguments.figure:
+        draw(arguments.figure)
+    sys.stdout.write(f"{README} is up to date\n")
+
+
+if __name__ == "__main__":
+    main()
