@@ -24,6 +24,8 @@ class EnvironmentRow:
         horizon: Time limit, in evaluations.
         group: Heading under which documentation lists it.
         kwargs: Keywords of the entry point that define this id.
+        references: Works that define or use the task.
+        data: Name of the data set behind it; None for a function.
         version: Raised whenever a number that the environment returns changes.
     """
 
@@ -31,7 +33,9 @@ class EnvironmentRow:
     entry_point: str
     horizon: int
     group: str
+    references: tuple[str, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    data: str | None = None
     version: int = 0
 
     def __post_init__(self) -> None:
@@ -43,21 +47,40 @@ class EnvironmentRow:
         return f"{NAMESPACE}/{self.name}-v{self.version}"
 
 
+_BKB = "Calandriello et al. (2019), Gaussian Process Optimization with Adaptive Sketching: Scalable and No Regret, COLT"
+_BBKB = (
+    "Calandriello et al. (2020), Near-linear Time Gaussian Process Optimization with Adaptive Batching and "
+    "Resparsification, ICML"
+)
+_BPE = "Li and Scarlett (2022), Gaussian Process Bandit Optimization with Few Batches, AISTATS"
+_BUCB = (
+    "Desautels, Krause and Burdick (2012), Parallelizing Exploration-Exploitation Tradeoffs with Gaussian Process "
+    "Bandit Optimization, ICML"
+)
+_UHE = "Ha et al. (2023), Provably Efficient Bayesian Optimization with Unbiased Gaussian Process Hyperparameter Estimation"
+_AZIMI = "Azimi, Fern and Fern (2010), Batch Bayesian Optimization via Simulation Matching, NeurIPS"
+_LOWER = (
+    "Scarlett, Bogunovic and Cevher (2017), Lower Bounds on Regret for Noisy Gaussian Process Bandit Optimization, COLT"
+)
+_CHOWDHURY = "Chowdhury and Gopalan (2017), On Kernelized Multi-armed Bandits, ICML"
+
+_DRAWN, _FIXED, _REAL = "drawn functions", "fixed functions", "real data"
+
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
-    EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, "drawn functions"),
-    EnvironmentRow("RKHS", "synthetic:rkhs", 1_000, "drawn functions"),
-    EnvironmentRow("Needle", "synthetic:needle", 1_000, "drawn functions"),
-    EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, "drawn functions"),
-    EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, "fixed functions"),
-    EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, "fixed functions"),
-    EnvironmentRow("Cosines", "fixed:cosines", 200, "fixed functions"),
-    EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, "fixed functions"),
-    EnvironmentRow("Branin", "fixed:branin", 200, "fixed functions"),
-    EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, "fixed functions"),
-    EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, "fixed functions"),
-    EnvironmentRow("Deceptive", "fixed:deceptive", 200, "fixed functions"),
-    EnvironmentRow("H1", "fixed:h1", 200, "fixed functions"),
-    EnvironmentRow("Abalone", "tables:abalone", 10_000, "real data"),
+    EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, _DRAWN, (_BUCB,)),
+    EnvironmentRow("RKHS", "synthetic:rkhs", 1_000, _DRAWN, (_CHOWDHURY,)),
+    EnvironmentRow("Needle", "synthetic:needle", 1_000, _DRAWN, (_LOWER, _BPE)),
+    EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, _DRAWN, (_BKB,)),
+    EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, _FIXED, (_BPE,)),
+    EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, _FIXED, (_BPE,)),
+    EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB)),
+    EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, _FIXED, (_AZIMI, _BUCB)),
+    EnvironmentRow("Branin", "fixed:branin", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("Abalone", "tables:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
 )
 
 
