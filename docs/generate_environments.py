@@ -148,8 +148,9 @@ def _index() -> str:
     common = {n: p for n, p in inspect.signature(BanditEnv.__init__).parameters.items() if n in COMMON}
     lines += ["## Common arguments\n", *_table(common, _split(BanditEnv.__doc__)[2]), ""]
     lines += [
-        "`reset(seed=...)` seeds separate streams for function, noise, costs and delays; noise is indexed by the number "
-        'of the evaluation. `reset(options={"keep_function": True})` keeps the mean function.\n',
+        "`reset(seed=...)` seeds separate streams for function, noise, costs and delays. Noise is indexed by "
+        "evaluation: every policy meets the same at its t-th. "
+        '`reset(options={"keep_function": True})` keeps the mean function.\n',
         "## What a policy may know\n",
         "`env.unwrapped.problem` is the card: arms, kernel, noise, norm bound, horizon, knowledge level. "
         "`env.unwrapped.certificate` (optimum and where it is attained, gap, norm, facts), `env.unwrapped.optimum` and "

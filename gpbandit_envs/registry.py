@@ -57,7 +57,7 @@ _BUCB = (
     "Desautels, Krause and Burdick (2012), Parallelizing Exploration-Exploitation Tradeoffs with Gaussian Process "
     "Bandit Optimization, ICML"
 )
-_UHE = "Ha et al. (2023), Provably Efficient Bayesian Optimization with Unbiased Gaussian Process Hyperparameter Estimation"
+_UHE = "Ha et al. (2023), Provably Efficient Bayesian Optimization with Unbiased GP Hyperparameter Estimation"
 _AZIMI = "Azimi, Fern and Fern (2010), Batch Bayesian Optimization via Simulation Matching, NeurIPS"
 _LOWER = (
     "Scarlett, Bogunovic and Cevher (2017), Lower Bounds on Regret for Noisy Gaussian Process Bandit Optimization, COLT"

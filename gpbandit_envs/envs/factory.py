@@ -33,6 +33,8 @@ class EntryPoint:
         self.build = build
         self.parameters = inspect.signature(build).parameters
         functools.update_wrapper(self, build)
+        common = inspect.signature(BanditEnv.__init__).parameters
+        self.__signature__ = inspect.Signature([*self.parameters.values(), *(common[name] for name in COMMON)])
 
     def split(self, kwargs: dict[str, Any]) -> tuple[Setting, dict[str, Any]]:
         """The setting, and the keywords that are the environment's.

@@ -36,14 +36,21 @@ def even_arms(n_arms: int, dim: int) -> Float[np.ndarray, "n_arms dim"]:
     """
     n_arms, dim = positive_int("n_arms", n_arms), positive_int("dim", dim)
     if dim == 1:
-        return np.linspace(0.0, 1.0, n_arms)[:, None] if n_arms > 1 else np.full((1, 1), 0.5)
+        return _read_only(np.linspace(0.0, 1.0, n_arms)[:, None] if n_arms > 1 else np.full((1, 1), 0.5))
     sobol = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(_SOBOL_SCRAMBLE))
     # Sobol sequences are balanced at powers of two; SciPy warns about any other number.
     points: np.ndarray = sobol.random_base2(max(0, int(n_arms - 1).bit_length()))
-    return np.ascontiguousarray(points[:n_arms])
+    return _read_only(np.ascontiguousarray(points[:n_arms]))
 
 
 def lattice(per_axis: int, dim: int) -> Float[np.ndarray, "n dim"]:
     """All `per_axis ** dim` points of the regular grid with both ends, the first coordinate varying slowest."""
     axis = even_arms(per_axis, 1)[:, 0]
-    return np.stack(np.meshgrid(*[axis] * positive_int("dim", dim), indexing="ij"), axis=-1).reshape(-1, dim)
+    grid = np.meshgrid(*[axis] * positive_int("dim", dim), indexing="ij")
+    return _read_only(np.stack(grid, axis=-1).reshape(-1, dim))
+
+
+def _read_only(arms: np.ndarray) -> np.ndarray:
+    """The same array, so that cards can share it instead of copying it."""
+    arms.flags.writeable = False
+    return arms

@@ -32,6 +32,9 @@ class GPSampleArms(ArmFamily):
         kernel: Covariance of the process.
         arms: Arm set, shape (A, d).
         n_features: Random features used beyond `EXACT_LIMIT` arms.
+
+    Raises:
+        TypeError: if there are more arms than `EXACT_LIMIT` and the kernel is neither SE nor Matern, scaled or not.
     """
 
     fixed = False
@@ -41,6 +44,8 @@ class GPSampleArms(ArmFamily):
         self.kernel: Kernel = kernel
         self.arms = arms
         self._n_features = positive_int("n_features", n_features)
+        if len(arms) > EXACT_LIMIT:
+            draw_fourier_sample(kernel, arms.shape[1], 1, np.random.default_rng(0))  # a wrong kernel fails here
         self._factor: np.ndarray | None = None
         self._jitter = 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -88,7 +89,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
     def _clear(self) -> None:
         self._tickets = 0
         self._time = 0.0
-        self._open: list[tuple[float, int, float]] = []  # arrival time, ticket, reward
+        self._open: list[tuple[float, int, float]] = []  # heap of arrival time, ticket, reward
         self._arrived: deque[tuple[int, float]] = deque()
         self._draining = False
 
@@ -121,7 +122,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         else:
             feedback, costs = [float(reward)], [info["cost"]]
         for y, cost in zip(feedback, costs, strict=True):
-            self._open.append((self._model.launch(cost), self._tickets, y))
+            heapq.heappush(self._open, (self._model.launch(cost), self._tickets, y))
             self._tickets += 1
         self._time = self._model.tick()
         over = terminated or truncated
@@ -133,10 +134,9 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
 
     def _arrive(self, everything: bool) -> None:
         """Move what has arrived by now, or everything, from open to arrived."""
-        due = sorted(entry for entry in self._open if everything or entry[0] <= self._time)
-        if due:
-            self._open = [] if everything else [entry for entry in self._open if entry[0] > self._time]
-            self._arrived.extend((ticket, y) for _, ticket, y in due)
+        while self._open and (everything or self._open[0][0] <= self._time):
+            _, ticket, y = heapq.heappop(self._open)
+            self._arrived.append((ticket, y))
 
     def _deliver(self) -> tuple[dict[str, Any], float]:
         """The observation with up to `C` arrivals, and their sum."""
