@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leaderboards.play.executors import ExecutorError
 from leaderboards.play.store import StoreError
 from leaderboards.play.suite import SuiteError
 
@@ -21,7 +22,7 @@ def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
     try:
         yield
-    except (SuiteError, StoreError) as error:
+    except (SuiteError, StoreError, ExecutorError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(

@@ -36,6 +36,9 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler, tcp://HOST:PORT; for --executor dask.")
+    ] = None,
     agent: Annotated[
         list[str] | None, typer.Option(help="A further agent: an id or package.module:Class; may be repeated.")
     ] = None,
@@ -53,6 +56,8 @@ def run(
     """Play what is missing of a suite; the same command again goes on where it stopped."""
     if executor not in EXECUTORS:
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
+    if scheduler is not None and executor != "dask":
+        raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
@@ -70,7 +75,7 @@ def run(
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
-        workforce = make_executor(executor, workers, limits)
+        workforce = make_executor(executor, workers, limits, scheduler)
         try:
             summary = run_missing(specs, store, workforce, limits=limits, retry_failed=retry_failed, console=console)
         except KeyboardInterrupt:

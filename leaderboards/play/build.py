@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 from collections.abc import Mapping
@@ -13,9 +14,18 @@ import agents
 import gpbandit_envs  # noqa: F401  registers the environments
 from agents import Agent
 from agents.core.registry import load_entry_point
-from leaderboards.play.spec import Ref
+from leaderboards.play.spec import Ref, RunSpec
 
-__all__ = ["check_agent_ref", "check_env_ref", "describe_agent", "describe_env", "horizon_of", "make_agent", "make_env"]
+__all__ = [
+    "check_agent_ref",
+    "check_env_ref",
+    "describe_agent",
+    "describe_env",
+    "horizon_of",
+    "import_parts",
+    "make_agent",
+    "make_env",
+]
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
 AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
@@ -91,6 +101,16 @@ def make_agent(agent: AgentLike) -> Agent:
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
     return found(**_thawed(kwargs))
+
+
+def import_parts(spec: RunSpec) -> None:
+    """Import what a run is made of; what cannot be imported is left for the run to stumble over."""
+    with contextlib.suppress(Exception):
+        entry_point: Any = _env_spec(spec.env.id).entry_point
+        if isinstance(entry_point, str):
+            gym.envs.registration.load_env_creator(entry_point)
+    with contextlib.suppress(Exception):
+        load_entry_point(spec.agent.id) if ":" in spec.agent.id else agents.spec(spec.agent.id).load()
 
 
 def check_env_ref(ref: Ref) -> None:

@@ -18,12 +18,16 @@ from typing import Any
 
 from leaderboards.play.work import Limits, Outcome, Task, work
 
-__all__ = ["EXECUTORS", "Ending", "Executor", "LocalExecutor", "SerialExecutor", "make_executor"]
+__all__ = ["EXECUTORS", "Ending", "Executor", "ExecutorError", "LocalExecutor", "SerialExecutor", "make_executor"]
 
 Ending = tuple[Task, list[Outcome] | None]
 """A task and its outcomes, or None if its worker died."""
 
 _ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+
+
+class ExecutorError(RuntimeError):
+    """Workers cannot be had; the text says what to do."""
 
 
 class Executor(ABC):
@@ -146,15 +150,28 @@ class LocalExecutor(Executor):
         )
 
 
-EXECUTORS = ("serial", "local")
+EXECUTORS = ("serial", "local", "dask")
 
 
-def make_executor(name: str, workers: int, limits: Limits | None = None) -> Executor:
+def make_executor(name: str, workers: int, limits: Limits | None = None, scheduler: str | None = None) -> Executor:
     """The executor `name` with that many workers.
 
+    Args:
+        name: One of `EXECUTORS`.
+        workers: How many runs at a time.
+        limits: What each run may use.
+        scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: if there is none of that name, or it has no scheduler.
+        ExecutorError: if it cannot be started.
     """
+    if scheduler is not None and name != "dask":
+        raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
+    if name == "dask":
+        from leaderboards.play.dask_executor import DaskExecutor
+
+        return DaskExecutor(workers, limits, scheduler)
     if name == "serial":
         return SerialExecutor()
     if name == "local":
@@ -171,10 +188,14 @@ def _settle(parent: int, memory: int | None) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     if memory is not None:
-        import resource
+        bound_memory(memory)
 
-        used = _address_space()
-        resource.setrlimit(resource.RLIMIT_AS, (used + memory, resource.RLIM_INFINITY))
+
+def bound_memory(extra: int) -> None:
+    """Let this process have `extra` bytes of address space beyond what it has now."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + extra, resource.RLIM_INFINITY))
 
 
 def _leave_with(parent: int) -> None:

@@ -19,7 +19,7 @@ from leaderboards.play.executors import Executor
 from leaderboards.play.progress import ProgressReport
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec, canonical_json
-from leaderboards.play.store import Store
+from leaderboards.play.store import SCRATCH, Store
 from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, read_diary
 
 __all__ = ["Summary", "missing", "run_missing", "shard"]
@@ -28,6 +28,7 @@ _TASK_SECONDS = 1.0
 _LEAST_TASK_SECONDS = 0.1  # below that handing a task over costs more than the task
 _TASK_RUNS = 500
 _POLL_SECONDS = 0.5
+_UNCLEAR_DEATHS = 20  # of workers that left no diary: more than bad luck, and no reason to go on for ever
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def run_missing(
     ended: Counter[str] = Counter()
     before = len(specs) - len(todo)
     with (
-        tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch,
+        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_made(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
         tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch))
@@ -159,6 +160,7 @@ class _Tasks:
         self._scratch = scratch
         self._numbers = count()
         self._lost: Counter[str] = Counter()
+        self._unclear: Counter[str] = Counter()
         self._open = 0
 
     def play(self) -> Iterator[Outcome]:
@@ -191,8 +193,12 @@ class _Tasks:
             if spec.key in there and self._store.metadata(spec.key)["status"] != "crashed":
                 run = self._store.metadata(spec.key)
                 outcomes.append(Outcome(spec, run["status"], run["seconds"], run["reason"]))
-            elif spec.key != culprit:
+            elif spec.key != culprit and self._unclear[spec.key] < _UNCLEAR_DEATHS:
+                self._unclear[spec.key] += culprit is None
                 again.append(spec)
+            elif spec.key != culprit:
+                reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
+                outcomes.append(self._record(spec, "crashed", reason, None))
             elif hang:
                 reason = f"took longer than {self._limits.seconds:g} s and did not stop when asked"
                 outcomes.append(self._record(spec, "timeout", reason, hang))
@@ -211,6 +217,11 @@ class _Tasks:
             RunRecord(spec, status, pd.DataFrame(), reason=reason, error=error, tries=max(1, self._lost[spec.key]))
         )
         return Outcome(spec, status, 0.0, reason)
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 def _cell(spec: RunSpec) -> str:

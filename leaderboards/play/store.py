@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,11 @@ from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec, canonical_json
 
-__all__ = ["Quarantined", "Store", "StoreError"]
+__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
+
+SCRATCH = ".scratch-"
+"""Begins the names of folders in which harnesses keep notes while they run."""
+
 
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
 _COLUMNS = (
@@ -118,11 +123,11 @@ class Store:
             self._index.write_manifest()
 
     def sweep(self) -> None:
-        """Remove temporary files that killed writers left behind a day ago or longer."""
-        for path in self.runs_directory.glob(f"*{TEMPORARY}"):
+        """Remove what killed harnesses left behind a day ago or longer: temporary files and notes."""
+        for path in [*self.runs_directory.glob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                    path.unlink()
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
             except OSError:
                 pass  # its writer was alive after all, or the folder is read-only: both are harmless here
 

@@ -20,6 +20,7 @@ import gymnasium as gym
 import pandas as pd
 
 import agents
+from leaderboards.play.build import import_parts
 from leaderboards.play.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.play.faults import RunTimeout
 from leaderboards.play.plugins import load_plugins
@@ -154,6 +155,9 @@ def _try(spec: RunSpec, task: Task, diary: Any, store: Store) -> RunRecord:
     for attempt in range(1, TRIES + 1):
         checkpoint = Checkpoint(store.checkpoint(spec.key), task.limits.checkpoint)
         try:
+            # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
+            with _time_limit(task, diary):
+                import_parts(spec)
             with _time_limit(task, diary):
                 record = run_spec(spec, checkpoint)
         except RunTimeout as error:  # while building, or in the very moment of its end

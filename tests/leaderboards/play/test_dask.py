@@ -1,0 +1,72 @@
+"""The Dask executor: serial results, whatever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leaderboards.play.executors import ExecutorError, SerialExecutor, make_executor
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.store import Store
+from leaderboards.play.work import Limits
+from tests.leaderboards.play import players
+from tests.leaderboards.play.test_schedule import MIXED, rows, specs_of
+
+pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+from leaderboards.play.dask_executor import DaskExecutor
+
+pytestmark = [
+    pytest.mark.slow,
+    # Dask closes sockets of peers that were killed in its own time.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(2)
+    yield executor
+    executor.close()
+
+
+def test_dask_is_serial(tmp_path: Path, dask: DaskExecutor) -> None:
+    serial, parallel = Store(tmp_path / "serial"), Store(tmp_path / "dask")
+    run_missing(specs_of(*MIXED), serial, SerialExecutor())
+    assert run_missing(specs_of(*MIXED), parallel, dask).ended == {"done": 15}
+    pd.testing.assert_frame_equal(rows(parallel), rows(serial), check_exact=True)
+
+
+def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    limits = Limits(seconds=4.0)
+    executor = DaskExecutor(2, limits)
+    bad = [players.path(kind) for kind in (players.Dies, players.Raises, players.Hangs)]
+    try:
+        summary = run_missing(specs_of("Uniform", *bad, repetitions=1), store, executor, limits=limits)
+    finally:
+        executor.close()
+    assert summary.ended == {"done": 1, "crashed": 2, "timeout": 1}
+    status = store.runs().set_index("agent")["status"].to_dict()
+    assert status == {"Uniform": "done", "Dies": "crashed", "Raises": "crashed", "Hangs": "timeout"}
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    limits = Limits(memory=1 << 29)
+    executor = DaskExecutor(1, limits)
+    try:
+        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
+    finally:
+        executor.close()
+    assert summary.ended == {"done": 1, "crashed": 1}
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboards.play.dask_executor._CONNECT_SECONDS", 0.5)
+    with pytest.raises(ExecutorError, match=r"tcp://127.0.0.1:9 does not answer .* start it, then give the same"):
+        make_executor("dask", 1, scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match="expected the executor 'dask', got 'local'"):
+        make_executor("local", 1, scheduler="tcp://127.0.0.1:9")
