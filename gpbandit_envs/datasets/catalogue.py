@@ -11,6 +11,7 @@ from gpbandit_envs.datasets.direct_arylation import DIRECT_ARYLATION
 from gpbandit_envs.datasets.fcnet import FCNET
 from gpbandit_envs.datasets.hplc import HPLC
 from gpbandit_envs.datasets.hpobench_mlp import HPOBENCH_MLP
+from gpbandit_envs.datasets.nasbench101 import NASBENCH101
 from gpbandit_envs.datasets.nasbench201 import NASBENCH201
 from gpbandit_envs.datasets.neurostimulation import NEUROSTIMULATION
 from gpbandit_envs.datasets.oer_plates import OER_PLATES
@@ -21,6 +22,7 @@ __all__ = ["CATALOGUE", "find"]
 CATALOGUE: tuple[DataSet, ...] = (
     ABALONE,
     CADATA,
+    NASBENCH101,
     NASBENCH201,
     FCNET,
     HPOBENCH_MLP,

@@ -41,7 +41,7 @@ def obtain(card: Card, file: DataFile, shelf: Iterable[Card] = ()) -> Path:
     if file.sha256 is not None and path.exists():
         check_file(path, file.sha256, "Delete it; it is fetched again at the next load.")
         return path
-    tried = [f"cache, {path}: not there"]
+    tried = [f"cache, {path if file.sha256 else cache.root()}: not there"]
     for source in file.sources:
         _LOG.info("fetching %s from %s", file.name, source)
         try:
@@ -132,14 +132,19 @@ def _scratch(job: str) -> Iterator[Path]:
 
 
 def _message(card: Card, file: DataFile, tried: list[str]) -> str:
+    if file.sha256 is None:
+        facts, give = "no hash is published, so it is never fetched by itself", "is the file"
+    else:
+        facts = f"{file.size} bytes, sha256 {file.sha256}"
+        give = f"is the file, a folder that holds it under the name {file.name}, or the archive"
     return "\n".join(
         [
-            f"{card.name}: could not get {file.name} ({file.size} bytes, sha256 {file.sha256}). Tried:",
+            f"{card.name}: could not get {file.name} ({facts}). Tried:",
             *(f"  - {line}" for line in tried),
             "To supply it by hand, get one of these on a machine that is online:",
             *(f"  - {origin}" for origin in file.origins),
-            f'and call once gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH is the file, a folder',
-            f"that holds it under the name {file.name}, or the archive. It is then served from {cache.root()}",
-            f"(which the environment variable {cache.ENVIRONMENT_VARIABLE} can move) without a network.",
+            f'and call once gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH {give}.',
+            f"It is then served without a network from {cache.root()}, which the environment variable",
+            f"{cache.ENVIRONMENT_VARIABLE} can move.",
         ]
     )

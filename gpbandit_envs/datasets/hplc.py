@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from gpbandit_envs.datasets.card import Card, DataFile, PinnedArchive, PinnedMember
 from gpbandit_envs.datasets.data_set import DataSet
 from gpbandit_envs.datasets.delimited import read_numbers
@@ -22,8 +24,8 @@ _COLUMNS = ("sample_loop", "additional_volume", "tubing_volume", "sample_flow", 
 
 CARD = Card(
     name="HPLC",
-    title="Peak area of 1,386 runs of a liquid chromatograph under six settings of its sampling",
-    shape=(1_386, 6),
+    title="Peak area of 1,386 runs of a liquid chromatograph under 1,007 settings of its sampling",
+    shape=(1_007, 6),
     columns=_COLUMNS,
     target="peak area (arbitrary units)",
     licence="Apache-2.0 (package)",
@@ -45,18 +47,40 @@ CARD = Card(
             sources=(PinnedMember(_ARCHIVE, "olympus_surrogate_bench/data/hplc/targets.csv"),),
         ),
     ),
-    notes="229 runs gave no peak at all (area 0). One value for each arm.",
+    options={"repeats": ("merged", "separate")},
+    notes=(
+        "1,386 runs of 1,007 different settings: 379 settings were run twice, which are true replicates; the optimum "
+        "is the largest mean over them. repeats='separate' makes every run an arm of its own, with one value. 229 runs "
+        "gave no peak at all (area 0)."
+    ),
 )
 
 
-def _read(files: Mapping[str, Path], _options: Mapping[str, object]) -> Table:
+def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    settings = read_numbers(files[_FEATURES], header=_COLUMNS)
+    areas = read_numbers(files[_TARGETS], header=("peak_area",))
+    if options["repeats"] == "merged":
+        settings, areas = _merged(settings, areas[:, 0])
     return Table(
         name=CARD.name,
-        features=read_numbers(files[_FEATURES], header=_COLUMNS),
+        features=settings,
         feature_names=_COLUMNS,
-        values=read_numbers(files[_TARGETS], header=("peak_area",)),
+        values=areas,
         notes={"target": CARD.target, "preprocessing": CARD.notes},
     )
+
+
+def _merged(settings: np.ndarray, areas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different settings in order of first appearance, and the areas of each in order, padded with NaN."""
+    unique, first, arm = np.unique(settings, axis=0, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    runs: list[list[float]] = [[] for _ in unique]
+    for i, area in zip(rank[arm], areas.tolist()):
+        runs[i].append(area)
+    values = np.full((len(runs), max(map(len, runs))), np.nan)
+    for row, found in zip(values, runs):
+        row[: len(found)] = found
+    return settings[np.sort(first)], values
 
 
 HPLC = DataSet(card=CARD, read=_read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.catalogue import CATALOGUE, find
 from gpbandit_envs.datasets.data_set import DataSet
 from gpbandit_envs.datasets.fetch import obtain, supply
+from gpbandit_envs.datasets.integrity import sha256_of
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["cards", "fetch", "load"]
@@ -31,7 +33,8 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
     Args:
         name: Name of a data set, in any case; see `cards`.
         file: The raw file, a folder that holds the raw files by name, or the pinned archive; None to use the cache or
-            fetch. What is given must match the pinned hashes too, and is kept in the cache.
+            fetch. What is given must match the pinned hashes too, and is kept in the cache. A file with no published
+            hash is checked by its content, and only its table is kept.
         **options: Options of the data set, such as `dataset="cifar10"`; see its card.
 
     Raises:
@@ -44,6 +47,8 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
     data_set = find(name)
     chosen = data_set.choose(options)
     files = data_set.files(chosen)
+    if file is not None and any(item.sha256 is None for item in files):
+        return _load_unpinned(data_set, chosen, Path(file))
     path = _table_path(data_set, chosen)
     if file is not None:
         supply(data_set.card, files, Path(file))
@@ -61,7 +66,7 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
         file: Where to take them from, as in `load`; None to fetch what the cache lacks.
 
     Returns:
-        The folder that holds them.
+        The folder that holds them; for a file with no published hash, the folder of its converted table.
 
     Raises:
         ValueError: if there is no such data set.
@@ -69,13 +74,37 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
         FetchError: if no source can deliver.
         IntegrityError: if bytes differ from the pinned ones.
     """
-    card = find(name).card
+    data_set = find(name)
+    card = data_set.card
+    if any(item.sha256 is None for item in card.files):
+        if file is not None:
+            load(name, file=file)
+        path = _table_path(data_set, data_set.choose({}))
+        return path.parent if path.exists() else obtain(card, card.files[0])
     if file is not None:
         supply(card, card.files, Path(file))
     paths = [obtain(card, item, cards().values()) for item in card.files]
     return paths[0].parent
 
 
-def _table_path(data_set: DataSet, options: Mapping[str, object]) -> Path:
-    identity = {file.name: file.sha256 for file in data_set.files(options)}
+def _load_unpinned(data_set: DataSet, options: Mapping[str, object], given: Path) -> Table:
+    """The table of a file with no published hash, which the reader checks by its content; the file is not copied.
+
+    With the default options its table also becomes the one that `load` serves without a file.
+    """
+    (item,) = data_set.files(options)
+    if not given.is_file():
+        raise FileNotFoundError(f"file: expected an existing file for {data_set.card.name}, got {given}")
+    sha256 = sha256_of(given)
+    path = _table_path(data_set, options, sha256)
+    if not path.exists():
+        table = data_set.read({item.name: given}, options)
+        cache.write_table(path, replace(table, notes={**table.notes, "file": given.name, "sha256": sha256}))
+    if options == data_set.choose({}):
+        cache.write_table(_table_path(data_set, options), cache.read_table(path))
+    return cache.read_table(path)
+
+
+def _table_path(data_set: DataSet, options: Mapping[str, object], given: str | None = None) -> Path:
+    identity = {file.name: file.sha256 or given for file in data_set.files(options)}
     return cache.table_path(data_set.card.name, options, {"files": identity, "revision": data_set.revision})
