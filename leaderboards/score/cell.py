@@ -52,12 +52,14 @@ class Cell:
         units: Seed and repetition of each run, n of them.
         curves: By metric, one row per run, shape `(n, p)`.
         finals: By metric, one value per run, shape `(n,)`.
+        diagnostics: By name, what the agent said of itself, one row per run, shape `(n, p)`; NaN before it spoke.
     """
 
     t: Int[np.ndarray, " p"]
     units: tuple[Unit, ...]
     curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
+    diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.units)

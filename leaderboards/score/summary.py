@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, canonical_json
 from leaderboards.play.store import Store
 from leaderboards.score.catalogue import CURVES, FINALS
@@ -95,7 +96,9 @@ def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
     done = runs[runs["status"] == "done"]
     for names, group in done.groupby(["task", "agent"], sort=False, observed=True):
         task, agent = map(str, names)
-        cells[task, agent] = _cell(store, group, tasks[task].horizon, n_points)
+        spoken = dict.fromkeys(name for key in group.index for name in entries[key]["columns"])
+        diagnostics = [name for name in spoken if name not in TRACE_COLUMNS and not name.startswith("action_")]
+        cells[task, agent] = _cell(store, group, diagnostics, tasks[task].horizon, n_points)
     summary = Summary(
         suite, tasks, agents, runs, cells, _distinct(e["origin"] for e in entries.values()), _facts(done, entries)
     )
@@ -142,19 +145,21 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
-def _cell(store: Store, group: pd.DataFrame, T: int, n_points: int) -> Cell:
+def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], T: int, n_points: int) -> Cell:
     t = thin(T, n_points)
-    traces = store.traces(COLUMNS, list(group.index))
+    traces = store.traces([*COLUMNS, *diagnostics], list(group.index))
     # Files that turn out to be damaged are set aside by the store, and their runs are missing here.
     code = traces["key"].cat.codes.to_numpy()
     starts = np.flatnonzero(np.diff(code, prepend=-1))
     stops = np.append(starts[1:], len(code))
     columns = {name: traces[name].to_numpy() for name in COLUMNS}
+    spoken = {name: traces[name].to_numpy() for name in diagnostics}
     by_key = {}
+    said_by_key = {}
     for start, stop in zip(starts, stops):
-        by_key[traces["key"].cat.categories[code[start]]] = reduce_run(
-            {name: x[start:stop] for name, x in columns.items()}, t
-        )
+        key = traces["key"].cat.categories[code[start]]
+        by_key[key] = reduce_run({name: x[start:stop] for name, x in columns.items()}, t)
+        said_by_key[key] = {name: x[start:stop][t - 1] for name, x in spoken.items()}
     kept = group.loc[[key for key in group.index if key in by_key]].sort_values(["seed", "repetition"])
     reduced = [by_key[key] for key in kept.index]
     return Cell(
@@ -162,6 +167,7 @@ def _cell(store: Store, group: pd.DataFrame, T: int, n_points: int) -> Cell:
         tuple(zip(kept["seed"].astype(int), kept["repetition"].astype(int))),
         {name: np.array([curves[name] for curves, _ in reduced]) for name in reduced[0][0]} if reduced else {},
         {name: np.array([finals[name] for _, finals in reduced]) for name in reduced[0][1]} if reduced else {},
+        {name: np.array([said_by_key[key][name] for key in kept.index]) for name in diagnostics},
     )
 
 

@@ -1,5 +1,6 @@
 """Showing results: the offline site of a results folder, figures for papers and a live view."""
 
+from leaderboards.show.figures import make_figures
 from leaderboards.show.page import build_page
 
-__all__ = ["build_page"]
+__all__ = ["build_page", "make_figures"]

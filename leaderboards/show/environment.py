@@ -7,6 +7,7 @@ from typing import Any
 
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_interval
+from leaderboards.score.statistics import Slope, loglog_slope
 from leaderboards.show import svg
 from leaderboards.show.charts import chart_data
 from leaderboards.show.commands import row_command
@@ -14,7 +15,7 @@ from leaderboards.show.numbers import number, span
 from leaderboards.show.overview import gap_rows, score_cell
 from leaderboards.show.site import Site
 
-__all__ = ["environment_page"]
+__all__ = ["environment_page", "slope_cell"]
 
 _COLUMNS = (
     "cumulative_regret",
@@ -58,11 +59,29 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     }
 
 
+def slope_cell(slope: Slope | None) -> dict[str, Any]:
+    """The growth exponent of the cumulative regret, as a cell of a table."""
+    if slope is None:
+        return {"text": "–", "interval": "", "sort": 1e9, "lead": False, "place": "", "why": "no regret to fit"}
+    interval = slope.exponent
+    ends = f"{interval.low:.2f} – {interval.high:.2f}" if interval.is_known else ""
+    why = f"fitted from t = {slope.start}"
+    return {
+        "text": f"{interval.estimate:.2f}",
+        "interval": ends,
+        "sort": interval.estimate,
+        "lead": False,
+        "place": "",
+        "why": why,
+    }
+
+
 def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
     cells = site.summary.on(task)
     found = site.standings[task]
     ratios = {name: mean_interval(cell.finals["regret_ratio"]) for name, cell in cells.items()}
     top = max((i.high if i.is_known else i.estimate for i in ratios.values() if i.estimate == i.estimate), default=1.0)
+    slopes = {name: loglog_slope(cell.t, cell.curves["cumulative_regret"]) for name, cell in cells.items()}
     rows = []
     for name in site.summary.agents:
         cell = cells.get(name)
@@ -84,6 +103,7 @@ def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
                 "ranks": ranks,
                 "forest": svg.forest(ratios[name], 0.0, max(top, 1.0), site.looks[name], 1.0) if known else "",
                 "scores": scores,
+                "slope": slope_cell(slopes.get(name)),
                 "n": len(cell) if cell else 0,
                 "command": row_command(site.summary.tasks[task], site.summary.agents[name], cell.units)
                 if cell
