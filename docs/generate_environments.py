@@ -132,6 +132,10 @@ def _data(card: datasets.Card) -> list[str]:
         f"| Licence | {card.licence} |",
         f"| Cite | {card.citation} |",
     ]
+    for option, values in card.options.items():
+        lines.append(
+            f"| `{option}=` | {', '.join(f'`{value!r}`' for value in values)}{' and others' * (len(values) == 1)} |"
+        )
     lines += [f"| Source | {source} |" for source in card.sources]
     return [*lines, "", *([f"{card.notes}\n"] if card.notes else [])]
 

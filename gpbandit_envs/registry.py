@@ -63,6 +63,14 @@ _LOWER = (
     "Scarlett, Bogunovic and Cevher (2017), Lower Bounds on Regret for Noisy Gaussian Process Bandit Optimization, COLT"
 )
 _CHOWDHURY = "Chowdhury and Gopalan (2017), On Kernelized Multi-armed Bandits, ICML"
+_NAS201 = "Dong and Yang (2020), NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search, ICLR"
+_FCNET = "Klein and Hutter (2019), Tabular Benchmarks for Joint Architecture and Hyperparameter Optimization"
+_HPOBENCH = "Eggensperger et al. (2021), HPOBench: Reproducible Multi-Fidelity Benchmark Problems for HPO, NeurIPS"
+_WIDMER = "Widmer et al. (2010), Inferring Latent Task Structure for Multitask Learning by Multiple Kernel Learning"
+_ROHR = "Rohr et al. (2020), Benchmarking the Acceleration of Materials Discovery by Sequential Learning"
+_GONGORA = "Gongora et al. (2020), A Bayesian Experimental Autonomous Researcher for Mechanical Design"
+_SHIELDS = "Shields et al. (2021), Bayesian Reaction Optimization as a Tool for Chemical Synthesis"
+_OLYMPUS = "Hase et al. (2021), Olympus: a Benchmarking Framework for Noisy Optimization and Experiment Planning"
 
 _DRAWN, _FIXED, _REAL = "drawn functions", "fixed functions", "real data"
 
@@ -81,6 +89,16 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),
     EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Abalone", "tables:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
+    EnvironmentRow("Cadata", "tables:cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
+    EnvironmentRow("NASBench201", "trainings:nasbench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
+    EnvironmentRow("FCNet", "trainings:fcnet", 1_000, _REAL, (_FCNET,), data="FCNet"),
+    EnvironmentRow("HPOBenchMLP", "trainings:hpobench_mlp", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
+    EnvironmentRow("Vaccine", "vaccine:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine"),
+    EnvironmentRow("Neurostimulation", "tables:neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
+    EnvironmentRow("OERPlates", "tables:oer_plates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
+    EnvironmentRow("CrossedBarrel", "tables:crossed_barrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
+    EnvironmentRow("DirectArylation", "tables:direct_arylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
+    EnvironmentRow("HPLC", "tables:hplc", 500, _REAL, (_OLYMPUS,), data="HPLC"),
 )
 
 

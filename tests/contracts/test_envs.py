@@ -115,7 +115,8 @@ def test_instance_seed_pins_the_function_and_not_the_noise(case: Case) -> None:
     one.reset(seed=0), other.reset(seed=1)
     actions = case.actions(one)
     np.testing.assert_array_equal(one.unwrapped.mean(actions), other.unwrapped.mean(actions))
-    assert one.step(actions[0])[1] != other.step(actions[0])[1]
+    # Several steps, as one of few real replicates may well come twice.
+    assert [one.step(actions[0])[1] for _ in range(8)] != [other.step(actions[0])[1] for _ in range(8)]
     if not one.unwrapped.setting.family.fixed:
         third = case.make(instance_seed=4)
         third.reset(seed=0)
@@ -128,10 +129,10 @@ def test_keep_function(case: Case) -> None:
     env.reset(seed=0)
     actions = case.actions(env)
     before = env.unwrapped.mean(actions)
-    reward = env.step(actions[0])[1]
+    rewards = [env.step(actions[0])[1] for _ in range(8)]
     env.reset(options={"keep_function": True})
     np.testing.assert_array_equal(env.unwrapped.mean(actions), before)
-    assert env.step(actions[0])[1] != reward
+    assert [env.step(actions[0])[1] for _ in range(8)] != rewards
     env.reset()
     changed = (env.unwrapped.mean(actions) != before).any()
     assert changed != env.unwrapped.setting.family.fixed

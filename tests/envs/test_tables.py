@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 
 from gpbandit_envs import datasets
+from gpbandit_envs.envs.vaccine import fit_linear_ard
 from gpbandit_envs.gp import SE
-
-pytestmark = pytest.mark.network
+from tests.envs.catalogue import CASES
 
 
 def table(name: str) -> datasets.Table:
-    try:
-        return datasets.load(name)
-    except datasets.FetchError as error:
-        pytest.skip(str(error))
+    next(case for case in CASES if case.id == f"GPBandit/{name}-v0").require()
+    return datasets.load(name)
 
 
+@pytest.mark.network
 def test_abalone() -> None:
     raw = table("Abalone")
     env = gym.make("GPBandit/Abalone-v0")
@@ -42,7 +41,81 @@ def test_abalone() -> None:
     assert chosen.problem.kernel == SE(5.0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.network
 def test_environments_of_one_table_share_its_arrays() -> None:
     table("Abalone")
     one, other = (gym.make("GPBandit/Abalone-v0").unwrapped for _ in range(2))
     assert one.problem.arms is other.problem.arms  # type: ignore[attr-defined]
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", ["NASBench201", "FCNet", "HPOBenchMLP", "CrossedBarrel"])
+def test_feedback_is_a_real_replicate_and_the_mean_is_theirs(name: str) -> None:
+    raw = table(name)
+    low, high = np.nanmin(raw.values), np.nanmax(raw.values)
+    env = gym.make(f"GPBandit/{name}-v0")
+    env.reset(seed=0)
+    assert env.unwrapped.problem.notes["target_range"] == (low, high)  # type: ignore[attr-defined]
+    for arm in np.random.default_rng(0).integers(0, raw.n_arms, 20).tolist():
+        replicates = (raw.values[arm][~np.isnan(raw.values[arm])] - low) / (high - low)
+        _, reward, _, _, info = env.step(arm)
+        assert np.abs(replicates - float(reward)).min() < 1e-12
+        assert info["oracle"]["mean"] == pytest.approx(replicates.mean())
+        assert info["cost"] == (1.0 if raw.costs is None else raw.costs[arm])
+    best = env.unwrapped.certificate.optimal_action  # type: ignore[attr-defined]
+    assert best == int(np.argmax(raw.mean))
+
+
+@pytest.mark.network
+def test_neighbours_reach_the_card() -> None:
+    raw = table("NASBench201")
+    card = gym.make("GPBandit/NASBench201-v0").unwrapped.problem  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(card.neighbours, raw.neighbours)
+    assert np.linalg.norm(card.arms, axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.network
+def test_vaccine_kernel_comes_from_the_context_alone() -> None:
+    table("Vaccine")
+    one = gym.make("GPBandit/Vaccine-v0").unwrapped.problem  # type: ignore[attr-defined]
+    other = gym.make("GPBandit/Vaccine-v0", allele="HLA-A*02:06").unwrapped.problem  # type: ignore[attr-defined]
+    elsewhere = gym.make("GPBandit/Vaccine-v0", context="HLA-A*68:02").unwrapped.problem  # type: ignore[attr-defined]
+    assert one.kernel == other.kernel
+    assert one.kernel != elsewhere.kernel
+    # Residues 2 and 9 anchor a peptide to A*02 molecules: their factors must matter more than those of residue 4.
+    weights = np.array(one.kernel.lengthscale).reshape(9, 5) ** -2.0
+    by_position = weights.sum(axis=1)
+    assert min(by_position[1], by_position[8]) > by_position[3]
+
+
+def test_linear_ard_finds_the_weights_that_matter() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((800, 6))
+    y = 0.7 + X @ np.array([2.0, 0.0, -1.0, 0.0, 0.5, 0.0]) + 0.1 * rng.standard_normal(800)
+    kernel = fit_linear_ard(X, y)
+    variances = np.array(kernel.lengthscale) ** -2.0  # type: ignore[attr-defined]
+    # The evidence of one strong weight is largest at its square.
+    np.testing.assert_allclose(variances[[0, 2, 4]], [4.0, 1.0, 0.25], rtol=0.05)
+    assert (variances[[1, 3, 5]] < 1e-3).all()
+    assert kernel.offset == pytest.approx(0.49, rel=0.05)  # type: ignore[attr-defined]
+
+
+def test_linear_ard_maximises_the_evidence() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 3))
+    y = X @ np.array([1.0, -0.5, 0.3]) + 0.3 * rng.standard_normal(60)
+    kernel = fit_linear_ard(X, y)
+    residual = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+
+    def evidence(scales: np.ndarray, offset: float, s2: float) -> float:
+        K = offset + (X / scales) @ (X / scales).T + s2 * np.eye(60)
+        return float(-0.5 * y @ np.linalg.solve(K, y) - 0.5 * np.linalg.slogdet(K)[1])
+
+    scales, offset = np.array(kernel.lengthscale), kernel.offset  # type: ignore[attr-defined]
+    noise = np.linspace(0.5, 2.0, 31) * residual.var()
+    best = max(evidence(scales, offset, s2) for s2 in noise)
+    for j in range(3):
+        for factor in (0.7, 1.4):
+            moved = scales.copy()
+            moved[j] *= factor
+            assert max(evidence(moved, offset, s2) for s2 in noise) < best
