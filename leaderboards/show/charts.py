@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.cell import Cell
@@ -13,7 +14,7 @@ from leaderboards.score.intervals import mean_band
 from leaderboards.show.numbers import number, rounded
 from leaderboards.show.palette import Look
 
-__all__ = ["TABS", "chart_data", "describe_chart"]
+__all__ = ["TABS", "chart_data", "chart_of", "curve", "describe_chart"]
 
 TABS = (
     "cumulative_regret",
@@ -27,34 +28,27 @@ TABS = (
 """Metrics with a tab, in order."""
 
 _BUDGET = 190_000  # characters of numbers in a page
+_SMALL = 100  # curves on a page for which one of many small charts is thinned
 _WIDE = 10.0  # spread from which a linear axis would press the good agents into one line
 _CHARACTERS = 8.0  # of a number and its comma
 
 
 def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Sequence[str] = TABS) -> dict[str, Any]:
-    """Mean curves with 95 % bands of every agent and metric, as JSON values.
+    """Mean curves with 95 % bands of every agent, a tab for each metric.
 
-    `t` is shared; `series[metric][agent]` holds the mean `m` and, for more than one run, the ends `l` and `h`. The
-    curves are thinned until a page stays under its size, whatever the number of agents.
+    The curves are thinned until a page stays under its size, whatever the number of agents.
     """
     if not cells:
-        return {"t": [], "agents": [], "tabs": []}
+        return chart_of([], {})
     t = next(iter(cells.values())).t
-    most = int(_BUDGET / (_CHARACTERS * 3 * len(metrics) * len(cells)))
-    keep = np.arange(len(t))
-    if most < len(t):
-        keep = np.unique(np.rint(np.linspace(0, len(t) - 1, max(most, 30))).astype(np.int64))
+    keep = _kept(len(t), len(metrics) * len(cells))
     tabs = []
     for metric in metrics:
         series = {}
         for name, cell in cells.items():
             mean, low, high = mean_band(cell.curves[metric])
-            if not np.isfinite(mean).any():
-                continue
-            series[name] = {"m": _list(mean[keep])}
-            if len(cell) > 1:
-                # No metric here is ever negative; the symmetric interval does not know that.
-                series[name] |= {"l": _list(np.maximum(low, 0.0)[keep]), "h": _list(high[keep])}
+            if np.isfinite(mean).any():
+                series[name] = curve(None, mean[keep], low[keep], high[keep], single=len(cell) == 1)
         if series:
             about = METRICS[metric]
             tabs.append(
@@ -69,8 +63,44 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
             )
     last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
     order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
-    agents = [{"name": name, "hue": looks[name].hue, "dash": looks[name].dash} for name in order]
-    return {"t": t[keep].tolist(), "agents": agents, "tabs": tabs}
+    return chart_of(tabs, {name: looks[name] for name in order}, t[keep])
+
+
+def chart_of(tabs: list[dict[str, Any]], looks: Mapping[str, Look], t: np.ndarray | None = None) -> dict[str, Any]:
+    """The JSON value of a chart: its tabs, the look of every curve in order of the legend, and times they share."""
+    lines = [{"name": name, "hue": look.hue, "dash": look.dash} for name, look in looks.items()]
+    return {"t": [] if t is None else t.tolist(), "lines": lines, "tabs": tabs}
+
+
+def curve(
+    t: np.ndarray | None,
+    mean: Float[np.ndarray, " p"],
+    low: Float[np.ndarray, " p"],
+    high: Float[np.ndarray, " p"],
+    single: bool,
+    least: float | None = 0.0,
+) -> dict[str, Any]:
+    """One curve as JSON: mean `m` and, for more than one run, the ends `l` and `h` of its band.
+
+    Args:
+        t: Times of its own, thinned to what small charts need; None if it shares those of the chart.
+        mean: Means.
+        low: Lower ends.
+        high: Upper ends.
+        single: Whether there is a single run, and so no band.
+        least: What no value is below, though a symmetric interval does not know it; None for differences.
+    """
+    keep = np.arange(len(mean)) if t is None else _kept(len(t), _SMALL)
+    found: dict[str, Any] = {"m": _list(mean[keep])}
+    if not single:
+        found |= {"l": _list((low if least is None else np.maximum(low, least))[keep]), "h": _list(high[keep])}
+    return found if t is None else {"t": t[keep].tolist(), **found}
+
+
+def _kept(p: int, curves: int) -> np.ndarray:
+    """Which of `p` points are kept where a page holds so many curves."""
+    most = max(int(_BUDGET / (_CHARACTERS * 3 * curves)), 30)
+    return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
 
 
 def _spread(metric: str, cells: Mapping[str, Cell]) -> float:

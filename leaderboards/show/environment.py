@@ -51,7 +51,10 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "metrics": [METRICS[name] for name in metrics],
         "rows": sorted(_rows(site, task, metrics), key=lambda row: row["order"]),
         "chart": data,
-        "tabs": [(tab["key"], tab["title"], tab["alt"], METRICS[tab["key"]]) for tab in data["tabs"]],
+        "tabs": [
+            (tab["key"], tab["title"], tab["alt"], METRICS[tab["key"]].meaning, METRICS[tab["key"]].symbol)
+            for tab in data["tabs"]
+        ],
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
         "n_ranked": len(found.agents) if found else 0,
         "n_blocks": len(found.units) if found else 0,

@@ -65,6 +65,9 @@ def make_figures(
         for name, figure in drawings.items():
             if figure is None:
                 continue
+            # The layout moves a little with every drawing: it is settled once, for all formats.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             for format in formats:
                 path = place / f"{name}.{format}"
                 # Without a date the same results give the same bytes.

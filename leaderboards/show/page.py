@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,8 +16,10 @@ from markupsafe import Markup
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
+from leaderboards.show.agent import agent_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.overview import overview
+from leaderboards.show.pair import pair_page
 from leaderboards.show.site import Site, make_site
 
 __all__ = ["build_page"]
@@ -49,6 +52,11 @@ def build_page(directory: str | os.PathLike[str]) -> Path:
     written = {file for file in place.glob("*.html")}
     for task, file in site.task_files.items():
         written.discard(_write(place / file, templates, "environment.html.j2", environment_page(site, task), ""))
+    for agent, file in site.agent_files.items():
+        written.discard(_write(place / file, templates, "agent.html.j2", agent_page(site, agent), ""))
+    for first, second in itertools.combinations(summary.agents, 2):
+        path = place / site.pair_files[frozenset((first, second))]
+        written.discard(_write(path, templates, "pair.html.j2", pair_page(site, first, second), ""))
     for stale in written:
         stale.unlink()
     return _write(directory / "index.html", templates, "index.html.j2", overview(site), f"{_PAGES}/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ class Site:
         looks: Look by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
+        pair_files: File name of the page of each pair of agents.
     """
 
     summary: Summary
@@ -38,6 +40,7 @@ class Site:
     looks: dict[str, Look]
     task_files: dict[str, str]
     agent_files: dict[str, str]
+    pair_files: dict[frozenset[str], str]
 
     @property
     def title(self) -> str:
@@ -74,6 +77,8 @@ def make_site(summary: Summary) -> Site:
     """Rank, colour and address everything in `summary`."""
     standings = {task: standing(summary, task) for task in summary.tasks}
     gaps = gap_table(summary)
+    pairs = list(itertools.combinations(summary.agents, 2))
+    numbered = file_names("pair", (f"{first} vs {second}" for first, second in pairs))
     return Site(
         summary,
         standings,
@@ -82,4 +87,5 @@ def make_site(summary: Summary) -> Site:
         looks(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
+        {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
     )

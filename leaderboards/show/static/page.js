@@ -60,40 +60,45 @@
   // ---- charts ----
   const source = document.getElementById("chart-data");
   const chart = source ? JSON.parse(source.textContent) : null;
-  const meanings = chart ? JSON.parse(document.getElementById("meanings").textContent) : null;
   const plot = document.getElementById("plot");
   const small = matchMedia("(max-width: 40rem)");
-  let current = chart?.tabs[0];
+  let current = chart?.tabs[0] ?? null;
   // The scale of the second axis belongs to its tab: what the data suggest until the reader says otherwise.
 
   const checked = (id) => document.getElementById(id).checked;
+  // Plotly reads a few HTML tags in names.
+  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const translucent = (colour) => {
     const n = parseInt(colour.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},.16)`;
   };
   const traces = (tab) => {
     const found = [];
-    for (const agent of chart.agents) {
-      const curve = tab.series[agent.name];
+    for (const line of chart.lines) {
+      const curve = tab.series[line.name];
       if (!curve) continue;
-      const colour = css(`--hue${agent.hue}`);
+      const colour = css(`--hue${line.hue}`);
+      const x = curve.t ?? chart.t;
       if (curve.l && checked("bands")) {
-        const quiet = { x: chart.t, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: agent.name };
+        const quiet = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
         // A logarithmic axis has no place for a lower end at or below 0: the band then reaches down to a hundredth of the mean.
         const low = checked("log-y") ? curve.l.map((y, i) => (y === null ? null : Math.max(y, curve.m[i] / 100))) : curve.l;
         found.push({ ...quiet, y: low }, { ...quiet, y: curve.h, fill: "tonexty", fillcolor: translucent(colour) });
       }
       found.push({
-        x: chart.t, y: curve.m, type: "scatter", mode: "lines", name: agent.name, legendgroup: agent.name,
-        line: { color: colour, dash: agent.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
+        x, y: curve.m, type: "scatter", mode: "lines", name: escaped(line.name), legendgroup: line.name,
+        line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
       });
     }
     return found;
   };
   // On a logarithmic axis the first few evaluations and the bands' lower ends would take most of the height.
   const decades = (tab) => {
-    const from = checked("log-x") ? 0 : chart.t[chart.t.length - 1] / 50;
-    const means = Object.values(tab.series).flatMap((curve) => curve.m.filter((y, i) => y > 0 && chart.t[i] >= from));
+    const means = Object.values(tab.series).flatMap((curve) => {
+      const t = curve.t ?? chart.t;
+      const from = checked("log-x") ? 0 : t[t.length - 1] / 50;
+      return curve.m.filter((y, i) => y > 0 && t[i] >= from);
+    });
     const tops = Object.values(tab.series).flatMap((curve) => (checked("bands") && curve.h) || curve.m).filter((y) => y > 0);
     if (!means.length) return {};
     const low = means.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
@@ -110,7 +115,7 @@
       hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
       xaxis: { ...axis, title: { text: "evaluations t", font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: "t = %{x}" } },
-      yaxis: { ...axis, title: { text: tab.axis, font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: "tozero" }) },
+      yaxis: { ...axis, title: { text: escaped(tab.axis), font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: tab.signed ? "normal" : "tozero" }) },
     };
   };
   const draw = () => {
@@ -120,15 +125,18 @@
     const note = document.getElementById("meaning");
     const formula = document.createElement("span");
     formula.className = "formula";
-    formula.textContent = meanings[current.key][1];
-    note.replaceChildren(`${meanings[current.key][0]} `, formula);
+    const tab = document.getElementById(`tab-${current.key}`);
+    formula.textContent = tab.dataset.formula;
+    note.replaceChildren(`${tab.dataset.meaning} `, formula);
   };
-  if (chart) {
+  if (current) {
     for (const note of all(".needs-script")) note.remove();
     const tabs = all("[role=tab]");
     const show = (entry) => {
       current = entry;
-      document.getElementById("log-y").checked = entry.log;
+      const scale = document.getElementById("log-y");
+      scale.checked = entry.log;
+      scale.disabled = Boolean(entry.signed);
       draw();
     };
     const choose = (tab, focus) => {

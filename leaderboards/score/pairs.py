@@ -1,0 +1,59 @@
+"""Two agents against each other, on every task that both have played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from leaderboards.score.cell import Unit
+from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import improvement, paired_difference, repetitions_needed
+from leaderboards.score.summary import Summary
+
+__all__ = ["Duel", "duel"]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Paired comparison of two agents on one task; negative differences favour the first.
+
+    Attributes:
+        metric: What is compared.
+        units: Blocks that both have played, n of them.
+        difference: Mean paired difference of the final score, first minus second.
+        wins: Probability that the first does better on a block, ties counting half.
+        needed: Repetitions that would tell a difference of this size apart with 80 % power; None if too many.
+        t: Times of the curves, shape `(p,)`.
+        curves: Paired differences along t, shape `(n, p)`.
+    """
+
+    metric: str
+    units: tuple[Unit, ...]
+    difference: Interval
+    wins: Interval
+    needed: int | None
+    t: Int[np.ndarray, " p"]
+    curves: Float[np.ndarray, "n p"]
+
+
+def duel(summary: Summary, task: str, first: str, second: str) -> Duel | None:
+    """The paired comparison; None where the two share no block or the regret is unknown."""
+    a, b = summary.cells.get((task, first)), summary.cells.get((task, second))
+    if a is None or b is None:
+        return None
+    units = [unit for unit in a.units if unit in set(b.units)]
+    rows_a, rows_b = a.rows(units), b.rows(units)
+    for metric in ("regret_ratio", "cumulative_regret"):
+        x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
+        if len(units) and np.isfinite(x).all() and np.isfinite(y).all():
+            break
+    else:
+        return None
+    difference = paired_difference(x, y)
+    needed = None
+    if len(units) > 1:
+        needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)))
+    curves = a.curves[metric][rows_a] - b.curves[metric][rows_b]
+    return Duel(metric, tuple(units), difference, improvement(x, y), needed, a.t, curves)
