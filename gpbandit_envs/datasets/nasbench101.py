@@ -47,10 +47,10 @@ CARD = Card(
     options={"partial": (False, True)},
     notes=(
         "The subset of the BBKB paper (Calandriello et al. 2020, appendix D.2): six vertices, at most nine edges, "
-        "every vertex on a path from input to output, inner nodes conv3x3 (bit 1) or maxpool3x3 (bit 0). Labels are the "
-        "benchmark's hashes. Edges 0-1 and 4-5 are in every cell. The optimum is the largest mean over the three "
-        "runs. Costs are mean training times. Neighbours differ by one edge or one operation. partial=True keeps only the "
-        "cells that the given file has values for."
+        "every vertex on a path from input to output, inner nodes conv3x3 (bit 1) or maxpool3x3 (bit 0). Labels are "
+        "the benchmark's hashes. Edges 0-1 and 4-5 are in every cell. The optimum is the largest mean over the three "
+        "runs. Costs are mean training times. Neighbours differ by one edge or one operation. partial=True keeps only "
+        "the cells that the given file has values for."
     ),
 )
 

@@ -1,35 +1,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpbandit_envs.datasets.cache import ENVIRONMENT_VARIABLE
+from gpbandit_envs.datasets import Table, cache, load
 
 REPOSITORY = Path(__file__).parents[2]
 TEST_DATA = "GPBANDIT_TEST_DATA"
+
+BESIDE = {
+    "Neurostimulation": "neurostimulation",
+    "OERPlates": "oer_plates",
+    "CrossedBarrel": "crossed_barrel",
+    "DirectArylation": "direct_arylation",
+}
+"""Data sets whose public addresses a test machine may not reach, and the folder of test data with their files."""
+
+Load = Callable[..., Table]
+
+
+def beside(name: str) -> Path:
+    """A file or folder of test data; skips the test where it is absent."""
+    folder = Path(os.environ.get(TEST_DATA, REPOSITORY.parent / "shared" / "data"))
+    if not (folder / name).exists():
+        pytest.skip(f"{name} is not in {folder}; set {TEST_DATA} to the folder that holds it")
+    return folder / name
 
 
 @pytest.fixture
 def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the test's own."""
     folder = tmp_path / "cache"
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(folder))
+    monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(folder))
     return folder
 
 
 @pytest.fixture(scope="session")
 def shared_cache() -> Path:
     """The user's cache, or the one that the environment names: each archive is fetched once on a machine."""
-    from gpbandit_envs.datasets import cache
-
     return cache.root()
 
 
 @pytest.fixture
-def variables(monkeypatch: pytest.MonkeyPatch) -> object:
+def variables(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], None]:
     """Sets several environment variables for the length of a test."""
 
     def set_all(values: Mapping[str, str]) -> None:
@@ -40,13 +57,14 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 @pytest.fixture
-def test_data() -> object:
-    """Path of a file beside the repository with data that cannot be fetched everywhere; skips where it is absent."""
+def real(shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Loads a real table: from the package index and the shared cache, or from the files beside the repository."""
 
-    def path(name: str) -> Path:
-        folder = Path(os.environ.get(TEST_DATA, REPOSITORY.parent / "shared" / "data"))
-        if not (folder / name).exists():
-            pytest.skip(f"{name} is not in {folder}; set {TEST_DATA} to the folder that holds it")
-        return folder / name
+    def load_real(name: str, **options: Any) -> Table:
+        if name not in BESIDE:
+            return load(name, **options)
+        folder = beside(BESIDE[name])
+        monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(tmp_path / "cache"))
+        return load(name, file=folder, **options)
 
-    return path
+    return load_real

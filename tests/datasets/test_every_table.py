@@ -1,0 +1,94 @@
+"""What holds for every table, whatever its source."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpbandit_envs.datasets import Table, cards, load
+from tests.datasets.conftest import BESIDE, Load
+
+LOAD_LIMIT_S = 2.0
+MEMORY_LIMIT = 3.0
+SMALL = 200_000
+
+
+def variants() -> list[object]:
+    """Every data set with every value of its options, but the one that no machine can fetch by itself."""
+    found: list[object] = []
+    for name, card in cards().items():
+        if name == "NASBench101":
+            continue
+        marks = [] if name in BESIDE else [pytest.mark.network]
+        for option, values in card.options.items() or [("", ("",))]:
+            chosen = values if name != "Neurostimulation" else values[:3]
+            for value in chosen:
+                options = {option: value} if option else {}
+                found.append(pytest.param(name, options, marks=marks, id=f"{name}-{value}".strip("-")))
+    return found
+
+
+# NASBench101 has its own test, and modules of a program may measure the same.
+UNIQUE = [
+    pytest.param(name, marks=[] if name in BESIDE else [pytest.mark.network])
+    for name in cards()
+    if name not in ("NASBench101", "SoftwareDefect")
+]
+
+
+def nbytes(table: Table) -> int:
+    arrays = (table.features, table.values, table.costs, table.neighbours)
+    return sum(array.nbytes for array in arrays if array is not None)
+
+
+@pytest.mark.parametrize(("name", "options"), variants())
+def test_a_table_is_sound_and_loads_fast_in_little_memory(real: Load, name: str, options: dict[str, Any]) -> None:
+    table = real(name, **options)
+    card = cards()[name]
+    if all(value == card.options[option][0] for option, value in options.items()):
+        assert table.features.shape == card.shape
+        assert table.feature_names == card.columns
+    assert table.name == name
+    assert table.features.shape[1] == card.shape[1]
+    assert table.notes["preprocessing"] == card.notes
+    assert np.isfinite(table.mean).all()
+    assert np.ptp(table.mean) > 0
+    check_neighbours(table)
+
+    start = time.perf_counter()
+    load(name, **options)
+    assert time.perf_counter() - start < LOAD_LIMIT_S
+
+    tracemalloc.start()
+    again = load(name, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(again.values, table.values)
+    # Below some size the interpreter's own bookkeeping outweighs any table.
+    assert peak < max(MEMORY_LIMIT * nbytes(table), SMALL)
+
+
+def check_neighbours(table: Table) -> None:
+    """No arm is its own neighbour or listed twice, padding comes last, and being neighbours is mutual."""
+    if table.neighbours is None:
+        return
+    A, k = table.neighbours.shape
+    arm = np.repeat(np.arange(A), k)
+    other = table.neighbours.ravel()
+    pairs = np.stack([arm, other], axis=1)[other >= 0]
+    assert (pairs[:, 0] != pairs[:, 1]).all()
+    codes = pairs[:, 0] * A + pairs[:, 1]
+    assert np.unique(codes).size == codes.size
+    assert np.array_equal(np.sort(codes), np.sort(pairs[:, 1] * A + pairs[:, 0]))
+    padding = table.neighbours < 0
+    assert not (padding[:, :-1] & ~padding[:, 1:]).any()
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_arms_differ(real: Load, name: str) -> None:
+    table = real(name)
+    assert np.unique(table.features, axis=0).shape[0] == table.n_arms
