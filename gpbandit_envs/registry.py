@@ -63,6 +63,7 @@ _LOWER = (
     "Scarlett, Bogunovic and Cevher (2017), Lower Bounds on Regret for Noisy Gaussian Process Bandit Optimization, COLT"
 )
 _CHOWDHURY = "Chowdhury and Gopalan (2017), On Kernelized Multi-armed Bandits, ICML"
+_NAS101 = "Ying et al. (2019), NAS-Bench-101: Towards Reproducible Neural Architecture Search, ICML"
 _NAS201 = "Dong and Yang (2020), NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search, ICLR"
 _FCNET = "Klein and Hutter (2019), Tabular Benchmarks for Joint Architecture and Hyperparameter Optimization"
 _HPOBENCH = "Eggensperger et al. (2021), HPOBench: Reproducible Multi-Fidelity Benchmark Problems for HPO, NeurIPS"
@@ -90,6 +91,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Abalone", "tables:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
     EnvironmentRow("Cadata", "tables:cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
+    EnvironmentRow("NASBench101", "trainings:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101"),
     EnvironmentRow("NASBench201", "trainings:nasbench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
     EnvironmentRow("FCNet", "trainings:fcnet", 1_000, _REAL, (_FCNET,), data="FCNet"),
     EnvironmentRow("HPOBenchMLP", "trainings:hpobench_mlp", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),

@@ -4,10 +4,43 @@ from __future__ import annotations
 
 from gpbandit_envs.envs.factory import EntryPoint
 from gpbandit_envs.envs.setting import Setting
-from gpbandit_envs.envs.table_setting import KernelLike, NoiseLike, table_setting
+from gpbandit_envs.envs.table_setting import KernelLike, NoiseLike, Scaling, table_setting
 from gpbandit_envs.gp import SE
 
-__all__ = ["fcnet", "hpobench_mlp", "nasbench201"]
+__all__ = ["fcnet", "hpobench_mlp", "nasbench101", "nasbench201"]
+
+
+@EntryPoint
+def nasbench101(
+    *,
+    file: str | None = None,
+    partial: bool = False,
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+    noise: NoiseLike = "table",
+) -> Setting:
+    """NAS-Bench-101: find the cell of highest validation accuracy among 12,416, each trained three times.
+
+    The subset of the BBKB paper: four inner nodes, each a convolution or a pooling. Features: 15 edge bits and 4
+    operation bits, each block divided by its largest norm. Mean: validation accuracy averaged over the runs, where all
+    runs are mapped to [0, 1]. Cost: training time in seconds. Arms are neighbours if one edge or one operation
+    differs.
+
+    The official file has no automatic source and no published hash.
+
+    Args:
+        file: Path of the official `nasbench_only108.tfrecord`, or of a table of some of its values; None once
+            `gpbandit_envs.datasets.fetch("NASBench101", file=...)` has put the official file into the cache.
+        partial: Whether a file with values for only some of the cells will do; the arms are then these cells, and
+            `notes["n_with_values"]` says how many they are.
+        noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the runs, or 0.01
+            if no cell has two.
+        kernel: Prior on the card; if None, SE of lengthscale 100, as the BBKB paper has it without initial data.
+        noise: `"table"` for one of the real runs; or a noise model, a name or a spec, Gaussian if None.
+    """
+    scaling: Scaling = "edges and operations to unit norm"
+    options: dict[str, object] = {"partial": partial} if file is None else {"partial": partial, "file": file}
+    return table_setting("NASBench101", SE(100.0), noise_std, kernel, noise, scaling=scaling, **options)
 
 
 @EntryPoint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -72,6 +74,25 @@ def test_neighbours_reach_the_card() -> None:
     card = gym.make("GPBandit/NASBench201-v0").unwrapped.problem  # type: ignore[attr-defined]
     np.testing.assert_array_equal(card.neighbours, raw.neighbours)
     assert np.linalg.norm(card.arms, axis=1) == pytest.approx(1.0)
+
+
+def test_partial_nasbench101() -> None:
+    case = next(case for case in CASES if case.id == "GPBandit/NASBench101-v0")
+    env = case.make()
+    card = env.unwrapped.problem
+    assert card.notes["n_with_values"] == card.n_arms == 914
+    assert card.notes["n_candidates"] == 12_416
+    edges, operations = np.linalg.norm(card.arms[:, :15], axis=1), np.linalg.norm(card.arms[:, 15:], axis=1)
+    assert edges.max() == pytest.approx(1.0)
+    assert operations.max() == pytest.approx(1.0)
+    assert card.arms.shape[1] == 19
+    assert card.neighbours is not None
+
+
+def test_without_its_file_nasbench101_says_how_to_give_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path))
+    with pytest.raises(datasets.FetchError, match=r"nasbench_only108\.tfrecord"):
+        gym.make("GPBandit/NASBench101-v0")
 
 
 @pytest.mark.network
