@@ -143,7 +143,8 @@ def _message(card: Card, file: DataFile, tried: list[str]) -> str:
             *(f"  - {line}" for line in tried),
             "To supply it by hand, get one of these on a machine that is online:",
             *(f"  - {origin}" for origin in file.origins),
-            f'and call once gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH {give}.',
+            f"and run once  gpbandit data fetch {card.name} --file PATH",
+            f'or call gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH {give}.',
             f"It is then served without a network from {cache.root()}, which the environment variable",
             f"{cache.ENVIRONMENT_VARIABLE} can move.",
         ]
