@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from concurrent.futures import CancelledError
 from typing import Any
 
 from leaderboards.play.executors import Ending, Executor, ExecutorError, bound_memory
@@ -15,6 +16,7 @@ __all__ = ["DaskExecutor"]
 
 _PATIENCE_SECONDS = 60.0  # how long a scheduler that went away is waited for
 _CONNECT_SECONDS = 5.0
+_HARMLESS = (CancelledError, asyncio.CancelledError, asyncio.TimeoutError, TimeoutError, OSError)
 _log = logging.getLogger("gpbandit")
 
 
@@ -50,7 +52,9 @@ class DaskExecutor(Executor):
         self._client: Any = None
         self._running: dict[Any, Task] = {}
         # Lost connections and killed workers are our business and are told as such; Dask's own log repeats them.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connect(_CONNECT_SECONDS)
 
     def free(self) -> int:
@@ -65,8 +69,7 @@ class DaskExecutor(Executor):
     def collect(self, timeout: float) -> list[Ending]:
         if self._running and self._client.status == "running":
             # A cancelled future ends the wait with an error, and is found below.
-            harmless = contextlib.suppress(asyncio.TimeoutError, TimeoutError, asyncio.CancelledError, OSError)
-            with harmless, self._client.as_current():
+            with contextlib.suppress(*_HARMLESS), self._client.as_current():
                 self._dask.wait(list(self._running), timeout=timeout, return_when="FIRST_COMPLETED")
         gone = self._client.status != "running"
         endings: list[Ending] = []
@@ -94,11 +97,11 @@ class DaskExecutor(Executor):
         if future.status == "finished":
             try:
                 outcomes: list[Outcome] = future.result(timeout=_CONNECT_SECONDS)
-            except (asyncio.CancelledError, TimeoutError, OSError):
+            except _HARMLESS:
                 return None  # the worker died with the result; the file that it wrote counts
             return outcomes
         error = future.exception()
-        if isinstance(error, self._dask.KilledWorker | asyncio.CancelledError):
+        if isinstance(error, self._dask.KilledWorker | CancelledError | asyncio.CancelledError):
             return None
         raise error
 

@@ -176,6 +176,13 @@ class Slow(Counter):
         return self.rng.integers(self.problem.n_arms, size=n)
 
 
+class Paused(Slow):
+    """As slow as the environment variable GPBANDIT_TEST_PAUSE says, in seconds an evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__(float(os.environ.get("GPBANDIT_TEST_PAUSE", "0")))
+
+
 def attempt(folder: str | None) -> int:
     """Which try this is, counted by files that outlive the process."""
     if folder is None:
