@@ -25,7 +25,8 @@ _FOREVER = 2**62
 class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """`num_envs` copies of one bandit, each with a generator, a mean function and a time limit of its own.
 
-    Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit.
+    Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit. It takes the
+    keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`).
 
     Args:
         num_envs: Number of environments `N`.

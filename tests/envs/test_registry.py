@@ -1,0 +1,56 @@
+"""Ids, and what importing them costs."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+from gymnasium.envs.registration import load_env_creator
+
+import gpbandit_envs
+from gpbandit_envs.registry import ENVIRONMENTS, register_all, registered
+
+
+def test_import_registers_lazily() -> None:
+    code = (
+        "import sys, gymnasium as gym, gpbandit_envs\n"
+        "assert 'GPBandit/Abalone-v0' in gym.registry\n"
+        "heavy = {'scipy', 'pandas', 'matplotlib', 'pooch', 'gpbandit_envs.envs', 'gpbandit_envs.datasets'}\n"
+        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_way_to_register() -> None:
+    assert gpbandit_envs.__version__
+    gym.register_envs(gpbandit_envs)
+    register_all()
+    assert gym.make("gpbandit_envs:GPBandit/RKHS-v0", n_arms=3).spec is not None
+    for row in ENVIRONMENTS:
+        spec = gym.spec(row.id)
+        assert spec.max_episode_steps == row.horizon
+        assert spec.vector_entry_point is not None
+        assert isinstance(spec.entry_point, str), "string entry points are what makes the spec JSON"
+
+
+@pytest.mark.parametrize("row", ENVIRONMENTS, ids=lambda row: row.name)
+def test_signatures_and_kernel_keyword(row: gpbandit_envs.registry.EnvironmentRow) -> None:
+    entry = load_env_creator(gym.spec(row.id).entry_point)  # type: ignore[arg-type]
+    parameters = inspect.signature(entry).parameters
+    assert {"kernel", "noise_std", "noise", "instance_seed", "misspecification", "horizon"} <= parameters.keys()
+    assert load_env_creator(gym.spec(row.id).vector_entry_point) is not None  # type: ignore[arg-type]
+
+
+def test_ids_are_in_the_namespace() -> None:
+    assert all(id.startswith("GPBandit/") and id.endswith("-v0") for id in registered())
+
+
+def test_unknown_vector_entry_points() -> None:
+    from gpbandit_envs.vector import entry_points
+
+    for name in ("rkhs", "synthetic__even_arms", "__nothing"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(entry_points, name)
