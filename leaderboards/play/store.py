@@ -196,6 +196,13 @@ class Store:
         """
         return {name: value for name, value in self._entry(key).items() if name != "file"}
 
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """The `metadata` of every run, by key; the folder is looked through once, not once a run."""
+        return {
+            key: {name: value for name, value in run.items() if name != "file"}
+            for key, run in self._index.entries().items()
+        }
+
     def spec(self, key: str) -> RunSpec:
         """What was run.
 

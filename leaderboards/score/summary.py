@@ -84,7 +84,8 @@ def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
     """
     runs = store.runs()
     suite = store.suite()
-    entries = {key: store.metadata(key) for key in runs.index}
+    every = store.entries()
+    entries = {str(key): every[str(key)] for key in runs.index}
     tasks, agents, columns = _names(runs, entries)
     asked = suite or {}
     envs = _in_order({name: task.env for name, task in tasks.items()}, asked.get("environments", []))

@@ -1,0 +1,88 @@
+"""How long the site of a large results folder takes to build, and how much memory.
+
+    python -m benchmarks.bench_site [--runs 1000] [--rows 10000]
+
+Promise: 1,000 runs of 10,000 evaluations in under 60 s and 2 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+
+LIMIT_SECONDS = 60.0
+LIMIT_BYTES = 2e9
+SIDE = 10  # environments and agents
+
+
+def write(directory: Path, runs: int, rows: int) -> None:
+    """Random traces, ten environments by ten agents, as many repetitions as that takes."""
+    store = Store(directory)
+    rng = np.random.default_rng(0)
+    t = np.arange(1, rows + 1)
+    agents = [Ref("Uniform"), *(Ref(f"x:Agent{i}") for i in range(1, SIDE))]
+    for number in range(runs):
+        agent = number % SIDE
+        spec = RunSpec(
+            env=Ref("GPBandit/RKHS-v0", {"dim": 1 + number // SIDE % SIDE}, f"RKHS {number // SIDE % SIDE}"),
+            agent=agents[agent],
+            repetition=number // SIDE**2,
+            horizon=rows,
+        )
+        regret = rng.gamma(4.0, 0.25, rows) * t ** (-0.08 * agent)
+        trace = pd.DataFrame(
+            {
+                "t": t,
+                "action": rng.integers(0, 1000, rows),
+                "reward": -regret,
+                "mean": -regret,
+                "regret": regret,
+                "batch": 1 + (t - 1) // (1 + agent),
+                "policy_seconds": rng.gamma(2.0, 1e-4, rows),
+                "inference_regret": np.minimum.accumulate(regret),
+                "cost": np.ones(rows),
+                "width": np.log1p(t),
+                "information_gain": np.cumsum(1.0 / t),
+            }
+        )
+        store.write(RunRecord(spec, "done", trace, seconds=1.0, facts={"optimum": 0.0}))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=10_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        started = perf_counter()
+        write(Path(folder), options.runs, options.rows)
+        print(f"wrote {options.runs} runs of {options.rows} rows in {perf_counter() - started:.1f} s")
+        code = "import sys; from leaderboards.show import build_page; build_page(sys.argv[1])"
+        started = perf_counter()
+        subprocess.run([sys.executable, "-c", code, folder], check=True)
+        seconds = perf_counter() - started
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        pages = [*Path(folder).glob("*.html"), *Path(folder).glob("site/*.html")]
+        largest = max(page.stat().st_size for page in pages)
+    kept = seconds < LIMIT_SECONDS and peak < LIMIT_BYTES
+    print(
+        f"built {len(pages)} pages in {seconds:.1f} s with {peak / 1e9:.2f} GB; the largest has {largest / 1e3:.0f} kB"
+    )
+    print(f"promise of {LIMIT_SECONDS:.0f} s and {LIMIT_BYTES / 1e9:.0f} GB: {'kept' if kept else 'BROKEN'}")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""axe-core on the pages: WCAG A and AA, no serious fault."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboards.play.spec import Ref
+from leaderboards.show import build_page
+from tests.leaderboards.folders import AGENTS, Failure, folder
+from tests.leaderboards.show.conftest import DESKTOP, PHONE, Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+AXE = "axe-core@4.14.1"
+# axe would fetch the style sheets once more, which a page from disk may not.
+RULES = {"preload": False, "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The script, fetched with npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm: install Node.js to check accessibility")
+    place = tmp_path_factory.mktemp("npm")
+    command = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--ignore-scripts", AXE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        pytest.skip(f"npm could not fetch {AXE}: {done.stderr.strip().splitlines()[-1:]}")
+    return place / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
+def test_no_page_has_a_serious_fault(
+    axe: Path, tmp_path: Path, open_page: Open, size: tuple[int, int], scheme: str
+) -> None:
+    failures: dict[tuple[str, str], Failure] = {
+        ("RKHS", "EpsGreedy"): ("crashed", "ValueError: no", "Traceback (most recent call last)"),
+        ("GPSample", "GP-AUCB"): ("skipped", "does not fit", None),
+    }
+    folder(tmp_path, agents=AGENTS, repetitions=3, failures=failures)
+    folder(tmp_path, envs=[Ref("GPBandit/Needle-v0")], agents=AGENTS[:2], repetitions=1)
+    build_page(tmp_path)
+    for name in ("index.html", "site/env-rkhs.html", "site/agent-gp-ucb.html", "site/pair-gp-ucb-vs-bbkb.html"):
+        with open_page(tmp_path / name, size, scheme) as page:
+            if page.locator("#plot").count():
+                page.locator("#plot .legend").wait_for()
+            page.add_script_tag(path=str(axe))
+            found: dict[str, Any] = page.evaluate("rules => axe.run(document, rules)", RULES)
+            faults = [
+                f"{fault['impact']}: {fault['id']} at {fault['nodes'][0]['target']}: "
+                f"{fault['nodes'][0]['failureSummary']}"
+                for fault in found["violations"]
+                if fault["impact"] in ("serious", "critical")
+            ]
+            assert not faults, (name, faults)
+            assert len(found["passes"]) > 10
