@@ -21,11 +21,11 @@ from typing import IO, Any
 import numpy as np
 import platformdirs
 
-from gpbandit_envs.datasets.errors import IntegrityError
+from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.integrity import write_whole
 from gpbandit_envs.datasets.table import Table
 
-__all__ = ["ENVIRONMENT_VARIABLE", "raw_path", "read_table", "root", "table_path", "write_table"]
+__all__ = ["ENVIRONMENT_VARIABLE", "raw_path", "read_table", "root", "table_path", "writable_root", "write_table"]
 
 ENVIRONMENT_VARIABLE = "GPBANDIT_DATA"
 
@@ -37,6 +37,25 @@ def root() -> Path:
     """The cache folder: `GPBANDIT_DATA`, or the user's cache folder of this platform."""
     chosen = os.environ.get(ENVIRONMENT_VARIABLE)
     return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("gpbandit-envs")
+
+
+def writable_root() -> Path:
+    """The cache folder, made if it does not exist.
+
+    Raises:
+        DataError: if it cannot be made or written to; the message says how to choose another.
+    """
+    folder = root()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError("no permission to write there")
+    except OSError as fault:
+        raise DataError(
+            f"the cache folder {folder} cannot be written ({fault}). "
+            f"Set the environment variable {ENVIRONMENT_VARIABLE} to a folder that can."
+        ) from fault
+    return folder
 
 
 def raw_path(name: str, file: str) -> Path:
@@ -58,7 +77,12 @@ def table_path(name: str, options: Mapping[str, object], identity: Mapping[str, 
 
 
 def write_table(path: Path, table: Table) -> None:
-    """Store a table, uncompressed, with the hash of each array."""
+    """Store a table, uncompressed, with the hash of each array.
+
+    Raises:
+        DataError: if the cache folder cannot be written.
+    """
+    writable_root()
     arrays: dict[str, np.ndarray] = {}
     for name in _ARRAYS:
         value = getattr(table, name)

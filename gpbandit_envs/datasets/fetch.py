@@ -68,6 +68,7 @@ def supply(card: Card, files: Iterable[DataFile], given: Path) -> None:
     """
     if not given.exists():
         raise FileNotFoundError(f"file: expected an existing file or folder for {card.name}, got {given}")
+    cache.writable_root()
     wanted = list(files)
     sha256 = None if given.is_dir() else sha256_of(given)
     archives = {s.archive.sha256: s.archive for f in wanted for s in f.sources if isinstance(s, PinnedMember)}
@@ -119,7 +120,8 @@ def _job(source: Source, file: DataFile) -> str:
 @contextlib.contextmanager
 def _scratch(job: str) -> Iterator[Path]:
     """A fresh folder that one process at a time has; what a killed process left in it is removed first."""
-    locks, folder = cache.root() / "locks", cache.root() / "partial" / job
+    root = cache.writable_root()
+    locks, folder = root / "locks", root / "partial" / job
     locks.mkdir(parents=True, exist_ok=True)
     # The operating system drops the lock of a process that dies.
     with filelock.FileLock(locks / f"{job}.lock", timeout=_LOCK_TIMEOUT_S):

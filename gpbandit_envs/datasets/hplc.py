@@ -28,7 +28,7 @@ CARD = Card(
     shape=(1_007, 6),
     columns=_COLUMNS,
     target="peak area (arbitrary units)",
-    licence="Apache-2.0 (package)",
+    licence="MIT (Olympus); Apache-2.0 (package)",
     citation=(
         "F. Hase et al. (2021). Olympus: a benchmarking framework for noisy optimization and experiment planning. "
         "Machine Learning: Science and Technology 2, 035021; data of L. M. Roch et al. (2020). PLoS ONE 15(4), e0229862"

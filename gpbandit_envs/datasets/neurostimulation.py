@@ -27,8 +27,8 @@ CARD = Card(
     target="motor score (0 to 8)",
     licence="BSD-2-Clause",
     citation=(
-        "M. Bonizzato, R. Guay-Hottin, S. L. Laferriere et al. (2023). Autonomous optimization of neuroprosthetic "
-        "stimulation parameters that drive the motor cortex and spinal cord outputs. Cell Reports Medicine 4(4), 101008"
+        "M. Bonizzato, E. Massai, S. Côté, S. Quessy, M. Martinez and N. Dancause (2021). OptimizeNeurostim. OSF, "
+        "osf.io/54vhx; M. Bonizzato et al. (2023). Cell Reports Medicine 4(4), 101008"
     ),
     files=(
         DataFile(

@@ -31,7 +31,7 @@ CARD = Card(
     shape=(8_566, 45),
     columns=tuple(f"position_{i + 1}_{name}" for i in range(LENGTH) for name in FACTOR_NAMES),
     target="affinity, 1 - log(IC50 in nM) / log(50,000)",
-    licence="CC BY 4.0 (IEDB); package Apache-2.0",
+    licence="CC BY 4.0 (IEDB)",
     citation=(
         "R. Vita et al. (2019). The Immune Epitope Database (IEDB): 2018 update. Nucleic Acids Research 47(D1); "
         "curated by T. J. O'Donnell et al. (2018). Cell Systems 7(1); task of C. Widmer et al. (2010). Features: W. R. "

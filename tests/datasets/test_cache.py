@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpbandit_envs.datasets import Table, cache
+from gpbandit_envs.datasets import DataError, Table, cache, fetch, load
 from gpbandit_envs.datasets.errors import IntegrityError
 
 
@@ -90,6 +90,14 @@ def test_the_cache_folder_can_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert cache.root() == tmp_path
     monkeypatch.setenv("GPBANDIT_DATA", "")
     assert cache.root().name == "gpbandit-envs"
+
+
+def test_a_cache_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path / "file"))
+    for attempt in (lambda: load("Abalone"), lambda: fetch("Abalone", file=tmp_path / "file")):
+        with pytest.raises(DataError, match=r"file cannot be written .* GPBANDIT_DATA"):
+            attempt()
 
 
 def test_means_ignore_missing_replicates() -> None:
