@@ -4,7 +4,7 @@ A file holds one run or several short ones, one after the other. Its metadata un
 
     {"schema": 2, "origin": {versions, commit, machine},
      "runs": [{"key", "spec", "status", "reason", "error", "seconds", "tries", "resumed", "finished", "seeds",
-               "facts", "columns", "start", "stop"}, ...]}
+               "facts", "data", "columns", "start", "stop"}, ...]}
 
 `start` and `stop` are the rows of the run. A file appears under its name only when it is whole: it is written beside it
 and renamed.
@@ -117,10 +117,10 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
 
 
 def _from_1(metadata: dict[str, Any]) -> None:
-    """Schema 1 knew no checkpoints, so nothing was ever resumed, and left seeds to be derived from the spec."""
+    """Schema 1 knew no checkpoints and no hashes of data, and left seeds to be derived from the spec."""
     for run in metadata["runs"]:
         spec = RunSpec.from_dict(run["spec"])
-        run.update(resumed=0, seeds={"root": spec.seed, "env": env_seed(spec)})
+        run.update(resumed=0, data={}, seeds={"root": spec.seed, "env": env_seed(spec)})
 
 
 _MIGRATIONS = {1: _from_1}
@@ -146,6 +146,7 @@ def _describe(record: RunRecord, start: int, stop: int) -> dict[str, Any]:
         "finished": time.time(),
         "seeds": {"root": record.spec.seed, "env": env_seed(record.spec)},
         "facts": record.facts,
+        "data": record.data,
         "columns": list(record.trace.columns),
         "start": start,
         "stop": stop,

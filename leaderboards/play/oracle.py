@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import gymnasium as gym
@@ -24,6 +25,7 @@ class Oracle:
         unwrapped: Any = env.unwrapped
         self._env = unwrapped
         self.known = True
+        self._arms = problem.arms
         self._table: list[float] | None = None
         try:
             self._optimum = float(self._env.optimum)
@@ -40,6 +42,14 @@ class Oracle:
         if self._table is not None:
             return self._table[int(action)]
         return self._optimum - float(self._env.mean(np.asarray(action)[None])[0])
+
+    def fingerprint(self) -> str | None:
+        """Hash of what is played, arms and means: equal for equal data; None where not all means are known."""
+        if self._table is None:
+            return None
+        digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
+        digest.update(np.array(self._table).tobytes())
+        return digest.hexdigest()
 
     def facts(self) -> dict[str, float]:
         """Certified numbers of the instance: optimum, its tolerance, gap and norm, as far as known."""

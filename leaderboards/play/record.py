@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -45,6 +45,7 @@ class RunRecord:
         resumed: How often it went on from a checkpoint.
         final: Whether another try would only end the same way.
         facts: Plain facts about the environment's instance, such as the optimum.
+        data: `instance`, a hash of arms and means, and `sources`, what the card's notes say of its data.
     """
 
     spec: RunSpec
@@ -58,6 +59,7 @@ class RunRecord:
     resumed: int = 0
     final: bool = True
     facts: dict[str, float] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         s = self.spec

@@ -19,7 +19,7 @@ from leaderboards.play.faults import AgentError, EnvError, RunTimeout, misfit
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.loop import Loop
 from leaderboards.play.record import RunRecord
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.spec import RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.play.threads import one_blas_thread
 
@@ -134,6 +134,7 @@ def play(
     if loop is not None:
         record.trace = loop.trace.frame(loop.t)
         record.facts = loop.oracle.facts()
+        record.data = {"instance": loop.oracle.fingerprint(), "sources": describe(loop.problem.notes.get("data"))}
     return record
 
 

@@ -126,6 +126,17 @@ def test_all_agents_meet_the_same_function_and_noise() -> None:
     np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
 
 
+def test_the_data_have_a_fingerprint() -> None:
+    def fingerprint(agent: str = "Uniform", repetition: int = 0, n_arms: int = 20) -> str:
+        env = ("GPBandit/RKHS-v0", {"n_arms": n_arms})
+        return str(leaderboards.run(env, agent, repetition, 5).data["instance"])
+
+    assert len(fingerprint()) == 32
+    assert fingerprint() == fingerprint("EpsGreedy")
+    assert len({fingerprint(), fingerprint(repetition=1), fingerprint(n_arms=21)}) == 3
+    assert play(Counter(), Box()).data == {"instance": None, "sources": None}
+
+
 def test_a_longer_run_begins_like_a_shorter_one() -> None:
     short, long = (play(path(Counter), SMALL, horizon).trace for horizon in (20, 60))
     pd.testing.assert_series_equal(short["reward"], long["reward"][:20], check_exact=True)

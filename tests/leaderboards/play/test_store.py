@@ -296,7 +296,7 @@ def test_files_of_schema_1_are_migrated(store: Store) -> None:
     metadata = json.loads(table.schema.metadata[b"gpbandit"])
     assert metadata["schema"] == 2
     metadata["schema"] = 1
-    for name in ("resumed", "seeds"):
+    for name in ("resumed", "seeds", "data"):
         del metadata["runs"][0][name]
     pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
     old = Store(store.directory)

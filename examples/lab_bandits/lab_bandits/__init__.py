@@ -1,0 +1,1 @@
+"""An agent and an environment of one's own for gpbandit."""
