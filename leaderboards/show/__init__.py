@@ -2,5 +2,6 @@
 
 from leaderboards.show.figures import make_figures
 from leaderboards.show.page import build_page
+from leaderboards.show.watch import watch
 
-__all__ = ["build_page", "make_figures"]
+__all__ = ["build_page", "make_figures", "watch"]

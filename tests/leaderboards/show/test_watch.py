@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.play.suite import parse_suite
+from leaderboards.show.watch import Watcher, watch
+from tests.leaderboards.folders import Failure, folder
+
+ENV = Ref("GPBandit/RKHS-v0")
+
+
+def text_of(directory: Path) -> tuple[str, bool]:
+    view, complete = Watcher(directory).look()
+    console = Console(file=io.StringIO(), width=100)
+    console.print(view)
+    return console.file.getvalue(), complete  # type: ignore[attr-defined]
+
+
+def suite(repetitions: int, *agents: str) -> dict[str, object]:
+    values = {"name": "tiny", "horizon": 60, "repetitions": repetitions, "environments": [{"id": ENV.id}]}
+    return parse_suite({**values, "agents": [{"id": name} for name in agents]}).frozen()
+
+
+def test_a_folder_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+    text, complete = text_of(tmp_path / "later")
+    assert "nothing yet" in text
+    assert not complete
+
+
+def test_what_is_done_what_failed_and_who_leads(tmp_path: Path) -> None:
+    failures: dict[tuple[str, str], Failure] = {("RKHS", "BBKB"): ("crashed", "ValueError: no", None)}
+    agents = [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB"), Ref("x:[bold]evil", label="[bold]evil")]
+    folder(tmp_path, [ENV], agents, 3, failures=failures)
+    Store(tmp_path).write_suite(suite(4, "Uniform", "GP-UCB", "BBKB"))
+    text, complete = text_of(tmp_path)
+    assert "9 done, 3 crashed of 12" in text
+    lines = [line.split() for line in text.splitlines()]
+    order = [line[0] for line in lines if line and line[0] in ("Uniform", "GP-UCB", "[bold]evil")]
+    assert order == ["GP-UCB", "[bold]evil", "Uniform"]
+    assert next(line for line in lines if line and line[0] == "Uniform")[1:] == ["1.000", "3"]
+    assert not complete, "a run that the suite did not ask for stands for none that it did"
+    folder(tmp_path, [ENV], agents, 4, failures=failures)
+    assert text_of(tmp_path)[1]
+
+
+def test_pace_and_time_left(tmp_path: Path) -> None:
+    folder(tmp_path, [ENV], [Ref("Uniform")], 4)
+    store = Store(tmp_path)
+    store.write_suite(suite(10, "Uniform"))
+    runs = store.runs()
+    now = float(runs["finished"].max()) + 20
+    watcher = Watcher(tmp_path, clock=lambda: now)
+    first = float((runs["finished"] - runs["seconds"]).min())
+    assert watcher.speed(runs) == pytest.approx(4 / (now - first))
+    view, complete = watcher.look()
+    console = Console(file=io.StringIO(), width=100)
+    console.print(view)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "4 done of 10" in text
+    assert f"about {6 * (now - first) / 4:.0f} s left" in text
+    assert not complete
+    assert Watcher(tmp_path, clock=lambda: now + 1e6).speed(runs) == 0
+
+
+def test_each_look_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path, [ENV], [Ref("Uniform")], 2)
+    watcher = Watcher(tmp_path)
+    watcher.look()
+    asked: list[int] = []
+    read = watcher.store.traces
+
+    def counted(columns: list[str], keys: list[str]) -> pd.DataFrame:
+        asked.append(len(keys))
+        return read(columns, keys)
+
+    monkeypatch.setattr(watcher.store, "traces", counted)
+    watcher.look()
+    folder(tmp_path, [ENV], [Ref("GP-UCB")], 3)
+    watcher.look()
+    assert asked == [3]
+
+
+def test_where_there_is_no_terminal_the_view_is_printed_once(tmp_path: Path) -> None:
+    folder(tmp_path, [ENV], [Ref("Uniform")], 1)
+    console = Console(file=io.StringIO(), width=100)
+    watch(tmp_path, console=console)
+    assert "1 done" in console.file.getvalue()  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="interval: expected"):
+        watch(tmp_path, interval=0)
