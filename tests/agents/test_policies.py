@@ -1,0 +1,327 @@
+"""What each policy promises beyond agreeing with its textbook form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, log2
+
+import numpy as np
+import pytest
+
+import agents
+from agents import Feedback, Pending
+from agents.baselines.evolution import RegularisedEvolution
+from agents.core.rules import GlobalLocalRule
+from agents.core.starts import UncertaintyStart
+from agents.exact.gp_bucb import initialization_size
+from agents.exact.simulation_matching import SimulationMatching
+from agents.exact.thompson import AsyncTS
+from agents.few_batches import lengths
+from agents.few_batches.bpe import BPE
+from agents.sketched.bbkb import BBKB
+from agents.sketched.dictionary import posterior_sampling
+from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.low_rank import low_rank_root
+from gpbandit_envs.problem import Problem
+from tests.agents.play import noisy, play
+
+X = np.random.default_rng(0).random((120, 2))
+MEAN = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
+PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=1.5, horizon=200)
+
+
+class TestBPE:
+    def test_a_thousand_evaluations_are_four_batches(self) -> None:
+        assert lengths.growing(1000) == [32, 179, 424, 365]
+        agent = agents.make("BPE", width=2.0**0.5)
+        assert len(play(agent, replace(PROBLEM, horizon=1000), noisy(MEAN, 0.1, 0), 0)) == 4
+
+    @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 100, 1000, 10**6])
+    def test_lengths_add_up_within_the_number_of_proposition_1(self, horizon: int) -> None:
+        growing = lengths.growing(horizon)
+        assert sum(growing) == horizon
+        assert min(growing) >= 1
+        if horizon > 2:
+            assert len(growing) <= ceil(log2(log2(horizon))) + 1
+
+    @pytest.mark.parametrize("n_batches", [1, 3, 4, 6])
+    def test_a_constant_number_of_batches(self, n_batches: int) -> None:
+        for plan in (lengths.constant_number(1000, n_batches, 0.5), lengths.equal(1000, n_batches)):
+            assert len(plan) == n_batches
+            assert sum(plan) == 1000
+            assert min(plan) >= 1
+        assert lengths.constant_number(1000, n_batches, 0.5) == sorted(lengths.constant_number(1000, n_batches, 0.5))
+
+    def test_the_theorem_takes_the_rest(self) -> None:
+        plan = lengths.constant_number(10**6, 3, 0.5, rescaled=False)
+        assert plan[:2] == [ceil(10 ** (6 * 4 / 7)), ceil(10 ** (6 * 6 / 7))]
+        assert sum(plan) == 10**6
+        with pytest.raises(ValueError, match="nothing of 1000 evaluations is left"):
+            lengths.constant_number(1000, 6, 0.5, rescaled=False)
+        with pytest.raises(ValueError, match="n_batches: expected 1 to 3"):
+            lengths.equal(3, 4)
+
+    def test_matern_grows_by_its_smoothness(self) -> None:
+        agent = agents.make("BPE", n_batches=3, kernel=Matern(0.3, 1.5))
+        assert isinstance(agent, BPE)
+        agent.reset(replace(PROBLEM, horizon=1000), np.random.default_rng(0))
+        assert agent.batch_lengths == lengths.constant_number(1000, 3, 1.5 / 5)
+
+    def test_on_a_box_it_plays_a_grid(self) -> None:
+        box = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, horizon=30)
+        agent = agents.make("BPE", width=1.0)
+        agent.reset(box, np.random.default_rng(0))
+        points = agent.select(30, Pending.empty(box))
+        assert points.shape == (6, 2)
+        np.testing.assert_allclose(points * 6, np.rint(points * 6), atol=1e-12)
+        agent.observe(Feedback.of(np.arange(6), points, points.sum(axis=1)))
+        best = agent.recommend()
+        assert isinstance(best, np.ndarray)
+        assert best.sum() > 1.5
+        with pytest.raises(ValueError, match="a grid of spacing"):
+            agents.make("BPE").reset(replace(box, dim=9), np.random.default_rng(0))
+
+    def test_the_offline_band_covers(self) -> None:
+        agent = agents.make("BPE")
+        play(agent, PROBLEM, noisy(MEAN, 0.1, 3), 0)
+        prediction = agent.predict(X)
+        assert prediction is not None
+        mean, half = prediction
+        assert (np.abs(mean - MEAN) <= half).all()
+
+    @pytest.mark.parametrize(
+        ("kwargs", "words"),
+        [
+            ({"lengths": "long"}, "lengths: expected"),
+            ({"posterior": "both"}, "posterior: expected"),
+            ({"n_batches": 0}, "n_batches: expected"),
+            ({"lam": -1}, "lam: expected"),
+            ({"delta": 2}, "delta: expected"),
+        ],
+    )
+    def test_bad_settings_are_named(self, kwargs: dict[str, object], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            agents.make("BPE", **kwargs)
+
+    def test_what_the_card_must_state(self) -> None:
+        rng = np.random.default_rng(0)
+        for change, words in (
+            ({"horizon": None}, "horizon: BPE plans"),
+            ({"kernel": None}, "kernel: test offers none"),
+            ({"noise_std": None}, "lam: test does not state"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                agents.make("BPE").reset(replace(PROBLEM, **change), rng)  # type: ignore[arg-type]
+
+
+class TestThompson:
+    def test_draws_have_the_moments_of_the_posterior(self) -> None:
+        agent = agents.make("ASYNC-TS", batch_size=10)
+        assert isinstance(agent, AsyncTS)
+        play(agent, replace(PROBLEM, horizon=30), noisy(MEAN, 0.1, 0), 0)
+        draws = agent.draw(20_000)
+        every = np.arange(120)
+        covariance = agent.posterior.covariance(every, every)
+        error = np.sqrt(np.diagonal(covariance) / 20_000)
+        assert (np.abs(draws.mean(axis=0) - agent.posterior.mean) < 5.5 * error + 1e-6).all()
+        assert np.abs(np.cov(draws.T) - covariance).max() < 0.03 * np.diagonal(covariance).max() + 1e-6
+
+    def test_scale_shrinks_the_deviation_from_the_mean(self) -> None:
+        agent = agents.make("ASYNC-TS", scale=0.0)
+        assert isinstance(agent, AsyncTS)
+        play(agent, replace(PROBLEM, horizon=60), noisy(MEAN, 0.1, 0), 0)
+        np.testing.assert_array_equal(agent.draw(1)[0], agent.posterior.mean)
+
+    def test_never_more_open_than_asked(self) -> None:
+        agent = agents.make("ASYNC-TS", batch_size=4)
+        agent.reset(PROBLEM, np.random.default_rng(0))
+        assert len(agent.select(100, Pending.empty(PROBLEM))) == 4
+        assert len(agent.select(100, Pending(np.arange(3), np.zeros(3, np.int64)))) == 1
+        assert len(agent.select(100, Pending(np.arange(4), np.zeros(4, np.int64)))) == 0
+
+    @pytest.mark.parametrize("rank", [3, 40, 500])
+    def test_the_low_rank_root_keeps_marginals(self, rank: int) -> None:
+        root, rest = low_rank_root(SE(0.3), X, 1e-10, rank)
+        assert root.shape[1] <= min(rank, 120)
+        np.testing.assert_allclose(np.einsum("ij,ij->i", root, root) + rest, np.ones(120), atol=1e-9)
+        if rank == 500:
+            np.testing.assert_allclose(root @ root.T, SE(0.3)(X, X), atol=1e-7)
+
+
+class TestSimulationMatching:
+    @pytest.mark.parametrize("id", ["SM-UCB", "SM-MEI"])
+    def test_batches_are_full_and_learn(self, id: str) -> None:
+        agent = (
+            agents.make(id, width=2.0, batch_size=6, n_simulations=8)
+            if id == "SM-UCB"
+            else agents.make(id, batch_size=6, n_simulations=8)
+        )
+        batches = play(agent, replace(PROBLEM, horizon=60), noisy(MEAN, 0.1, 0), 0)
+        assert [len(batch) for batch in batches] == [6] * 10
+        late = np.array(batches[-3:]).ravel()
+        assert MEAN[late].mean() > MEAN[np.array(batches[0])].mean()
+        assert len(set(batches[0])) == 6
+
+    def test_medoids_of_few_simulated_arms_are_repeated_by_weight(self) -> None:
+        agent = agents.make("SM-UCB", batch_size=5)
+        assert isinstance(agent, SimulationMatching)
+        agent.reset(PROBLEM, np.random.default_rng(0))
+        batch = agent._match(np.array([[3, 3, 3, 7, 7]]))
+        assert sorted(batch[:2].tolist()) == [3, 7]
+        assert batch[2:].tolist() == [3, 7, 3]
+
+    def test_bad_settings_are_named(self) -> None:
+        with pytest.raises(ValueError, match="n_simulations"):
+            agents.make("SM-UCB", n_simulations=0)
+        with pytest.raises(ValueError, match="policy: expected"):
+            SimulationMatching("best")  # type: ignore[arg-type]
+
+
+class TestEvolution:
+    def test_children_are_neighbours_of_members(self) -> None:
+        ring = np.stack([np.roll(np.arange(120), 1), np.roll(np.arange(120), -1)], axis=1)
+        agent = agents.make("REG-EVOLUTION", population=5, tournament=5)
+        assert isinstance(agent, RegularisedEvolution)
+        problem = replace(PROBLEM, neighbours=ring)
+        agent.reset(problem, np.random.default_rng(0))
+        for t in range(60):
+            members = [arm for arm, _ in agent._members]
+            best = max(agent._members, key=lambda m: m[1])[0] if members else -1
+            arm = agent.select(1, Pending.empty(problem))
+            if t >= 5:
+                assert arm[0] in ring[best]  # a tournament of everyone is won by the best
+            agent.observe(Feedback.of([t], arm, MEAN[arm]))
+        assert len(agent._members) == 5
+
+    def test_without_a_neighbourhood_the_nearest_arms_serve(self) -> None:
+        agent = agents.make("REG-EVOLUTION", population=2, tournament=2, neighbours=3)
+        batches = play(agent, replace(PROBLEM, horizon=40), noisy(MEAN, 0.1, 0), 0)
+        arms = [batch[0] for batch in batches]
+        near = np.argsort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1)[:, 1:4]
+        for t in range(2, 40):
+            # The population holds the last two.
+            assert arms[t] in near[arms[t - 1]] or arms[t] in near[arms[t - 2]]
+
+    @pytest.mark.parametrize(
+        "kwargs", [{"population": 0}, {"tournament": 0}, {"population": 3, "tournament": 4}, {"neighbours": 0}]
+    )
+    def test_bad_settings_are_named(self, kwargs: dict[str, int]) -> None:
+        with pytest.raises(ValueError, match=list(kwargs)[-1]):
+            agents.make("REG-EVOLUTION", **kwargs)
+
+
+class TestStarts:
+    def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
+        prior = ExactArmPosterior(SE(0.3), X, 0.1)
+        arms = UncertaintyStart(min_batch=4.0).arms(prior, None, np.random.default_rng(0))
+        prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))  # type: ignore[arg-type]
+        assert prior.variance.max() / 0.1 <= 1 / 4
+        assert len(UncertaintyStart(n=7).arms(ExactArmPosterior(SE(0.3), X, 0.1), None, np.random.default_rng(0))) == 7
+        with pytest.raises(ValueError, match="exactly one"):
+            UncertaintyStart()
+
+    def test_bbkb_keeps_the_batch_size_it_was_promised(self) -> None:
+        agent = agents.make("BBKB", width="practical", c=3.0, min_batch=6.0, qbar=50.0)
+        batches = play(agent, replace(PROBLEM, noise_std=0.5, horizon=400), noisy(MEAN, 0.5, 0), 0)
+        # At least P (c - 1) / 3 by Lemma 2, for all but the first batch (the start) and the last (cut).
+        assert min(len(batch) for batch in batches[1:-1]) >= 6.0 * 2 / 3
+
+    def test_gp_bucb_starts_with_its_initialization_set(self) -> None:
+        agent = agents.make("GP-BUCB", width=2.0, batch_size=5, t_init=12)
+        batches = play(agent, replace(PROBLEM, horizon=50), noisy(MEAN, 0.1, 0), 0)
+        assert [len(batch) for batch in batches][:3] == [12, 5, 5]
+        with pytest.raises(ValueError, match="at most one of the two starts"):
+            agents.make("GP-BUCB", t_init=3, n_start=3)
+
+    def test_table_1(self) -> None:
+        assert initialization_size("matern", 10, eta=1.0, eps=0.5) == 81
+        assert initialization_size("linear", 10, dim=2) >= 9
+        assert initialization_size("se", 10, dim=1) >= initialization_size("se", 5, dim=1)
+        for kernel, kwargs in (("rbf", {}), ("matern", {"eps": 1.0}), ("se", {"eta": 0.0}), ("se", {"batch_size": 1})):
+            with pytest.raises(ValueError, match="expected"):
+                initialization_size(kernel, **{"batch_size": 10, **kwargs})  # type: ignore[arg-type]
+
+
+class TestDictionaries:
+    def test_inclusion_probabilities(self) -> None:
+        rng = np.random.default_rng(0)
+        arms, pulls = np.arange(3), np.array([1.0, 4.0, 100.0])
+        leverage = np.array([0.1, 0.05, 0.004])
+        expected = {
+            "pull": 1 - (1 - np.array([0.2, 0.1, 0.008])) ** pulls,
+            "arm": np.minimum(pulls * 2 * leverage, 1.0),
+        }
+        for draws in ("pull", "arm"):
+            drawn = np.zeros(3)
+            n = 20_000
+            for _ in range(n):
+                drawn[posterior_sampling(arms, pulls, leverage, 2.0, rng, draws)] += 1  # type: ignore[arg-type]
+            p = expected[draws]
+            empty = np.prod(1 - p)
+            p = p + empty * (np.arange(3) == np.argmax(p))  # never empty
+            assert (np.abs(drawn / n - p) < 5 * np.sqrt(p * (1 - p) / n) + 1e-9).all()
+
+    def test_sizes_stay_under_theorem_1(self) -> None:
+        problem = replace(PROBLEM, noise_std=1.0, horizon=300)
+        agent = agents.make("BBKB", width="practical")
+        assert isinstance(agent, BBKB)
+        play(agent, problem, noisy(MEAN, 1.0, 0), 0)
+        facts = agent.diagnostics()
+        assert facts["dictionary_size"] <= 9 * 2 * (1 + 1) * 2 * facts["d_eff"]
+        assert facts["resparsifications"] >= 2
+
+    def test_the_approximate_variance_is_within_a_factor_of_three(self) -> None:
+        """Lemma 2, at the oversampling it asks for."""
+        agent = agents.make("BBKB", width="practical", qbar=72 * 2 * np.log(4 * 200 / 0.05))
+        assert isinstance(agent, BBKB)
+        problem = replace(PROBLEM, noise_std=1.0)
+        play(agent, problem, noisy(MEAN, 1.0, 0), 0)
+        exact = ExactArmPosterior(SE(0.3), X, 1.0)
+        pulled = np.flatnonzero(agent.counts)
+        exact.update(pulled, agent.counts[pulled], agent.sums[pulled])
+        ratio = agent.posterior.variance / exact.variance
+        assert (ratio <= 3).all()
+        assert (ratio >= 1 / 3).all()
+
+
+class TestRules:
+    def test_the_local_rule_gives_longer_batches_and_keeps_its_bound(self) -> None:
+        problem = replace(PROBLEM, noise_std=0.5, horizon=400)
+        feedback = noisy(MEAN, 0.5, 0)
+        number = {
+            id: len(play(agents.make(id, width="practical"), problem, feedback, 0))
+            for id in ("BBKB", "BBKB-GlobalLocal")
+        }
+        assert number["BBKB-GlobalLocal"] < number["BBKB"]
+        agent = agents.make("BBKB-GlobalLocal", width="practical")
+        assert isinstance(agent, BBKB)
+        rule = agent.rule
+        assert isinstance(rule, GlobalLocalRule)
+        assert rule.c == 2.0
+
+    def test_lemma_1_and_lemma_3_along_a_run(self) -> None:
+        """How much a variance shrinks within a batch is bounded by both lemmas, for every arm."""
+        posterior = ExactArmPosterior(Linear() + SE(0.4), X, 0.2)
+        posterior.update(np.array([3, 50]), np.array([2.0, 1.0]), np.array([0.1, 0.2]))
+        start = posterior.variance
+        batch = np.array([5, 9, 9, 77, 5, 100])
+        covariance = posterior.covariance(batch)
+        global_bound = 1 + start[batch].sum() / 0.2
+        local_bound = 1 + (covariance**2).sum(axis=0) / (0.2 * start)
+        arms, counts = np.unique(batch, return_counts=True)
+        posterior.update(arms, counts.astype(float), np.zeros(len(arms)))
+        ratio = start / posterior.variance
+        assert (ratio <= local_bound + 1e-9).all()
+        assert (local_bound <= global_bound + 1e-9).all()
+
+
+def test_uncertainty_sampling_ignores_what_it_sees() -> None:
+    agents_ = [agents.make("UncertaintySampling") for _ in range(2)]
+    plays = [play(agent, PROBLEM, noisy(sign * MEAN, 0.1, 0), 0) for agent, sign in zip(agents_, (1, -1), strict=True)]
+    assert plays[0] == plays[1]
+    posterior = ExactArmPosterior(SE(0.3), X, 0.01)
+    for (arm,) in plays[0][:40]:
+        assert posterior.variance[arm] == pytest.approx(posterior.variance.max(), rel=1e-9)
+        posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
+    assert MEAN[agents_[0].recommend()] == pytest.approx(MEAN.max(), abs=0.1)
