@@ -215,7 +215,7 @@ class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
         prior = ExactArmPosterior(SE(0.3), X, 0.1)
         arms = UncertaintyStart(min_batch=4.0).arms(prior, None, np.random.default_rng(0))
-        prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))  # type: ignore[arg-type]
+        prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
         assert len(UncertaintyStart(n=7).arms(ExactArmPosterior(SE(0.3), X, 0.1), None, np.random.default_rng(0))) == 7
         with pytest.raises(ValueError, match="exactly one"):
@@ -256,7 +256,7 @@ class TestDictionaries:
             drawn = np.zeros(3)
             n = 20_000
             for _ in range(n):
-                drawn[posterior_sampling(arms, pulls, leverage, 2.0, rng, draws)] += 1  # type: ignore[arg-type]
+                drawn[posterior_sampling(arms, pulls, leverage, 2.0, rng, draws)] += 1
             p = expected[draws]
             empty = np.prod(1 - p)
             p = p + empty * (np.arange(3) == np.argmax(p))  # never empty
