@@ -62,7 +62,7 @@ class BanditEnv(gym.Env[Any, Any]):
         self._horizon = horizon
         self._problem: Problem | None = None
         self._episodes: Episodes[Any] = Episodes(setting.family, instance_seed)
-        self._evaluations = 0
+        self._cursor = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None
         # Kept only for rendering: an episode may be long.
@@ -120,7 +120,7 @@ class BanditEnv(gym.Env[Any, Any]):
             self._np_random_seed = seed
         if self._episodes.advance(seed, keep):
             self._use(self._episodes.function)
-        self._evaluations = 0
+        self._cursor = 0
         self._variates = []
         if self._history is not None:
             self._history = History()
@@ -149,11 +149,12 @@ class BanditEnv(gym.Env[Any, Any]):
 
     def _next_variate(self) -> float:
         """The noise variate of the coming evaluation."""
-        t = self._evaluations
-        if t == len(self._variates):
+        if self._cursor == len(self._variates):
             if self._noise_rng is None:
                 raise reset_needed()
-            block = min(max(t, _FIRST_BLOCK), _LAST_BLOCK)
-            self._variates += self.setting.noise.variates(self._noise_rng, block).tolist()
-        self._evaluations = t + 1
-        return self._variates[t]
+            block = min(max(2 * len(self._variates), _FIRST_BLOCK), _LAST_BLOCK)
+            self._variates = self.setting.noise.variates(self._noise_rng, block).tolist()
+            self._cursor = 0
+        variate = self._variates[self._cursor]
+        self._cursor += 1
+        return variate

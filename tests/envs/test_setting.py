@@ -1,0 +1,70 @@
+"""The card of a setting and its dial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.envs.setting import wrong_by
+from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
+from gpbandit_envs.problem import Problem
+
+
+def card(name: str = "RKHS", **kwargs: Any) -> Problem:
+    problem: Problem = gym.make(f"GPBandit/{name}-v0", **kwargs).unwrapped.problem  # type: ignore[attr-defined]
+    return problem
+
+
+def test_every_lengthscale_of_a_composite_kernel_is_wrong_by_the_factor() -> None:
+    kernel = 2.0 * SE((0.1, 0.2)) + Matern(0.3, 1.5) * RationalQuadratic(0.5, 2.0) + Linear(1.0, 0.7)
+    X, Y = np.random.default_rng(0).random((2, 4, 2))
+    np.testing.assert_allclose(wrong_by(kernel, 3.0)(3 * X, 3 * Y), kernel(X, Y), rtol=1e-12)
+
+
+def test_dials_turn_what_they_name() -> None:
+    wrong = card(norm=2.0, noise_std=0.1, misspecification={"norm": 0.5, "noise": 3.0, "lengthscale": 2.0})
+    assert wrong.norm_bound == 1.0
+    assert wrong.noise_std == pytest.approx(0.3)
+    assert wrong.kernel == SE(0.4)
+    assert wrong.knowledge == "misspecified"
+    assert card().knowledge == "oracle"
+
+
+def test_dials_without_anything_to_turn() -> None:
+    for dial in ({"norm": 2.0}, {"lengthscale": 2.0}):
+        with pytest.raises(ValueError, match="misspecification: there is no"):
+            card("Branin", misspecification=dial)
+    with pytest.raises(TypeError, match="misspecification"):
+        card(misspecification=[("norm", 2.0)])
+
+
+def test_a_kernel_besides_the_lengthscale_is_a_prior_that_is_wrong() -> None:
+    """The function is drawn as without it, and the norm under another kernel is not claimed."""
+    prior = {"name": "matern", "nu": 1.5, "lengthscale": 0.5}
+    both, drawn = (gym.make("GPBandit/RKHS-v0", lengthscale=0.1, kernel=k).unwrapped for k in (prior, None))
+    both.reset(seed=0), drawn.reset(seed=0)
+    arms = np.arange(1_000)
+    np.testing.assert_array_equal(both.mean(arms), drawn.mean(arms))  # type: ignore[attr-defined]
+    problem = both.problem  # type: ignore[attr-defined]
+    assert (problem.kernel, problem.knowledge, problem.norm_bound) == (Matern(0.5, 1.5), "misspecified", None)
+    alone = card(kernel=prior)
+    assert (alone.kernel, alone.knowledge, alone.norm_bound) == (Matern(0.5, 1.5), "oracle", 1.0)
+
+
+def test_no_norm_is_claimed_for_a_gp_sample() -> None:
+    assert card("GPSample").norm_bound is None
+
+
+def test_unequal_noise_is_no_oracle_knowledge() -> None:
+    problem = card(noise={"name": "heteroscedastic", "relative": 1.0})
+    assert problem.knowledge == "misspecified"
+    assert problem.notes["noise"] == {"name": "heteroscedastic", "std": 0.1, "relative": 1.0}
+
+
+def test_bad_horizon_fails_where_it_is_given() -> None:
+    with pytest.raises(ValueError, match="horizon"):
+        card(horizon=0)
