@@ -1,0 +1,154 @@
+"""What the harness costs: python -m benchmarks.bench_harness [--quick].
+
+Times are CPU times, which other work on the machine disturbs less, beside wall-clock times where workers take part.
+Prints one line a figure: overhead of the loop over a bare one, overhead of a tiny run on two workers, and the time to
+open a folder of many runs and read two columns of all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import agents
+from agents import Agent, Feedback, Pending
+from leaderboards.play.build import make_env
+from leaderboards.play.executors import LocalExecutor
+from leaderboards.play.record import RunRecord
+from leaderboards.play.runner import card, play, run_spec
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.threads import one_blas_thread
+
+ROUNDS = 5
+
+
+def spec(agent: str, repetition: int = 0, horizon: int = 1000, n_arms: int = 1000) -> RunSpec:
+    return RunSpec(
+        env=Ref("GPBandit/RKHS-v0", {"n_arms": n_arms}), agent=Ref(agent), repetition=repetition, horizon=horizon
+    )
+
+
+def bare(agent: Agent, one: RunSpec) -> float:
+    """Seconds of the shortest loop that plays a sequential agent: select, step, observe, and nothing kept."""
+    env = make_env((one.env.id, one.env.kwargs), one.horizon)
+    started = time.process_time()
+    env.reset(seed=env_seed(one))
+    problem = card(env, one.horizon)
+    agent.reset(problem, generator(one, "agent"))
+    nothing = Pending.empty(problem)
+    tickets = np.arange(one.horizon)
+    for t in range(one.horizon):
+        actions = agent.select(1, nothing)
+        _, reward, _, _, info = env.step(int(actions[0]))
+        agent.observe(Feedback.of(tickets[t : t + 1], actions, [reward], [info["cost"]]))
+    return time.process_time() - started
+
+
+def loop_overhead() -> None:
+    """The harness against the bare loop, interleaved; it also asks for recommendation and diagnostics every time."""
+    for name in ("GP-UCB", "Uniform"):
+        one = spec(name)
+        plain, whole, scored = [], [], []
+        with one_blas_thread():
+            for _ in range(ROUNDS):
+                plain.append(bare(agents.make(name), one))
+                agent = agents.make(name)
+                env = make_env((one.env.id, one.env.kwargs), one.horizon)
+                started = time.process_time()
+                play(env, agent, one)
+                whole.append(time.process_time() - started)
+                scored.append(scoring(agent) * one.horizon)
+        base, harness, score = map(min, (plain, whole, scored))
+        print(
+            f"{name}, horizon {one.horizon}: bare {base * 1e6 / one.horizon:.1f} us an evaluation, harness "
+            f"{harness * 1e6 / one.horizon:.1f} us ({harness / base - 1:+.1%}), of which the agent's own recommend and "
+            f"diagnostics {score * 1e6 / one.horizon:.1f} us"
+        )
+
+
+def scoring(agent: Agent) -> float:
+    """Seconds of one `recommend` and one `diagnostics`."""
+    started = time.process_time()
+    for _ in range(50):
+        agent.recommend()
+        agent.diagnostics()
+    return (time.process_time() - started) / 50
+
+
+def tiny_runs(runs: int) -> None:
+    """Many runs of horizon 10 on two workers, against the same runs one after the other without a harness."""
+    specs = [spec("Uniform", repetition, horizon=10, n_arms=20) for repetition in range(runs)]
+    with one_blas_thread():
+        run_spec(specs[0])
+        started = time.process_time()
+        for one in specs[:500]:
+            env = make_env((one.env.id, one.env.kwargs), one.horizon)
+            bare(agents.make("Uniform"), one)
+            env.close()
+        each = (time.process_time() - started) / 500
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        before = cpu_seconds()
+        started = time.perf_counter()
+        executor = LocalExecutor(2)
+        summary = run_missing(specs, store, executor)
+        executor.close()
+        wall, cpu = time.perf_counter() - started, cpu_seconds() - before
+        assert summary.ended["done"] == runs
+        files = len(list(store.runs_directory.iterdir()))
+        started = time.perf_counter()
+        assert len(Store(folder).runs()) == runs
+        opened = time.perf_counter() - started
+    print(
+        f"{runs} runs of horizon 10 on 2 workers: {wall:.1f} s wall; CPU of all processes {1e3 * cpu / runs:.2f} ms "
+        f"a run, {1e3 * (cpu / runs - each):.2f} ms more than the bare run's {1e3 * each:.2f} ms; {files} files, "
+        f"opened in {opened:.2f} s"
+    )
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def reading(runs: int, rows: int) -> None:
+    """Two columns of many runs, one file each, as one DataFrame."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        for repetition in range(runs):
+            names = ("reward", "mean", "regret", "inference_regret", "cost", "policy_seconds", "width")
+            trace = pd.DataFrame({"t": np.arange(1, rows + 1), **{name: rng.random(rows) for name in names}})
+            store.write(RunRecord(spec("Uniform", repetition, rows), "done", trace))
+        store.write_manifest()
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
+        for what in ("with the manifest", "without it"):
+            started, cpu = time.perf_counter(), time.process_time()
+            frame = Store(folder).traces(["regret", "inference_regret"])
+            seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+            assert len(frame) == runs * rows
+            print(f"two columns of {runs} x {rows} rows, {what}: {seconds:.2f} s, CPU {cpu:.2f} s, {size >> 20} MiB")
+            (Path(folder) / "manifest.json").unlink(missing_ok=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the tiny runs")
+    quick = parser.parse_args().quick
+    loop_overhead()
+    reading(2000, 1000)
+    tiny_runs(5_000 if quick else 50_000)
+
+
+if __name__ == "__main__":
+    main()
