@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from leaderboards.score.audit import Audit, AuditError, audit
+
+SMALL = ("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 1})
+
+
+def test_a_band_without_width_fails() -> None:
+    found = audit(SMALL, ("GP-UCB", {"width": 0.0}), repetitions=12, horizon=20, n_times=8)
+    assert found.coverage().estimate == 0
+    assert not found.passes
+    assert found.slack == 0
+
+
+def test_a_correct_bayesian_band_on_draws_from_the_prior_holds() -> None:
+    found = audit(SMALL, ("GP-UCB", {"width": "bayes", "delta": 0.1}), repetitions=20, horizon=40, n_times=10)
+    assert found.coverage().high >= 0.9
+    assert found.passes
+    assert found.slack > 1
+    assert found.looks["t"].max() == 40
+    assert found.looks.groupby("repetition").size().eq(found.looks["t"].nunique()).all()
+
+
+def test_one_standard_deviation_is_left_by_some_arm_sooner_or_later() -> None:
+    found = audit(SMALL, ("GP-UCB", {"width": 1.0}), repetitions=15, horizon=40, n_times=10)
+    assert not found.passes
+    assert found.slack < 1
+
+
+def test_bands_of_batched_agents_are_audited_too() -> None:
+    found = audit(SMALL, ("BBKB", {"width": "theory"}), repetitions=2, horizon=60, n_times=6)
+    assert len(found.looks) >= 4
+    assert np.isfinite(found.looks["half"]).all()
+
+
+def test_coverage_has_the_exact_binomial_interval() -> None:
+    looks = pd.DataFrame({"repetition": [0, 0, 1, 2, 2, 3], "outside": [0, 2, 0, 0, 0, 0], "needed": [1.0] * 6})
+    found = Audit(looks, 0.1).coverage()
+    expected = scipy.stats.binomtest(3, 4).proportion_ci(method="exact")
+    assert (found.estimate, found.low, found.high) == (0.75, expected.low, expected.high)
+
+
+def test_what_has_no_band_says_so() -> None:
+    with pytest.raises(AuditError, match="Uniform states no confidence band"):
+        audit(SMALL, "Uniform", repetitions=1, horizon=5)
+    with pytest.raises(ValueError, match="repetitions: expected at least 1"):
+        audit(SMALL, "GP-UCB", repetitions=0)
+    with pytest.raises(ValueError, match="delta: expected a number"):
+        audit(SMALL, "GP-UCB", repetitions=1, delta=0)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import leaderboards
+from gpbandit_envs.gp import SE, Kernel, Linear, Matern, RationalQuadratic
+from leaderboards.play.build import make_env
+from leaderboards.score.theory import (
+    bbkb_bound,
+    bkb_bound,
+    bpe_bound,
+    gp_bucb_bound,
+    gp_ucb_bound,
+    greedy_information,
+    proven_exponent,
+    realised_information,
+    variance_constant,
+)
+
+
+def rng(*key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(key))
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0])
+def test_orthogonal_arms_under_the_linear_kernel_have_a_closed_form(lam: float) -> None:
+    d, rounds = 5, 4
+    found = greedy_information(Linear(), np.eye(d), lam, d * rounds)
+    for m in range(1, rounds + 1):
+        assert found.gain[m * d - 1] == pytest.approx(d / 2 * math.log1p(m / lam), rel=1e-9)
+    assert found.d_eff == pytest.approx(d * rounds / (rounds + lam), rel=1e-9)
+
+
+def test_the_realised_gain_is_the_log_determinant() -> None:
+    X = rng(1).normal(size=(12, 2))
+    actions = rng(2).integers(0, 12, 30)
+    kernel, lam = SE(0.8), 0.05
+    found = realised_information(kernel, X, lam, actions)
+    for t in (1, 7, 30):
+        K = kernel(X[actions[:t]], X[actions[:t]])
+        assert found.gain[t - 1] == pytest.approx(0.5 * np.linalg.slogdet(np.eye(t) + K / lam)[1], rel=1e-8)
+    assert found.d_eff == pytest.approx(np.trace(K @ np.linalg.inv(K + lam * np.eye(30))), rel=1e-8)
+
+
+def test_greedy_gains_more_than_chance_and_at_least_its_share_of_the_best() -> None:
+    X, kernel, lam = rng(3).normal(size=(9, 2)), SE(1.0), 0.1
+    greedy = greedy_information(kernel, X, lam, 3).gain[-1]
+    sets = [realised_information(kernel, X, lam, np.array(s)).gain[-1] for s in np.ndindex(9, 9, 9)]
+    assert (1 - 1 / math.e) * max(sets) <= greedy <= max(sets) + 1e-12
+    assert greedy >= np.median(sets)
+
+
+def test_variances_met_stay_below_what_the_gain_allows() -> None:
+    X, kernel, lam = rng(4).uniform(size=(40, 1)), SE(0.2), 0.01
+    found = greedy_information(kernel, X, lam, 60)
+    variance = lam * np.expm1(2 * np.diff(found.gain, prepend=0.0))
+    assert (np.cumsum(variance) <= 2 * variance_constant(1.0, lam) * found.gain * (1 + 1e-9)).all()
+
+
+def test_bounds_worked_by_hand() -> None:
+    t, gamma = np.array([100.0]), np.array([10.0])
+    C1 = 8 / math.log(1 + 1 / 0.25)
+    assert gp_ucb_bound(t, np.array([3.0]), gamma, 1.0, 0.25) == pytest.approx(3 * math.sqrt(C1 * 1000))
+    alpha = 2 * math.log(50 * 1e4 * math.pi**2 / 0.6)
+    expected = math.sqrt(C1 * 100 * math.exp(1) * alpha * 10) + 2
+    assert gp_bucb_bound(t, gamma, 50, 0.1, 0.5, 1.0, 0.25) == pytest.approx(expected)
+    log = math.log(100)
+    expected = 2 * 6**1.5 * 10 * (0.5 * 4 * log + math.sqrt(0.25 * 4 * 4 * log) + 0.5 * math.log(10))
+    assert bkb_bound(t, np.array([4.0]), 2.0, 0.5, 0.1, 1.0, 0.25) == pytest.approx(expected)
+    expected = 55 * 8 * 10 * (0.5 * (6 + math.log(10)) + math.sqrt(4 * 6))
+    assert bbkb_bound(t, np.array([6.0]), 2.0, 0.5, 0.1, 1.0, 2.0) == pytest.approx(expected)
+    width = 2 + 0.5 / 0.5 * math.sqrt(2 * math.log(50 * 2 / 0.1))
+    expected = 2 * width * 4 + 4 * width * 6 * math.sqrt(2 / math.log(5) * 3 / 4)
+    found = bpe_bound(np.array([4, 6]), np.array([1.0, 2.0, 2.5, 3.0]), 2.0, 0.5, 50, 0.1, 1.0, 0.25)
+    assert found == pytest.approx(expected)
+
+
+def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
+    env: tuple[str, dict[str, object]] = ("GPBandit/GPSample-v0", {"n_arms": 60, "dim": 1})
+    record = leaderboards.run(env, ("GP-UCB", {"width": "bayes"}), horizon=120)
+    problem = make_env(env, 120).unwrapped.problem  # type: ignore[attr-defined]
+    information = realised_information(
+        problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
+    )
+    kappa2 = float(problem.kernel.diag(problem.arms).max())
+    t = np.arange(1, 121)
+    width = np.maximum.accumulate(record.trace["width"].to_numpy())
+    bound = gp_ucb_bound(t, width, information.gain, kappa2, problem.noise_std**2)
+    assert (record.trace["regret"].cumsum().to_numpy() <= bound).all()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dim", "optimal", "exponent"),
+    [
+        (SE(0.2), 8, False, 0.5),
+        (SE(0.2) * 3.0, 8, True, 0.5),
+        (Matern(1.0, nu=2.5), 1, True, (2.5 + 1) / (5 + 1)),
+        (Matern(1.0, nu=2.5), 2, False, 0.5 + 2 / 7),
+        (Matern(1.0, nu=0.5), 8, False, 1.0),
+        (RationalQuadratic(1.0), 2, False, None),
+    ],
+)
+def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: float | None) -> None:
+    assert proven_exponent(kernel, dim, optimal) == pytest.approx(exponent)
+
+
+def test_the_gain_grows_with_the_noise_integral() -> None:
+    # d/dlam of 0.5 logdet(I + K / lam) is -0.5 d_eff / lam: the two definitions must agree with each other.
+    X, actions = rng(5).normal(size=(6, 1)), rng(6).integers(0, 6, 10)
+
+    def slope(lam: float) -> float:
+        return realised_information(SE(1.0), X, lam, actions).d_eff / (2 * lam)
+
+    change = scipy.integrate.quad(slope, 0.1, 1.0)[0]
+    gains = [realised_information(SE(1.0), X, lam, actions).gain[-1] for lam in (0.1, 1.0)]
+    assert gains[0] - gains[1] == pytest.approx(change, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: greedy_information(SE(1.0), np.eye(2), 0.1, 0), "T: expected at least 1"),
+        (lambda: realised_information(SE(1.0), np.eye(2), 0.1, np.zeros(0, int)), "actions: expected at least one"),
+        (lambda: variance_constant(1.0, 0.0), "kappa2, lam: expected numbers > 0"),
+        (lambda: bpe_bound(np.array([9, 1]), np.ones(3), 1, 1, 5, 0.1, 1, 1), "gamma: expected 9 values"),
+    ],
+)
+def test_bad_input_is_named(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
