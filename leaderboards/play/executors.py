@@ -163,9 +163,11 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
 
     Raises:
-        ValueError: if there is none of that name, or it has no scheduler.
+        ValueError: if there is none of that name, it has no scheduler, or this platform cannot bound memory.
         ExecutorError: if it cannot be started.
     """
+    if limits is not None and limits.memory is not None and sys.platform != "linux":
+        raise ValueError("memory: expected None, since address space can be bounded on Linux only")
     if scheduler is not None and name != "dask":
         raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
     if name == "dask":

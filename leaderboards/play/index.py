@@ -75,6 +75,14 @@ class Index:
             self._entries = _best(files)
         return self._entries
 
+    def entry(self, key: str) -> dict[str, Any]:
+        """Entry of the run `key`, as it was last read; the folder is looked at again only for a key not seen so far.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return self._entries[key] if key in self._entries else self.entries()[key]
+
     def set_aside(self, name: str, reason: str) -> None:
         """Move the file `name` to quarantine; its runs count as not done."""
         path, place = self._runs_directory / name, self._directory / "quarantine"

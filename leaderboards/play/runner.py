@@ -142,11 +142,17 @@ def card(env: gym.Env[Any, Any], horizon: int) -> Problem:
     """The environment's card, stating the run's horizon if it states one.
 
     Raises:
-        EnvError: if the environment has no card.
+        EnvError: if the environment has no card, or takes other actions than single ones.
     """
     problem = getattr(env.unwrapped, "problem", None)
     if not isinstance(problem, Problem):
         raise EnvError(f"problem: expected env.unwrapped.problem to be a Problem, got {type(problem).__name__}")
+    space = env.action_space
+    if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
+        raise EnvError(
+            f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}; the harness delivers "
+            "feedback itself: give it the environment without a feedback wrapper and say feedback='batch:q' or the like"
+        )
     if problem.horizon in (None, horizon):
         return problem
     return replace(problem, horizon=horizon)

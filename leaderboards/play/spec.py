@@ -15,7 +15,7 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 
-__all__ = ["Ref", "RunSpec", "canonical_json", "describe"]
+__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "labels_of"]
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
@@ -140,6 +140,17 @@ class RunSpec:
         env = labels.get(canonical_json([self.env.identity, self.feedback]), self.env.label)
         agent = labels.get(canonical_json(self.agent.identity), self.agent.label)
         return replace(self, env=replace(self.env, label=env), agent=replace(self.agent, label=agent))
+
+
+def labels_of(suite: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a frozen suite, as `RunSpec.relabelled` takes them."""
+    labels = {}
+    for entry in suite.get("environments", ()):
+        pair = [Ref(entry["id"], entry["kwargs"]).identity, entry.get("feedback", "on_request")]
+        labels[canonical_json(pair)] = entry["label"]
+    for entry in suite.get("agents", ()):
+        labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
+    return labels
 
 
 def canonical_json(value: Any) -> str:

@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, write_file
+from leaderboards.play.gather import gather
 from leaderboards.play.index import Index, Quarantined
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
-from leaderboards.play.spec import Ref, RunSpec, canonical_json
+from leaderboards.play.spec import RunSpec, labels_of
 
 __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
 
@@ -164,7 +165,7 @@ class Store:
         since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
         `suite.json` where it names the run's environment or agent, else those the run was written with.
         """
-        labels = self._labels()
+        labels = labels_of(self.suite() or {})
         provenance = Provenance(self.directory)
         rows = {}
         for key, run in self._index.entries().items():
@@ -225,7 +226,7 @@ class Store:
 
         Raises:
             KeyError: if there is no such run, or it has no such column.
-            StoreError: if its file turns out to be damaged; it has been moved to `quarantine/`.
+            StoreError: if its file has gone, or turns out to be damaged and has been moved to `quarantine/`.
         """
         run = self._entry(key)
         wanted = list(run["columns"] if columns is None else columns)
@@ -237,6 +238,8 @@ class Store:
         path = self.runs_directory / run["file"]
         try:
             table = read_columns(path, wanted)
+        except FileNotFoundError:
+            raise StoreError(f"{path} has gone: run the suite again") from None
         except FileError as error:
             self._index.set_aside(run["file"], str(error))
             raise StoreError(f"{path} was damaged ({error}) and is in quarantine: run the suite again") from None
@@ -253,47 +256,12 @@ class Store:
         Raises:
             KeyError: if a run does not exist.
         """
-        index = self._index.entries()
         keys = sorted(self.done_keys()) if keys is None else list(keys)
-        by_file: dict[str, list[str]] = {}
-        for key in keys:
-            if key not in index:
-                raise KeyError(f"no run {key} in {self.directory}")
-            by_file.setdefault(index[key]["file"], []).append(key)
-        rows: dict[str, dict[str, np.ndarray]] = {}
-        for file, members in by_file.items():
-            runs = [index[key] for key in members]
-            there = [name for name in columns if any(name in run["columns"] for run in runs)]
-            try:
-                table = read_columns(self.runs_directory / file, there)
-            except FileError as error:
-                self._index.set_aside(file, str(error))
-                continue
-            arrays = {name: table.column(name).to_numpy() for name in there}
-            for key, run in zip(members, runs):
-                start, stop = run["start"], run["stop"]
-                rows[key] = {
-                    name: arrays[name][start:stop] if name in run["columns"] else np.full(stop - start, np.nan)
-                    for name in columns
-                }
-        keys = [key for key in keys if key in rows]
-        lengths = [index[key]["stop"] - index[key]["start"] for key in keys]
-        code = np.repeat(np.arange(len(keys), dtype=np.int32), lengths)
-        data = {name: np.concatenate([rows[key][name] for key in keys]) if keys else np.zeros(0) for name in columns}
-        return pd.DataFrame({"key": pd.Categorical.from_codes(code, categories=pd.Index(keys)), **data})
+        runs = {key: self._entry(key) for key in keys}
+        return gather(self.runs_directory, runs, columns, self._index.set_aside)
 
     def _entry(self, key: str) -> dict[str, Any]:
         try:
-            return self._index.entries()[key]
+            return self._index.entry(key)
         except KeyError:
             raise KeyError(f"no run {key} in {self.directory}") from None
-
-    def _labels(self) -> dict[str, str]:
-        suite = self.suite() or {}
-        labels = {}
-        for entry in suite.get("environments", ()):
-            ref = Ref(entry["id"], entry["kwargs"])
-            labels[canonical_json([ref.identity, entry["feedback"]])] = entry["label"]
-        for entry in suite.get("agents", ()):
-            labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
-        return labels

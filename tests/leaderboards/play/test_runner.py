@@ -9,6 +9,7 @@ import pytest
 
 import leaderboards
 from agents import Feedback
+from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.play.record import TRACE_COLUMNS
 from tests.leaderboards.play.players import (
     Adaptive,
@@ -191,6 +192,13 @@ def test_an_environment_that_ends_early() -> None:
         "crashed",
         "environment: step: the environment ended after 4 of 10 evaluations",
     )
+
+
+def test_a_feedback_wrapper_is_not_for_the_harness() -> None:
+    env = BatchFeedback(gym.make(SMALL[0], **SMALL[1]), batch_size=4)  # type: ignore[arg-type]
+    record = play(Counter(), env)
+    assert record.status == "crashed"
+    assert "without a feedback wrapper and say feedback='batch:q'" in str(record.reason)
 
 
 def test_an_environment_without_a_card() -> None:

@@ -196,6 +196,16 @@ def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
     assert fresh.traces(["reward"]).empty
 
 
+def test_a_file_that_has_gone_is_named(store: Store) -> None:
+    store.write(record(0))
+    assert len(store.keys()) == 1
+    only_file(store).unlink()
+    with pytest.raises(StoreError, match="has gone: run the suite again"):
+        store.trace(record(0).spec.key)
+    assert store.traces(["t"], [record(0).spec.key]).empty
+    assert store.keys() == set()
+
+
 def test_other_files_are_left_alone(store: Store) -> None:
     store.write(record(0))
     for name in ("notes.txt", "x.parquet.123.tmp"):
