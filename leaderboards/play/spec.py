@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -131,19 +131,9 @@ class RunSpec:
         """
         return cls(**{**d, "env": Ref(**d["env"]), "agent": Ref(**d["agent"])})
 
-    def relabelled(self, labels: Mapping[str, str]) -> RunSpec:
-        """The same run under other labels.
-
-        Args:
-            labels: Labels by canonical JSON, of the agent's identity and of the pair of environment and feedback.
-        """
-        env = labels.get(canonical_json([self.env.identity, self.feedback]), self.env.label)
-        agent = labels.get(canonical_json(self.agent.identity), self.agent.label)
-        return replace(self, env=replace(self.env, label=env), agent=replace(self.agent, label=agent))
-
 
 def labels_of(suite: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a frozen suite, as `RunSpec.relabelled` takes them."""
+    """The labels of a frozen suite, by canonical JSON: of an agent's identity, of an environment's and its feedback."""
     labels = {}
     for entry in suite.get("environments", ()):
         pair = [Ref(entry["id"], entry["kwargs"]).identity, entry.get("feedback", "on_request")]

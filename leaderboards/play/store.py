@@ -27,7 +27,7 @@ from leaderboards.play.gather import gather
 from leaderboards.play.index import Index, Quarantined
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
-from leaderboards.play.spec import RunSpec, labels_of
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of
 
 __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
 
@@ -58,6 +58,22 @@ _COLUMNS = (
 
 class StoreError(Exception):
     """A results folder cannot serve a request; the text says what to do."""
+
+
+class _Labels:
+    """Labels of environments and agents: those of the suite, else those they were written with."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._labels = labels
+        self._found: dict[str, str] = {}  # thousands of runs share a few environments and agents
+
+    def __call__(self, ref: Mapping[str, Any], feedback: str | None = None) -> str:
+        text = f"{feedback} {json.dumps(ref)}"
+        if text not in self._found:
+            identity = Ref(ref["id"], ref["kwargs"]).identity
+            key = canonical_json(identity if feedback is None else [identity, feedback])
+            self._found[text] = self._labels.get(key, ref["label"])
+        return self._found[text]
 
 
 class Store:
@@ -165,28 +181,25 @@ class Store:
         since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
         `suite.json` where it names the run's environment or agent, else those the run was written with.
         """
-        labels = labels_of(self.suite() or {})
+        label = _Labels(labels_of(self.suite() or {}))
         provenance = Provenance(self.directory)
         rows = {}
         for key, run in self._index.entries().items():
-            spec = RunSpec.from_dict(run["spec"]).relabelled(labels)
+            spec = run["spec"]
             known = {
                 **run,
-                "env": spec.env.label,
-                "agent": spec.agent.label,
-                "repetition": spec.repetition,
-                "horizon": spec.horizon,
-                "env_id": spec.env.id,
-                "agent_id": spec.agent.id,
-                "seed": spec.seed,
-                "feedback": spec.feedback,
+                **spec,
+                "env": label(spec["env"], spec["feedback"]),
+                "agent": label(spec["agent"]),
+                "env_id": spec["env"]["id"],
+                "agent_id": spec["agent"]["id"],
                 "evaluations": run["stop"] - run["start"],
                 "standing": provenance.standing(key),
             }
-            rows[key] = {name: known[name] for name in _COLUMNS}
+            rows[key] = [known[name] for name in _COLUMNS]
         if not rows:
             return pd.DataFrame(columns=list(_COLUMNS), index=pd.Index([], name="key", dtype=object))
-        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("key")
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("key")
         return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
 
     def metadata(self, key: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboards.play.spec import Ref, RunSpec, canonical_json
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of
 from leaderboards.play.streams import env_seed, generator, stream
 
 JSON = st.recursive(
@@ -59,9 +59,10 @@ def test_what_enters_the_key() -> None:
 def test_labels() -> None:
     assert Ref("GPBandit/RKHS-v0").label == "RKHS"
     assert Ref("package.module:MyUCB").label == "MyUCB"
-    labels = {canonical_json([spec().env.identity, "on_request"]): "E", canonical_json(spec().agent.identity): "A"}
-    relabelled = spec().relabelled(labels)
-    assert (relabelled.env.label, relabelled.agent.label, relabelled.key) == ("E", "A", spec().key)
+    env = {"id": "E", "kwargs": {"x": 2.0}, "label": "e", "feedback": "batch:2"}
+    found = labels_of({"environments": [env], "agents": [{"id": "A", "kwargs": {}, "label": "a"}]})
+    assert found[canonical_json([{"id": "E", "kwargs": {"x": 2}}, "batch:2"])] == "e"
+    assert found[canonical_json(Ref("A").identity)] == "a"
 
 
 def test_objects_are_described_but_not_rebuildable() -> None:
