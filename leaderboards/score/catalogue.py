@@ -102,6 +102,13 @@ METRICS: dict[str, Metric] = {
             "s",
             "Time that the agent itself takes, without evaluations; it depends on the machine.",
         ),
+        Metric(
+            "simulated_time",
+            "Experiment time",
+            "time until the feedback of t is in, 10 evaluations at once",
+            "unit of the cost",
+            "How long the experiment takes with ten workers: a batch lasts until its last evaluation is done.",
+        ),
     )
 }
 """All metrics, the headline first."""

@@ -10,15 +10,17 @@ from jaxtyping import Float, Int
 
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "Cell", "Unit", "reduce_run", "thin"]
+__all__ = ["COLUMNS", "WORKERS", "Cell", "Unit", "reduce_run", "thin"]
 
 Unit = tuple[int, int]
 """What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
 
-COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds")
+COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 """Columns of a trace that scores are made of."""
 
 N_POINTS = 150
+WORKERS = 10
+"""Evaluations at a time in the simulated experiment."""
 
 
 def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
@@ -109,9 +111,17 @@ def reduce_run(
         "inference_regret": metrics.inference_regret(trace["inference_regret"]),
         "batches": batches.astype(np.float64),
         "policy_seconds": metrics.cumulative(trace["policy_seconds"]),
+        "simulated_time": _simulated_time(np.asarray(trace["cost"], np.float64), trace["batch"]),
     }
     curves = {name: x[at] for name, x in full.items()}
     finals = {name: float(x[-1]) for name, x in full.items()}
     finals["batch_length"] = len(regret) / float(batches[-1])
     finals["regret_per_batch"] = finals["cumulative_regret"] / float(batches[-1])
     return curves, finals
+
+
+def _simulated_time(cost: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """Simulated time with `WORKERS` workers; NaN for a run of which some cost is unknown."""
+    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        return np.full(len(cost), np.nan)
+    return metrics.simulated_time(cost, batch, WORKERS)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.cell import Cell
+from leaderboards.score.cell import WORKERS, Cell
 from leaderboards.score.intervals import mean_band
 from leaderboards.show.numbers import number, rounded
 from leaderboards.show.palette import Look
@@ -61,9 +61,34 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
                     "alt": describe_chart(metric, cells),
                 }
             )
+    if "cumulative_regret" in metrics and (timed := _against_time(cells, keep)):
+        tabs.append(timed)
     last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
     order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
     return chart_of(tabs, {name: looks[name] for name in order}, t[keep])
+
+
+def _against_time(cells: Mapping[str, Cell], keep: np.ndarray) -> dict[str, Any] | None:
+    """Cumulative regret against the time of the simulated experiment, where all costs are known."""
+    series = {}
+    for name, cell in cells.items():
+        time = cell.curves["simulated_time"].mean(axis=0)
+        mean, low, high = mean_band(cell.curves["cumulative_regret"])
+        if np.isfinite(time).all() and np.isfinite(mean).any():
+            series[name] = {"t": _list(time[keep]), **curve(None, mean[keep], low[keep], high[keep], len(cell) == 1)}
+    if not series:
+        return None
+    about = METRICS["simulated_time"]
+    ends = ", ".join(f"{name} {number(float(cells[name].finals['simulated_time'].mean()))}" for name in series)
+    return {
+        "key": "simulated_time",
+        "title": "Regret against time",
+        "axis": f"{METRICS['cumulative_regret'].title} ({METRICS['cumulative_regret'].unit})",
+        "x": f"experiment time with {WORKERS} workers ({about.unit})",
+        "log": _spread("cumulative_regret", cells) > _WIDE,
+        "series": series,
+        "alt": f"Cumulative regret against experiment time with {WORKERS} workers, which ends at: {ends}.",
+    }
 
 
 def chart_of(tabs: list[dict[str, Any]], looks: Mapping[str, Look], t: np.ndarray | None = None) -> dict[str, Any]:

@@ -59,6 +59,43 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "n_ranked": len(found.agents) if found else 0,
         "n_blocks": len(found.units) if found else 0,
         "gaps": gap_rows(site, task=task),
+        "theory": _theory(site, task),
+    }
+
+
+def _theory(site: Site, task: str) -> dict[str, Any] | None:
+    found = site.overlays.get(task)
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return {"problem": found}
+    rows = []
+    for promise in found.promises:
+        bound = promise.bound
+        rows.append(
+            {
+                "agent": promise.agent,
+                "swatch": svg.swatch(site.looks[promise.agent]),
+                "fitted": slope_cell(promise.fitted),
+                "proven": "–" if promise.proven is None else f"{promise.proven:.2f}",
+                "proven_sort": 1e9 if promise.proven is None else promise.proven,
+                "measured": number(promise.measured.estimate),
+                "measured_sort": promise.measured.estimate,
+                "bound": "–" if bound is None else number(bound),
+                "bound_sort": 1e9 if bound is None else bound,
+                "theorem": promise.theorem or "",
+                "gain": "–" if promise.gain is None else number(promise.gain),
+                "gain_sort": 1e9 if promise.gain is None else promise.gain,
+                "d_eff": "–" if promise.d_eff is None else number(promise.d_eff),
+                "d_eff_sort": 1e9 if promise.d_eff is None else promise.d_eff,
+            }
+        )
+    return {
+        "problem": None,
+        "t": found.t,
+        "gamma": number(float(found.greedy.gain[-1])),
+        "d_eff": number(found.greedy.d_eff),
+        "rows": rows,
     }
 
 

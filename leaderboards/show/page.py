@@ -28,11 +28,12 @@ _PAGES = "site"
 _ASSETS = ("style.css", "page.js")
 
 
-def build_page(directory: str | os.PathLike[str]) -> Path:
+def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     """Write the site of a results folder into the folder itself.
 
     Args:
         directory: The results folder.
+        theory: Whether to work out the theory beside the runs, which builds every environment again.
 
     Returns:
         The overview, `directory/index.html`; the other pages and their assets are below `directory/site`.
@@ -44,7 +45,7 @@ def build_page(directory: str | os.PathLike[str]) -> Path:
     summary = summarise(Store(directory))
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
-    site = make_site(summary)
+    site = make_site(summary, theory)
     place = directory / _PAGES
     place.mkdir(parents=True, exist_ok=True)
     _copy_assets(place / "assets")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.score.gaps import gap_table
+from leaderboards.score.overlay import Overlay, overlay
 from leaderboards.score.standings import Overall, Standing, overall, standing
 from leaderboards.score.summary import Summary
 from leaderboards.show.names import file_names
@@ -31,6 +32,7 @@ class Site:
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
         pair_files: File name of the page of each pair of agents.
+        overlays: Theory by task: the overlay, or the reason why it could not be worked out; absent where none applies.
     """
 
     summary: Summary
@@ -41,6 +43,7 @@ class Site:
     task_files: dict[str, str]
     agent_files: dict[str, str]
     pair_files: dict[frozenset[str], str]
+    overlays: dict[str, Overlay | str]
 
     @property
     def title(self) -> str:
@@ -73,8 +76,8 @@ class Site:
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 
-def make_site(summary: Summary) -> Site:
-    """Rank, colour and address everything in `summary`."""
+def make_site(summary: Summary, theory: bool = False) -> Site:
+    """Rank, colour and address everything in `summary`; `theory` builds every environment again for its overlay."""
     standings = {task: standing(summary, task) for task in summary.tasks}
     gaps = gap_table(summary)
     pairs = list(itertools.combinations(summary.agents, 2))
@@ -88,4 +91,19 @@ def make_site(summary: Summary) -> Site:
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
         {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
+        _overlays(summary) if theory else {},
     )
+
+
+def _overlays(summary: Summary) -> dict[str, Overlay | str]:
+    found: dict[str, Overlay | str] = {}
+    for task in summary.tasks:
+        try:
+            about = overlay(summary, task)
+        except Exception as error:
+            # Third-party environments may raise anything; the page says what instead of having no page at all.
+            found[task] = f"{type(error).__name__}: {error}"
+            continue
+        if about is not None:
+            found[task] = about
+    return found

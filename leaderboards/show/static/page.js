@@ -94,9 +94,10 @@
   };
   // On a logarithmic axis the first few evaluations and the bands' lower ends would take most of the height.
   const decades = (tab) => {
+    const longest = Math.max(...chart.lines.map((line) => (tab.series[line.name]?.t ?? chart.t).at(-1) ?? 0));
     const means = Object.values(tab.series).flatMap((curve) => {
       const t = curve.t ?? chart.t;
-      const from = checked("log-x") ? 0 : t[t.length - 1] / 50;
+      const from = checked("log-x") ? 0 : longest / 50;
       return curve.m.filter((y, i) => y > 0 && t[i] >= from);
     });
     const tops = Object.values(tab.series).flatMap((curve) => (checked("bands") && curve.h) || curve.m).filter((y) => y > 0);
@@ -114,7 +115,7 @@
       font: { family: css("--sans"), size: 13, color: ink },
       hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
-      xaxis: { ...axis, title: { text: "evaluations t", font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: "t = %{x}" } },
+      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: tab.x ? "time %{x:.4g}" : "t = %{x}" } },
       yaxis: { ...axis, title: { text: escaped(tab.axis), font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: tab.signed ? "normal" : "tozero" }) },
     };
   };

@@ -36,6 +36,7 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     np.testing.assert_allclose(curves["cumulative_regret"], frame["regret"].cumsum().to_numpy()[t - 1])
     np.testing.assert_allclose(curves["average_regret"] * t, curves["cumulative_regret"])
     assert finals["batches"] == 43
+    assert finals["simulated_time"] == 43, "batches of seven on ten workers take one unit each"
     assert finals["batch_length"] == pytest.approx(300 / 43)
     assert finals["regret_per_batch"] == pytest.approx(frame["regret"].sum() / 43)
     with pytest.raises(ValueError, match="trace: expected 300 evaluations, got 299"):

@@ -118,22 +118,23 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
     rng = np.random.default_rng(0)
     t = np.arange(1, 151)
     cells = {}
+    rest = ("batches", "policy_seconds", "simulated_time")
     for i in range(25):
         names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
-        curves = {name: rng.random((3, 150)) for name in (*names, "batches", "policy_seconds")}
-        cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves)
+        curves = {name: rng.random((3, 150)) for name in (*names, *rest)}
+        cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
     data = chart_data(cells, looks({name: Ref(name) for name in cells}))
     assert len(json.dumps(data)) < 260_000
     assert data["t"][0] == 1
     assert data["t"][-1] == 150
-    assert len(data["tabs"]) == 7
+    assert len(data["tabs"]) == 8
 
 
 def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
     t = np.arange(1, 6)
     names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
     curves = {name: np.full((1, 5), np.nan) for name in names}
-    curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5))}
+    curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5)), "simulated_time": np.ones((1, 5))}
     data = chart_data({"a": Cell(t, ((0, 0),), curves)}, {"a": Look(0, "solid")})
     assert [tab["key"] for tab in data["tabs"]] == ["batches", "policy_seconds"]
     assert set(data["tabs"][0]["series"]["a"]) == {"m"}

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leaderboards
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.score.overlay import overlay
+from leaderboards.score.summary import summarise
+from leaderboards.score.theory import greedy_information
+from tests.leaderboards.folders import folder, record
+
+ENV = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
+
+
+def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE"):
+        for repetition in range(2):
+            store.write(leaderboards.run(ENV, agent, repetition, 80))
+    found = overlay(summarise(store), "RKHS")
+    assert found is not None
+    assert found.t == 80
+    promises = {promise.agent: promise for promise in found.promises}
+    assert promises["Uniform"].bound is None
+    assert promises["Uniform"].proven is None
+    most = found.greedy.gain[-1] / (1 - 1 / np.e)
+    for name in ("GP-UCB", "BBKB", "BPE"):
+        promise = promises[name]
+        assert promise.bound is not None
+        assert promise.measured.estimate < promise.bound
+        assert promise.proven == 0.5
+        assert promise.gain is not None
+        assert promise.d_eff is not None
+        if name == "GP-UCB":
+            assert 0 < promise.gain <= most
+            assert promise.d_eff <= 2 * promise.gain + 1e-9, "d_eff is at most logdet"
+
+
+def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_path: Path) -> None:
+    store = folder(tmp_path, [Ref(ENV[0], ENV[1])], [Ref("GP-UCB")], 2, T=1500)
+    found = overlay(summarise(store), "RKHS")
+    assert found is not None
+    assert 900 < found.t <= 1000
+    from leaderboards.play.build import make_env
+
+    problem = make_env(ENV, 1500).unwrapped.problem  # type: ignore[attr-defined]
+    expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
+    np.testing.assert_allclose(found.greedy.gain, expected.gain)
+    cell = summarise(store).cells["RKHS", "GP-UCB"]
+    at = int(np.searchsorted(cell.t, found.t))
+    assert found.promises[0].measured.estimate == pytest.approx(cell.curves["cumulative_regret"][:, at].mean())
+
+
+def test_what_theory_does_not_reach_has_no_overlay_and_what_cannot_be_built_says_why(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(record(Ref("object:thing", label="thing"), Ref("GP-UCB"), 0))
+    store.write(record(Ref("GPBandit/Gone-v0"), Ref("GP-UCB"), 0))
+    summary = summarise(store)
+    assert overlay(summary, "thing") is None
+    with pytest.raises(ValueError, match="Gone-v0"):
+        overlay(summary, "Gone")
