@@ -27,7 +27,8 @@ class BBKB(SketchedUCBAgent):
         rule: `"global"`: the bound is `1 + sum lev_fb(x_s)`; `"global-local"`: once that one fires, go on while the
             bound of Lemma 3 holds for every arm, which gives longer batches.
         qbar: Oversampling of the dictionary; 2 in the paper's experiments.
-        draws: `"pull"`: every pull is drawn, as the paper writes; `"arm"`: every arm, as its authors' code does.
+        draws: `"arm"`: every pulled arm is drawn, as the authors' code does, so that dictionaries mostly grow and the
+            posterior is extended rather than rebuilt; `"pull"`: every pull, as the paper writes.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
         min_batch: Start instead by uncertainty sampling that guarantees batches of about this size times `c - 1`.
 
@@ -44,7 +45,7 @@ class BBKB(SketchedUCBAgent):
         c: float = 2.0,
         rule: Literal["global", "global-local"] = "global",
         qbar: float = 2.0,
-        draws: Draws = "pull",
+        draws: Draws = "arm",
         lam: float | None = None,
         norm_bound: float | None = None,
         delta: float | None = None,

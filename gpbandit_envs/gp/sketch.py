@@ -1,17 +1,15 @@
 """The posterior of a Nystrom embedding over a finite set of arms: a dictionary instead of all pulled arms.
 
-| symbol | meaning | shape |
-|---|---|---|
-| `S` | dictionary, a subset of the pulled arms `U` | m arms |
-| `L` | pivoted Cholesky factor of `k(S, S)` | (m, m) |
-| `z(x)` | embedding `L^-1 k(S, x)` | (m,) |
-| `V` | `sum_s z(x_s) z(x_s)^T + lam I` over all pulls | (m, m) |
-| `mean` | `z^T V^-1 sum_s z(x_s) y_s` | (A,) |
-| `v` | `k(x, x) - z^T z + lam z^T V^-1 z`, the Bayesian scale | (A,) |
+With `z(x) = L^-1 k(S, x)` and `V = sum_s z(x_s) z(x_s)^T + lam I` (see `gpbandit_envs.gp.embedding`)
 
-BKB and BBKB write `v / lam` as the squared sigma. Neither mean nor variance depends on the basis of the embedding, so a
-Cholesky factor is as right as the papers' symmetric root, and cheaper. With `I - lam V^-1 = F F^T`, the variance is
-`k(x, x) - |F^T L^-1 k(S, x)|^2`: one product of an (m, m) matrix with the cached kernel rows gives it at all arms.
+- the mean is `z^T V^-1 sum_s z(x_s) y_s`,
+- the variance is `k(x, x) - z^T z + lam z^T V^-1 z`, on the Bayesian scale: BKB and BBKB write it, divided by lam, as
+  the squared sigma.
+
+Neither depends on the basis of the embedding, so a Cholesky factor is as right as the papers' symmetric root, and
+cheaper. One product of an (m, m) matrix with the cached kernel rows gives the variance at all arms. Where a new
+dictionary contains the last one, far fewer rows do: with p arms pulled and q added, the change of the variance is a
+signed sum of p + 2q squares.
 
 References: Calandriello et al. (2019), Gaussian process optimization with adaptive sketching, eq. 4;
 Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 1-3.
@@ -25,10 +23,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arms import ArmPosterior, column_blocks
+from gpbandit_envs.gp.embedding import Embedding
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
 __all__ = ["SketchedArmPosterior"]
+
+_GUARD = 1e-10
+_REFRESH_AFTER = 500
 
 
 class SketchedArmPosterior(ArmPosterior):
@@ -44,20 +46,25 @@ class SketchedArmPosterior(ArmPosterior):
 
     Attributes:
         dictionary: Arms of the dictionary, shape (m,), after dropping dependent ones.
+        refreshes: How often all arms were embedded from scratch.
     """
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> None:
         super().__init__(kernel, X, lam)
         self._n = np.zeros(0)
         self._s = np.zeros(0)
-        self.dictionary = np.zeros(0, np.int64)
-        self._S = np.zeros(0, np.int64)
-        self._explained = np.zeros((0, 0))
-        self._reducible = np.zeros((0, 0))
-        self._weights = np.zeros(0)
+        self.refreshes = 0
+        self._embedding = self._embed_from_scratch(np.zeros(0, np.int64), 0.0)
+        self._requested: frozenset[int] = frozenset()
+        self._new: dict[int, float] = {}
+        self._events = 0
         # A direction dropped for a remaining variance of tol changes a leverage score by tol / lam.
         scale = float(self.rows.prior.max())
         self._tol = scale * float(np.clip(1e-6 * self.lam / scale, 1e-14, 1e-10))
+
+    @property
+    def dictionary(self) -> Int[np.ndarray, " m"]:
+        return self.rows.arms[self._embedding.S]
 
     @property
     def n(self) -> Float[np.ndarray, " u"]:
@@ -71,6 +78,8 @@ class SketchedArmPosterior(ArmPosterior):
     ) -> None:
         """Count `counts` new pulls of each of the distinct `arms`, whose feedback adds up to `sums`.
 
+        A state is saved and restored between `embed` and the next `record`.
+
         Raises:
             ValueError: if a sum is not finite.
         """
@@ -80,6 +89,8 @@ class SketchedArmPosterior(ArmPosterior):
         self._grow()
         self._n[positions] += counts
         self._s[positions] += sums
+        for k, c in zip(positions.tolist(), counts.tolist(), strict=True):
+            self._new[k] = self._new.get(k, 0.0) + c
 
     def _grow(self) -> None:
         missing = len(self.rows) - len(self._n)
@@ -88,77 +99,106 @@ class SketchedArmPosterior(ArmPosterior):
             self._s = np.pad(self._s, (0, missing))
 
     def embed(self, arms: Int[np.ndarray, " m"]) -> None:
-        """Take `arms` (distinct) as the dictionary and compute mean and variance of all arms from all pulls."""
+        """Take `arms` (distinct) as the dictionary and bring mean and variance of all arms up to date."""
         positions = self.rows.add(arms)
         self._grow()
-        gram = self.rows.gram
-        L, pivots = pivoted_cholesky(gram[np.ix_(positions, positions)], self._tol)
-        self._S = positions[pivots]
-        self.dictionary = self.rows.arms[self._S].copy()
-        m = len(L)
-        Z = solve_lower(L, gram[self._S])
-        V = (Z * self._n) @ Z.T
-        V[np.diag_indices(m)] += self.lam
-        R, _ = jittered_cholesky(V)
-        inverse = solve_lower(L, np.eye(m))
-        shrinkage = solve_lower(R, np.eye(m))
-        # I - lam V^-1 loses relative accuracy in directions hardly pulled, but no more than rounding of k(x, x) in v.
-        F, _ = jittered_cholesky(np.eye(m) - self.lam * (shrinkage.T @ shrinkage))
-        self._explained = F.T @ inverse
-        self._reducible = np.sqrt(self.lam) * (shrinkage @ inverse)
-        self._weights = inverse.T @ (shrinkage.T @ (shrinkage @ (Z @ self._s)))
+        requested = frozenset(positions.tolist())
+        added = np.array([k for k in positions.tolist() if k not in self._requested], np.int64)
+        few = len(self._new) + 2 * len(added) < len(self._embedding.S)
+        self._events += 1
+        if not (few and self._requested <= requested and self._events < _REFRESH_AFTER and self._extend(added)):
+            self._refresh(positions)
+        self._requested = requested
+        self._new = {}
+
+    def _embed_from_scratch(self, positions: np.ndarray, tol: float) -> Embedding:
+        return Embedding.of(self.rows.gram, positions, self._n, self._s, self.lam, tol)
+
+    def _refresh(self, positions: np.ndarray) -> None:
+        self._embedding = self._embed_from_scratch(positions, self._tol)
+        S, weights = self._embedding.S, self._embedding.weights
         for columns in column_blocks(self.n_arms):
-            K = self.rows.rows[self._S, columns]
-            H = self._explained @ K
+            K = self.rows.rows[S, columns]
+            H = self._embedding.explained @ K
             self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H, H)
-            self._mean[columns] = self._weights @ K
+            self._mean[columns] = weights @ K
+        self.refreshes += 1
+        self._events = 0
+
+    def _extend(self, added: np.ndarray) -> bool:
+        """Account for new pulls and added dictionary arms; False if rounding asks for a refresh instead."""
+        old, gram = self._embedding, self.rows.gram
+        new = old.extended(gram, added, self._n, self._s, self._tol)
+        if new is None:
+            return False
+        m, q = len(old.S), len(new.S) - len(old.S)
+        pulled = np.fromiter(self._new, np.int64)
+        counts = np.fromiter(self._new.values(), np.float64)
+        # Pulls in the old embedding: v falls by the squares of L_P^-1 c(P, .) with c the reducible covariance.
+        left = (old.reducible @ gram[np.ix_(old.S, pulled)]).T @ old.reducible
+        S = left @ gram[np.ix_(old.S, pulled)]
+        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.lam / counts))
+        fall = np.zeros((len(pulled) + q, m + q))
+        fall[: len(pulled), :m] = solve_lower(L, left)
+        # New directions: v falls by their squares, and rises by what is not known of them yet.
+        fall[len(pulled) :] = new.inverse[m:]
+        C = np.vstack([fall, new.reducible[m:], new.weights])
+        for columns in column_blocks(self.n_arms):
+            H = C @ self.rows.rows[new.S, columns]
+            down, up = H[: len(fall)], H[len(fall) : -1]
+            self._v[columns] += np.einsum("ij,ij->j", up, up) - np.einsum("ij,ij->j", down, down)
+            self._mean[columns] = H[-1]
+        self._embedding = new
+        H = new.explained @ gram[new.S]
+        direct = self.rows.prior[self.rows.arms] - np.einsum("ij,ij->j", H, H)
+        gap = np.abs(direct - self._v[self.rows.arms]).max()
+        return bool(gap <= _GUARD * float(self.rows.prior.max()))
 
     def covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
         X = self.rows.X
         prior = self.rows.kernel(X[arms], X if others is None else X[others])
-        return prior - self._product(self._explained, arms, others)
+        return prior - self._product(self._embedding.explained, arms, others)
 
     def reducible_covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
         """`lam z^T V^-1 z'`: pulls change V, and never what the dictionary cannot express (BBKB, Alg. 1, line 7)."""
-        return self._product(self._reducible, arms, others)
+        return self._product(self._embedding.reducible, arms, others)
 
     def _product(self, C: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-        rows = self.rows.rows
-        left = (C @ rows[self._S[:, None], arms]).T @ C
+        rows, S = self.rows.rows, self._embedding.S
+        left = (C @ rows[S[:, None], arms]).T @ C
         if others is not None:
-            return left @ rows[self._S[:, None], others]
+            return left @ rows[S[:, None], others]
         product = np.empty((len(arms), self.n_arms))
         for columns in column_blocks(self.n_arms):
-            product[:, columns] = left @ rows[self._S, columns]
+            product[:, columns] = left @ rows[S, columns]
         return product
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         prior = self.rows.kernel.diag(X)
-        if len(self._S) == 0:
-            return np.zeros(len(X)), prior
         K = self.rows.kernel(self.rows.X[self.dictionary], X)
-        H = self._explained @ K
-        return self._weights @ K, np.maximum(prior - np.einsum("ij,ij->j", H, H), 0.0)
+        H = self._embedding.explained @ K
+        return self._embedding.weights @ K, np.maximum(prior - np.einsum("ij,ij->j", H, H), 0.0)
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
             "n": self._n.copy(),
             "s": self._s.copy(),
-            "dictionary": self.dictionary.copy(),
-            "explained": self._explained.copy(),
-            "reducible": self._reducible.copy(),
-            "weights": self._weights.copy(),
+            "dictionary": self._embedding.S.copy(),
+            "factor": self._embedding.L.copy(),
+            "requested": sorted(self._requested),
+            "events": self._events,
+            "refreshes": self.refreshes,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self._n, self._s = np.array(state["n"]), np.array(state["s"])
-        self.dictionary = np.array(state["dictionary"], np.int64)
-        self._S = self.rows.position[self.dictionary]
-        self._explained = np.array(state["explained"])
-        self._reducible = np.array(state["reducible"])
-        self._weights = np.array(state["weights"])
+        S, L = np.array(state["dictionary"], np.int64), np.array(state["factor"])
+        self._embedding = Embedding(self.rows.gram, S, L, self._n, self._s, self.lam)
+        self._requested = frozenset(state["requested"])
+        self._new = {}
+        self._events, self.refreshes = int(state["events"]), int(state["refreshes"])

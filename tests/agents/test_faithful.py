@@ -71,7 +71,7 @@ def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.
     expected = policies.bbkb(
         *constants(problem), c, 2.0, T, noisy(mean, constants(problem)[2], 6), np.random.default_rng(3)
     )
-    agent = agents.make("BBKB", width="practical", c=c)
+    agent = agents.make("BBKB", width="practical", c=c, draws="pull")
     assert isinstance(agent, BBKB)
     drawn: list[list[int]] = []
     make = agent._new_posterior
