@@ -39,6 +39,12 @@ contracts: $(VENV)/.installed-test
 
 pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
+
+# What is generated: the README's tables and the pages on the environments.
+docs: $(VENV)/.installed-test
+	$(BIN)/python docs/readme.py
+	$(BIN)/python docs/generate_environments.py
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .

@@ -35,18 +35,15 @@ def _source(documented: object) -> str:
 
 
 def environment_table() -> str:
-    """One row an id: what it is, where it comes from, its horizon."""
-    rows = ["| id | task | actions | horizon |", "|---|---|---|---|"]
+    """One row an id: what it is and its horizon, under the headings of the registry."""
+    rows = ["| id | task | horizon |", "|---|---|---|"]
+    group = ""
     for row in ENVIRONMENTS:
+        if row.group != group:
+            group = row.group
+            rows.append(f"| **{group}** | | |")
         entry_point = gymnasium.envs.registration.load_env_creator(gymnasium.spec(row.id).entry_point)
-        env = gymnasium.make(row.id)
-        space = env.action_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            actions = f"{int(space.n):,} arms"
-        else:
-            actions = f"box, d = {space.shape[0]}" if space.shape else str(space)
-        env.close()
-        rows.append(f"| `{row.id}` | {_summary(entry_point)} | {actions} | {row.horizon:,} |")
+        rows.append(f"| [`{row.id}`](docs/environments/{row.name}.md) | {_summary(entry_point)} | {row.horizon:,} |")
     return "\n".join(rows)
 
 

@@ -27,7 +27,6 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.network
 def test_the_tables_are_current() -> None:
     assert generator().with_tables(README) == README, "run: .venv/bin/python docs/readme.py"
 
