@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.show import svg
 from leaderboards.show.commands import suite_command
@@ -16,16 +17,19 @@ from leaderboards.show.site import Site
 __all__ = ["gap_rows", "overview", "score_cell", "tie_mark"]
 
 STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
+_FAMILIES = {row.id: row.group for row in ENVIRONMENTS}
 _LAST = 1e9  # what cannot be ranked sorts behind everything
 
 
 def overview(site: Site) -> dict[str, Any]:
     """Context of `index.html.j2`."""
     summary = site.summary
+    tasks = [_glance(site, task) for task in summary.tasks]
     return {
         "description": (summary.suite or {}).get("description", ""),
         "counts": site.counts(),
-        "tasks": [_glance(site, task) for task in summary.tasks],
+        "tasks": tasks,
+        "filters": _filters(tasks),
         "rows": _rows(site),
         "n_tasks_overall": len(site.overall.tasks) if site.overall else 0,
         "gaps": gap_rows(site),
@@ -147,7 +151,18 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
         "drawing": drawing,
         "horizon": about.horizon,
         "feedback": about.feedback,
+        "family": _FAMILIES.get(about.env.id, "other"),
         "repetitions": max((len(cell) for cell in cells.values()), default=0),
         "metric": "ratio" if _metric(site, task) == "regret_ratio" else "regret",
         "known": math.isfinite(site.summary.facts.get(task, {}).get("optimum", math.nan)),
     }
+
+
+def _filters(tasks: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Name, title and values of each filter of environments that has something to choose."""
+    found = []
+    for name, title in (("family", "Family"), ("feedback", "Feedback")):
+        values = list(dict.fromkeys(task[name] for task in tasks))
+        if len(values) > 1:
+            found.append((name, title, values))
+    return found

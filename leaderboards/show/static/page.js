@@ -32,6 +32,24 @@
     });
   }
 
+  // ---- filters: environments, as columns and cards, by what they are ----
+  const filters = document.querySelector(".filters");
+  if (filters) {
+    const selects = all("select", filters);
+    const filter = () => {
+      const kept = (element) => selects.every((select) => !select.value || element.dataset[select.name] === select.value);
+      for (const card of all(".card")) card.hidden = !kept(card);
+      for (const table of all("table.ranking")) {
+        all("thead th", table).forEach((header, column) => {
+          if (header.dataset.family === undefined) return;
+          for (const row of all("tr", table)) row.children[column].hidden = !kept(header);
+        });
+      }
+    };
+    filters.hidden = false;
+    for (const select of selects) select.addEventListener("change", filter);
+  }
+
   // ---- copy ----
   for (const button of all("button.copy")) {
     button.hidden = false;
@@ -115,7 +133,7 @@
       font: { family: css("--sans"), size: 13, color: ink },
       hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
-      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, type: checked("log-x") ? "log" : "linear", unifiedhovertitle: { text: tab.x ? "time %{x:.4g}" : "t = %{x}" } },
+      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, ...(checked("log-x") ? { type: "log", dtick: 1 } : { type: "linear" }), unifiedhovertitle: { text: tab.x ? "time %{x:.4g}" : "t = %{x}" } },
       yaxis: { ...axis, title: { text: escaped(tab.axis), font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: tab.signed ? "normal" : "tozero" }) },
     };
   };

@@ -25,7 +25,7 @@ EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.tit
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with finished, crashed, skipped and missing runs, and names that try to be HTML."""
     directory = tmp_path_factory.mktemp("results")
-    envs = [Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"), Ref("GPBandit/Needle-v0", label=EVIL)]
+    envs = [Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"), Ref("GPBandit/Branin-v0", label=EVIL)]
     agents = [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB"), Ref("my:Agent", label=EVIL)]
     crashed: Status = "crashed"
     failures: dict[tuple[str, str], Failure] = {
@@ -54,8 +54,10 @@ def pages(site: Path) -> list[Path]:
 
 
 def test_every_page_opens_from_disk_at_every_size_without_error_or_network(site: Path, open_page: Open) -> None:
-    for path in pages(site):
-        with open_page(path, DESKTOP) as page:
+    with open_page(site / "index.html", DESKTOP) as page:
+        for path in pages(site):
+            page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
+            page.goto(path.resolve().as_uri())
             assert page.title() != "owned"
             assert page.locator("img").count() == 0
             assert page.locator("h1").count() == 1
@@ -71,8 +73,9 @@ def test_no_page_is_larger_than_300_kilobytes_and_plotly_is_there_once(site: Pat
 
 
 def test_links_resolve(site: Path, open_page: Open) -> None:
-    for path in pages(site):
-        with open_page(path, script=False) as page:
+    with open_page(site / "index.html", script=False) as page:
+        for path in pages(site):
+            page.goto(path.resolve().as_uri())
             for href in page.evaluate("Array.from(document.links, a => a.href)"):
                 url = urlparse(href)
                 assert url.scheme == "file"
@@ -106,6 +109,18 @@ def _column(page: Any) -> list[float]:
     column = "Array.from(document.querySelectorAll('table.ranking tbody tr'), r => Number(r.children[3].dataset.sort))"
     found: list[float] = page.evaluate(column)
     return found
+
+
+def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> None:
+    with open_page(site / "index.html") as page:
+        shown = "Array.from(document.querySelectorAll('{}')).filter(e => e.offsetParent).length"
+        columns = shown.format("table.ranking tbody tr:first-child td.num")
+        assert (page.evaluate(columns), page.evaluate(shown.format(".card"))) == (3, 3)
+        page.get_by_label("Family").select_option("drawn functions")
+        assert (page.evaluate(columns), page.evaluate(shown.format(".card"))) == (2, 2)
+        assert page.locator("table.ranking thead th:visible").count() == 5
+        page.get_by_label("Family").select_option("")
+        assert page.evaluate(columns) == 3
 
 
 def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Open) -> None:
