@@ -2,11 +2,13 @@
 
 A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. It is a note to the harness that
 wrote it, never a result: it lies apart from the results, is not packed with them, and one of other versions or of
-another commit is thrown away, since equal numbers could not be promised.
+other sources is thrown away, since equal numbers could not be promised.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import logging
 import os
 import pickle
@@ -105,4 +107,15 @@ class Checkpoint:
 def _identity() -> dict[str, Any]:
     """What has to be equal for a run to go on bit for bit."""
     here = origin()
-    return {name: here[name] for name in ("gpbandit_envs", "commit", "python", "libraries", "machine")}
+    return {"code": _code(), **{name: here[name] for name in ("python", "libraries", "machine")}}
+
+
+@functools.cache
+def _code() -> str:
+    """Hash of the sources of the three packages: a commit says nothing of files that were edited since."""
+    digest = hashlib.blake2b(digest_size=16)
+    root = Path(__file__).resolve().parents[2]
+    for package in ("agents", "gpbandit_envs", "leaderboards/play"):
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
