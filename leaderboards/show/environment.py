@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 from typing import Any
 
+from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_interval
 from leaderboards.score.statistics import Slope, loglog_slope
@@ -41,6 +44,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     data = chart_data(cells, site.looks)
     return {
         "task": about,
+        "lede": _lede(about.env.id),
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
         "facts": [
             (_FACTS.get(k, k), number(v))
@@ -61,6 +65,16 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
     }
+
+
+def _lede(id: str) -> str:
+    """What the environment is, in the first line of its documentation; empty for environments of others."""
+    row = next((row for row in ENVIRONMENTS if row.id == id), None)
+    if row is None:
+        return ""
+    module, _, attribute = row.entry_point.partition(":")
+    build = getattr(importlib.import_module(f"gpbandit_envs.envs.{module}"), attribute)
+    return (inspect.getdoc(build) or "").partition("\n")[0]
 
 
 def _theory(site: Site, task: str) -> dict[str, Any] | None:
@@ -145,6 +159,7 @@ def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
                 "scores": scores,
                 "slope": slope_cell(slopes.get(name)),
                 "n": len(cell) if cell else 0,
+                "origin": site.origin(task, name),
                 "command": row_command(site.summary.tasks[task], site.summary.agents[name], cell.units)
                 if cell
                 else None,

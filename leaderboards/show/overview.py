@@ -27,7 +27,7 @@ def overview(site: Site) -> dict[str, Any]:
     tasks = [_glance(site, task) for task in summary.tasks]
     return {
         "description": (summary.suite or {}).get("description", ""),
-        "counts": site.counts(),
+        "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
         "tasks": tasks,
         "filters": _filters(tasks),
         "rows": _rows(site),

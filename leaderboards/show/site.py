@@ -69,6 +69,13 @@ class Site:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
+    def origin(self, task: str, agent: str) -> str:
+        """How many of a cell's runs came from elsewhere, and how many of those were played again here; "" if none."""
+        runs = self.summary.runs
+        mine = runs[(runs["task"] == task) & (runs["agent"] == agent) & (runs["status"] == "done")]
+        counts = mine["standing"].value_counts()
+        return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
         """The gap that says most about why a cell is empty: what was tried before what was not."""
         rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]

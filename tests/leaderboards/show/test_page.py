@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import leaderboards
+from leaderboards.play.provenance import Provenance
 from leaderboards.play.spec import Ref
 from leaderboards.score.cell import Cell
 from leaderboards.score.intervals import Interval
@@ -165,6 +166,17 @@ def test_the_page_is_the_same_twice_and_forgets_pages_of_what_is_gone(tmp_path: 
     (tmp_path / "site" / "env-gone.html").write_text("old")
     assert build_page(tmp_path) == index
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")} == first
+
+
+def test_runs_from_elsewhere_are_marked_until_they_are_verified(tmp_path: Path) -> None:
+    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("GP-UCB")], 3)
+    keys = store.runs().query("agent == 'GP-UCB'").index.tolist()
+    provenance = Provenance(tmp_path)
+    provenance.submitted(keys, "elsewhere.zip")
+    provenance.verified(keys[:1])
+    page = (build_page(tmp_path).parent / "site" / "env-rkhs.html").read_text()
+    assert page.count("1 verified, 2 submitted") == 1
+    assert "A new function of exact RKHS norm" in page
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
