@@ -7,14 +7,16 @@ import inspect
 import json
 from typing import Any
 
+import numpy as np
+
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.intervals import mean_interval
-from leaderboards.score.statistics import Slope, loglog_slope
+from leaderboards.score.intervals import mean_interval, quantile_interval
+from leaderboards.score.statistics import Slope, iqm, loglog_slope
 from leaderboards.show import svg
 from leaderboards.show.charts import chart_data
 from leaderboards.show.commands import row_command
-from leaderboards.show.numbers import number, span
+from leaderboards.show.numbers import between, number, span
 from leaderboards.show.overview import gap_rows, score_cell
 from leaderboards.show.site import Site
 
@@ -64,7 +66,29 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "n_blocks": len(found.units) if found else 0,
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
+        "spread": _spread(site, task),
     }
+
+
+def _spread(site: Site, task: str) -> list[dict[str, Any]]:
+    """How the ranked score is spread over repetitions; none where no agent has played twice."""
+    found = site.standings[task]
+    if found is None or len(found.units) < 2:
+        return []
+    rows = []
+    for i, name in enumerate(found.agents):
+        x = found.Y[:, i]
+        median = quantile_interval(x, 0.5)
+        numbers = (median.estimate, float(iqm(x)), float(np.quantile(x, 0.95)), float(x.min()), float(x.max()))
+        rows.append(
+            {
+                "agent": name,
+                "swatch": svg.swatch(site.looks[name]),
+                "numbers": [(number(value), value) for value in numbers],
+                "median_interval": between(median),
+            }
+        )
+    return sorted(rows, key=lambda row: row["numbers"][0][1])
 
 
 def _lede(id: str) -> str:

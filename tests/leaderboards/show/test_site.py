@@ -161,6 +161,17 @@ def test_theory_stands_beside_the_runs(site: Path, open_page: Open) -> None:
         assert page.locator("section[aria-labelledby=theory] tbody tr").count() == 3
 
 
+def test_the_spread_over_repetitions_is_shown(site: Path, open_page: Open) -> None:
+    with open_page(site / "site" / "env-rkhs.html", script=False) as page:
+        rows = page.locator("section[aria-labelledby=spread] tbody tr")
+        assert rows.count() == 3
+        for row in rows.all():
+            cells = row.locator("td").all()
+            median, iqm, high, best, worst = (float(cell.get_attribute("data-sort")) for cell in cells)
+            assert best <= median <= high <= worst
+            assert best <= iqm <= worst
+
+
 def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
         page.locator("#plot .legend").wait_for()
