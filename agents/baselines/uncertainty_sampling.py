@@ -30,7 +30,9 @@ class UncertaintySampling(UCBAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), section 3.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+    capabilities = Capabilities(
+        frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
+    )
     posterior: ExactArmPosterior
 
     def __init__(self, kernel: Any = None, lam: float | None = None) -> None:

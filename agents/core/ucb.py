@@ -55,8 +55,9 @@ class UCBAgent(FiniteArmAgent):
         batch_ratio: float,
         named_widths: Mapping[str, WidthSchedule],
     ) -> None:
-        self._kernel = None if kernel is None else as_kernel(kernel)
+        self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         self.schedule = as_width(width, named_widths)
+        self.lam = lam or 0.0  # 0 until the card has been read
         self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
         for name, value in (("lam", lam), ("norm_bound", norm_bound)):
             if value is not None and not 0 < value < float("inf"):
@@ -77,7 +78,7 @@ class UCBAgent(FiniteArmAgent):
 
     def _start(self) -> None:
         card = self.problem
-        kernel = self._kernel if self._kernel is not None else card.kernel
+        kernel = self.kernel if self.kernel is not None else card.kernel
         if kernel is None:
             raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
         if card.noise_std is None and self._lam is None:

@@ -27,7 +27,7 @@ class GPAUCB(ExactUCBAgent):
     Reference: Desautels, Krause and Burdick (2014), GP-AUCB; Calandriello et al. (2020), Algorithm 2 and Lemma 1.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

@@ -30,7 +30,9 @@ class GPBUCB(ExactUCBAgent):
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, Theorems 1 and 2.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", delayed=True)
+    capabilities = Capabilities(
+        frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
+    )
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class GPUCB(ExactUCBAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="sequential")
+    capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class _NaiveBatches(ExactUCBAgent):
         **settings: As for `agents.exact.gp_ucb.GPUCB`.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class SimulationMatching(ExactUCBAgent):
     Burdick (2012), section 5.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

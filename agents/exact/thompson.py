@@ -40,7 +40,9 @@ class AsyncTS(ExactUCBAgent):
     al. (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", delayed=True)
+    capabilities = Capabilities(
+        frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
+    )
 
     def __init__(
         self,

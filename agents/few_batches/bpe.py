@@ -82,7 +82,9 @@ class BPE(FiniteArmAgent):
     Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5.
     """
 
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="adaptive", needs=frozenset({"horizon"}))
+    capabilities = Capabilities(
+        frozenset({"finite", "box"}), batch="adaptive", needs=frozenset({"horizon", "kernel", "noise"})
+    )
 
     def __init__(
         self,
@@ -95,7 +97,7 @@ class BPE(FiniteArmAgent):
         norm_bound: float | None = None,
         delta: float | None = None,
     ) -> None:
-        self._kernel = None if kernel is None else as_kernel(kernel)
+        self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
         if lengths not in ("kernel", "theorem", "equal"):
             raise ValueError(f"lengths: expected 'kernel', 'theorem' or 'equal', got {lengths!r}")
@@ -108,6 +110,7 @@ class BPE(FiniteArmAgent):
                 raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
         if delta is not None and not 0 < delta < 1:
             raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
+        self.lam = lam or 0.0  # 0 until the card has been read
         self._n_batches, self._lengths, self._full = n_batches, lengths, posterior == "full"
         self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
 
@@ -129,13 +132,13 @@ class BPE(FiniteArmAgent):
 
     def _start(self) -> None:
         card = self.problem
-        kernel = self._kernel or card.kernel
+        kernel = self.kernel or card.kernel
         if kernel is None:
             raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
         if card.noise_std is None and self._lam is None:
             raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
         assert card.horizon is not None
-        self.kernel: Kernel = kernel
+        self._prior: Kernel = kernel
         noise_std = sqrt(self._lam or 0.0) if card.noise_std is None else card.noise_std
         assert card.arms is not None
         self.lam = self._lam or max(noise_std**2, 1e-10 * float(kernel.diag(card.arms).max()))
@@ -163,7 +166,8 @@ class BPE(FiniteArmAgent):
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
             return lengths.equal(horizon, n_batches)
-        eta = self.kernel.nu / (2 * self.kernel.nu + dim) if isinstance(self.kernel, Matern) else 0.5
+        prior = self._prior
+        eta = prior.nu / (2 * prior.nu + dim) if isinstance(prior, Matern) else 0.5
         return lengths.constant_number(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
 
     def _begin_batch(self) -> None:
@@ -171,7 +175,7 @@ class BPE(FiniteArmAgent):
         assert arms is not None
         if not self._full:
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
-            self.posterior = ExactArmPosterior(self.kernel, arms[self.alive], self.lam)
+            self.posterior = ExactArmPosterior(self._prior, arms[self.alive], self.lam)
             self._builder = BatchBuilder(self.posterior, 1.0, np.zeros(len(self.alive)))
         else:
             mask = np.full(len(arms), -np.inf)
@@ -259,7 +263,7 @@ class BPE(FiniteArmAgent):
         arms = self.problem.arms
         assert arms is not None
         self._known_arms = np.array(state["known_arms"], np.int64)
-        self.known = ExactArmPosterior(self.kernel, arms if self._full else arms[self._known_arms], self.lam)
+        self.known = ExactArmPosterior(self._prior, arms if self._full else arms[self._known_arms], self.lam)
         self.known.load_state_dict(state["known"])
         if self._full:
             self.posterior = self.known

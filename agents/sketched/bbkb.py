@@ -36,7 +36,7 @@ class BBKB(SketchedUCBAgent):
     Lemma 3.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive")
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

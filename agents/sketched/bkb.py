@@ -32,7 +32,7 @@ class BKB(SketchedUCBAgent):
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Algorithm 1.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="sequential")
+    capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,

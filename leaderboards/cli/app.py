@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from leaderboards.cli import checking, data, listing, page, running, sharing
+from leaderboards.cli import checking, data, listing, looking, page, running, sharing
 from leaderboards.cli.errors import UserError
 
 __all__ = ["app", "main"]
@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 app.command("run")(running.run)
 app.command("page")(page.page)
+app.command("figures")(looking.figures)
+app.command("watch")(looking.watch)
 app.command("merge")(sharing.merge)
 app.command("submit")(sharing.submit)
 app.command("add")(sharing.add)

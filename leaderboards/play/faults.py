@@ -41,7 +41,7 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
         return f"the agent plays on {' and '.join(sorted(capabilities.domains))} domains, the environment's is {domain}"
     for need in sorted(capabilities.needs):
         field, arguments = _NEEDS[need]
-        if getattr(problem, field) is None and all(getattr(agent, name, None) is None for name in arguments):
+        if getattr(problem, field) is None and not any(getattr(agent, name, None) for name in arguments):
             return f"the agent needs {need}, which neither the environment's card nor its arguments state"
     return parse_feedback(feedback).misfit(capabilities)
 

@@ -257,3 +257,17 @@ def test_an_environment_that_cannot_be_built_stops_before_anything_runs(
     suite.write_text(SUITE.replace("n_arms = 15", "n_arms = -1"))
     check_error(call("run", suite, "--out", tmp_path / "r"), "RKHS cannot be built: ValueError: n_arms")
     assert not (tmp_path / "r").exists()
+
+
+def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert call("watch", out)[0] == 2
+    assert call("run", suite, "--out", out, "--executor", "serial")[0] == 0
+    code, text, _ = call("figures", out, "--out", tmp_path / "figures")
+    assert code == 0
+    assert all(Path(line).stat().st_size > 0 for line in text.split())
+    assert (tmp_path / "figures" / "cumulative_regret.pdf") in map(Path, text.split())
+    code, text, _ = call("watch", out, "--once")
+    assert code == 0
+    assert "4 done of 4" in text
+    assert call("watch", out, "--interval", 0)[0] == 2
