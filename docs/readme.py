@@ -1,6 +1,7 @@
 """Writes the parts of README.md that are generated: its tables from the registries, its figure from a results folder.
 
 python docs/readme.py                      # the tables
+python docs/readme.py --check              # only say whether the tables are current
 python docs/readme.py --figure results/quick   # the figure as well
 """
 
@@ -104,8 +105,13 @@ def main() -> None:
     """Write what is generated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--figure", type=Path, metavar="RESULTS", help="draw the figure from this results folder")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a table is not current")
     arguments = parser.parse_args()
-    README.write_text(with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    current = with_tables(text)
+    if arguments.check:
+        sys.exit(0 if text == current else "README.md: its tables are not current; run python docs/readme.py")
+    README.write_text(current, encoding="utf-8")
     if arguments.figure:
         draw(arguments.figure)
     sys.stdout.write(f"{README} is up to date\n")

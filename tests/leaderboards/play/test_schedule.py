@@ -250,7 +250,7 @@ def test_two_harnesses_on_one_folder(tmp_path: Path, reference: Store) -> None:
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
     store = Store(tmp_path)
-    limits = Limits(seconds=3.0)
+    limits = Limits(seconds=10.0)
     executor = LocalExecutor(2, limits)
     hangs = Ref(players.path(players.Hangs), {"deaf": deaf})
     try:
