@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tm
     promises = {promise.agent: promise for promise in found.promises}
     assert promises["Uniform"].bound is None
     assert promises["Uniform"].proven is None
-    most = found.greedy.gain[-1] / (1 - 1 / np.e)
+    most = found.greedy.gain[-1] / (1 - 1 / math.e)
     for name in ("GP-UCB", "BBKB", "BPE"):
         promise = promises[name]
         assert promise.bound is not None
