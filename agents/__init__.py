@@ -3,6 +3,7 @@
 from agents.core.check import AgentCheckError, check_agent
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
+from agents.presets import Preset, preset
 
 __all__ = [
     "Action",
@@ -13,8 +14,10 @@ __all__ = [
     "Capabilities",
     "Feedback",
     "Pending",
+    "Preset",
     "check_agent",
     "make",
+    "preset",
     "register",
     "registered",
     "spec",
