@@ -268,7 +268,7 @@ def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
 def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
-    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(seconds=0.3))
+    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(seconds=4.0))
     assert summary.ended == {"done": 1, "timeout": 1}
 
 
