@@ -13,9 +13,10 @@ from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Pending
 from agents.core.rules import BatchRule, SequentialRule
+from agents.core.settings import GivenModel
 from agents.core.starts import Start
 from agents.core.widths import WidthContext, WidthSchedule, as_width
-from gpbandit_envs.gp import Kernel, as_kernel
+from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
@@ -55,15 +56,10 @@ class UCBAgent(FiniteArmAgent):
         batch_ratio: float,
         named_widths: Mapping[str, WidthSchedule],
     ) -> None:
-        self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
-        self.schedule = as_width(width, named_widths)
+        self._given = GivenModel(kernel, lam, norm_bound, delta)
+        self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
-        self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
-        for name, value in (("lam", lam), ("norm_bound", norm_bound)):
-            if value is not None and not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
-        if delta is not None and not 0 < delta < 1:
-            raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
+        self.schedule = as_width(width, named_widths)
         self.start = start
         self.rule = rule
         self.batch_ratio = float(batch_ratio)
@@ -78,31 +74,22 @@ class UCBAgent(FiniteArmAgent):
 
     def _start(self) -> None:
         card = self.problem
-        kernel = self.kernel if self.kernel is not None else card.kernel
-        if kernel is None:
-            raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
-        if card.noise_std is None and self._lam is None:
-            raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
-        X = card.arms
-        assert X is not None
-        largest = float(kernel.diag(X).max())
-        noise_std = float(np.sqrt(self._lam or 0.0)) if card.noise_std is None else card.noise_std
-        # Noise-free feedback: the posterior still needs a positive lam, here at the level of rounding.
-        self.lam = self._lam if self._lam is not None else max(noise_std**2, 1e-10 * largest)
-        self.delta = self._delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05)
+        model = self._given.on(card)
+        assert card.arms is not None
+        self.lam = model.lam
         self._constants: dict[str, Any] = {
             "n_arms": card.n_arms,
-            "lam": self.lam,
-            "noise_std": noise_std,
-            "norm_bound": self._norm_bound or card.norm_bound or 1.0,
-            "delta": self.delta,
-            "prior_variance": largest,
+            "lam": model.lam,
+            "noise_std": model.noise_std,
+            "norm_bound": model.norm_bound,
+            "delta": model.delta,
+            "prior_variance": model.prior_variance,
             "batch_ratio": self.batch_ratio,
         }
-        self.posterior = self._new_posterior(kernel, X, self.lam)
+        self.posterior = self._new_posterior(model.kernel, card.arms, model.lam)
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
         self.batch_length = 0
-        self._first = self.start.arms(ExactArmPosterior(kernel, X, self.lam), card.horizon, self.rng)
+        self._first = self.start.arms(ExactArmPosterior(model.kernel, card.arms, model.lam), card.horizon, self.rng)
         self._begin_batch()
 
     def _begin_batch(self) -> None:
@@ -132,6 +119,10 @@ class UCBAgent(FiniteArmAgent):
             self._issued += len(picks)
             self._closed = self._issued == len(self._first)
             return picks
+        return self._pick(n, pending)
+
+    def _pick(self, n: int, pending: Pending) -> Actions:
+        """Up to `n` arms of a batch that is open, after the start."""
         if isinstance(self.rule, SequentialRule) and len(pending) == 0:
             self._closed, self._issued = True, 1
             return np.array([self._best_score()])

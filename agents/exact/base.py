@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,16 @@ from agents.core.leaders import Leaders
 from agents.core.protocol import Action
 from agents.core.rules import SequentialRule
 from agents.core.ucb import UCBAgent
+from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain, WidthSchedule
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
-__all__ = ["ExactUCBAgent"]
+__all__ = ["SEQUENTIAL_WIDTHS", "ExactUCBAgent"]
+
+SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
+    {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes()}
+)
+"""The named widths of GP-UCB and of all whose width is GP-UCB's."""
 
 
 class ExactUCBAgent(UCBAgent):

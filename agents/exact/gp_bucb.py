@@ -8,8 +8,7 @@ from typing import Any
 from agents.core.protocol import Capabilities
 from agents.core.rules import FixedRule
 from agents.core.starts import UncertaintyStart, UniformStart
-from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
-from agents.exact.base import ExactUCBAgent
+from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
 
 __all__ = ["GPBUCB", "initialization_size"]
 
@@ -59,11 +58,7 @@ class GPBUCB(ExactUCBAgent):
             start=UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
             rule=FixedRule(batch_size),
             batch_ratio=exp(c),
-            named_widths={
-                "theory": InformationGain(),
-                "practical": EffectiveDimension(),
-                "bayes": FiniteBayes(),
-            },
+            named_widths=SEQUENTIAL_WIDTHS,
         )
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from agents.core.protocol import Capabilities
 from agents.core.rules import SequentialRule
 from agents.core.starts import UniformStart
-from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
-from agents.exact.base import ExactUCBAgent
+from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
 
 __all__ = ["GPUCB"]
 
@@ -46,9 +45,5 @@ class GPUCB(ExactUCBAgent):
             start=UniformStart(n_start),
             rule=SequentialRule(),
             batch_ratio=1.0,
-            named_widths={
-                "theory": InformationGain(),
-                "practical": EffectiveDimension(),
-                "bayes": FiniteBayes(),
-            },
+            named_widths=SEQUENTIAL_WIDTHS,
         )

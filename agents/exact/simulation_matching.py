@@ -8,18 +8,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.rules import FixedRule
-from agents.core.starts import UniformStart
-from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain
-from agents.exact.base import ExactUCBAgent
+from agents.core.protocol import Capabilities
+from agents.exact.planned import PlannedBatchAgent
 
 __all__ = ["SimulationMatching"]
 
-_NO_ACTIONS = np.zeros(0, np.int64)
 
-
-class SimulationMatching(ExactUCBAgent):
+class SimulationMatching(PlannedBatchAgent):
     """SM-UCB and SM-MEI: simulate sequential runs on posterior draws, then choose the arms that match them best.
 
     Each of `n_simulations` runs plays the sequential policy for `batch_size` steps, the feedback of each step drawn
@@ -57,23 +52,8 @@ class SimulationMatching(ExactUCBAgent):
             raise ValueError(f"policy: expected 'ucb' or 'mei', got {policy!r}")
         if n_simulations < 1:
             raise ValueError(f"n_simulations: expected at least 1, got {n_simulations!r}")
-        super().__init__(
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            delta=delta,
-            start=UniformStart(n_start),
-            rule=FixedRule(batch_size),
-            batch_ratio=1.0,
-            named_widths={
-                "theory": InformationGain(),
-                "practical": EffectiveDimension(),
-                "bayes": FiniteBayes(),
-            },
-        )
+        super().__init__(kernel, width, batch_size, lam, norm_bound, delta, n_start)
         self.policy = policy
-        self.batch_size = batch_size
         self.n_simulations = n_simulations
 
     def _start(self) -> None:
@@ -81,20 +61,9 @@ class SimulationMatching(ExactUCBAgent):
         assert self.problem.arms is not None
         spread = self.problem.arms.std(axis=0)
         self._features = self.problem.arms / np.where(spread > 0, spread, 1.0)
-        self._batch = _NO_ACTIONS
 
-    def select(self, n: int, pending: Pending) -> Actions:
-        in_start = self.n_pulls == 0 and self._issued < len(self._first)
-        if in_start or (self._closed and len(pending) == 0):
-            return super().select(n, pending)
-        if self._closed:
-            return _NO_ACTIONS
-        if self._issued == 0:
-            self._batch = self._match(self._simulate())
-        picks = self._batch[self._issued : self._issued + n]
-        self._issued += len(picks)
-        self._closed = self._issued >= len(self._batch)
-        return picks
+    def _plan(self) -> np.ndarray:
+        return self._match(self._simulate())
 
     def _simulate(self) -> np.ndarray:
         """Arms of the simulated runs, shape (n_simulations, batch_size)."""
@@ -143,10 +112,3 @@ class SimulationMatching(ExactUCBAgent):
             nearest = np.minimum(nearest, distances[j])
             batch.append(int(arms[j]))
         return np.array(batch)
-
-    def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"batch": self._batch.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self._batch = np.array(state["batch"], np.int64)

@@ -77,9 +77,7 @@ class AsyncTS(ExactUCBAgent):
         self._remaining = np.sqrt(remaining)
         return super()._new_posterior(kernel, X, lam)
 
-    def select(self, n: int, pending: Pending) -> Actions:
-        if self.n_pulls == 0 and self._issued < len(self._first):
-            return super().select(n, pending)
+    def _pick(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
         if count <= 0:
             return _NO_ACTIONS

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
+from agents.core.settings import GivenModel
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from agents.few_batches import lengths
-from gpbandit_envs.gp import Kernel, Matern, as_kernel
+from gpbandit_envs.gp import Matern
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.problem import Problem
 
@@ -97,7 +98,9 @@ class BPE(FiniteArmAgent):
         norm_bound: float | None = None,
         delta: float | None = None,
     ) -> None:
-        self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
+        self._given = GivenModel(kernel, lam, norm_bound, delta)
+        self.kernel = self._given.kernel
+        self.lam = lam or 0.0  # 0 until the card has been read
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
         if lengths not in ("kernel", "theorem", "equal"):
             raise ValueError(f"lengths: expected 'kernel', 'theorem' or 'equal', got {lengths!r}")
@@ -105,14 +108,7 @@ class BPE(FiniteArmAgent):
             raise ValueError(f"posterior: expected 'batch' or 'full', got {posterior!r}")
         if n_batches is not None and n_batches < 1:
             raise ValueError(f"n_batches: expected an integer >= 1 or None, got {n_batches!r}")
-        for name, value in (("lam", lam), ("norm_bound", norm_bound)):
-            if value is not None and not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
-        if delta is not None and not 0 < delta < 1:
-            raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
-        self.lam = lam or 0.0  # 0 until the card has been read
         self._n_batches, self._lengths, self._full = n_batches, lengths, posterior == "full"
-        self._lam, self._norm_bound, self._delta = lam, norm_bound, delta
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.horizon is None:
@@ -132,31 +128,25 @@ class BPE(FiniteArmAgent):
 
     def _start(self) -> None:
         card = self.problem
-        kernel = self.kernel or card.kernel
-        if kernel is None:
-            raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
-        if card.noise_std is None and self._lam is None:
-            raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
+        model = self._given.on(card)
         assert card.horizon is not None
-        self._prior: Kernel = kernel
-        noise_std = sqrt(self._lam or 0.0) if card.noise_std is None else card.noise_std
         assert card.arms is not None
-        self.lam = self._lam or max(noise_std**2, 1e-10 * float(kernel.diag(card.arms).max()))
+        self._prior, self.lam = model.kernel, model.lam
         self.batch_lengths = self._plan(card.horizon, card.dim)
         self._context = WidthContext(
             t=1,
             n_arms=card.n_arms,
-            lam=self.lam,
-            noise_std=noise_std,
-            norm_bound=self._norm_bound or card.norm_bound or 1.0,
-            delta=self._delta or (1 / card.horizon if card.horizon > 1 else 0.05),
+            lam=model.lam,
+            noise_std=model.noise_std,
+            norm_bound=model.norm_bound,
+            delta=model.delta,
         )
         self.alive = np.arange(card.n_arms)
         self.batch = 0
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        self.posterior = self.known = ExactArmPosterior(kernel, card.arms, self.lam)
+        self.posterior = self.known = ExactArmPosterior(model.kernel, card.arms, self.lam)
         self._known_arms = self.alive
         self._begin_batch()
 

@@ -178,6 +178,19 @@ class TestSimulationMatching:
             SimulationMatching("best")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("id", ["NRB-UCB", "NTB-UCB", "SM-UCB"])
+def test_a_batch_that_failed_is_followed_by_one_of_the_same_kind(id: str) -> None:
+    agent = agents.make(id, width=2.0, batch_size=4)
+    agent.reset(PROBLEM, np.random.default_rng(0))
+    lost = agent.select(100, Pending.empty(PROBLEM))
+    assert len(agent.select(100, Pending(np.arange(4), lost))) == 0
+    agent.observe(Feedback(np.arange(4), lost, np.full(4, np.nan), np.ones(4), np.ones(4, bool)))
+    again = agent.select(100, Pending.empty(PROBLEM))
+    assert len(again) == 4
+    if id != "SM-UCB":  # nothing was learnt, so nothing changes
+        np.testing.assert_array_equal(again, lost)
+
+
 class TestEvolution:
     def test_children_are_neighbours_of_members(self) -> None:
         ring = np.stack([np.roll(np.arange(120), 1), np.roll(np.arange(120), -1)], axis=1)
