@@ -41,9 +41,7 @@ class Case:
 
 
 def abalone(lengthscale: float, horizon: int) -> tuple[Problem, np.ndarray]:
-    env = gymnasium.make(
-        "GPBandit/Abalone-v0", max_episode_steps=horizon, kernel={"name": "se", "lengthscale": lengthscale}
-    )
+    env = gymnasium.make("GPBandit/Abalone-v0", horizon=horizon, kernel={"name": "se", "lengthscale": lengthscale})
     env.reset(seed=0)
     problem = env.unwrapped.problem  # type: ignore[attr-defined]
     return problem, env.unwrapped.mean(np.arange(problem.n_arms))  # type: ignore[attr-defined]

@@ -93,7 +93,7 @@ class AsyncTS(ExactUCBAgent):
             noise = np.sqrt(self.lam / self.posterior.n[pulled])
             seen = prior[:, self.posterior.rows.arms[pulled]] + noise * self.rng.standard_normal((count, len(pulled)))
             T = self.posterior.pulled.T[:, pulled]
-            prior -= ((seen @ T.T) @ T) @ self.posterior.rows.rows[pulled]
+            prior -= self.posterior.rows.product((seen @ T.T) @ T, pulled)
         prior *= self.scale
         prior += self.posterior.mean
         return prior

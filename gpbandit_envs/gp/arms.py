@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.rows import KernelRows
 
-__all__ = ["ArmPosterior", "column_blocks"]
+__all__ = ["ArmPosterior"]
 
 
 class ArmPosterior(ABC):
@@ -22,10 +22,10 @@ class ArmPosterior(ABC):
         lam: Noise variance of one feedback, unit of y^2.
     """
 
-    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> None:
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
-        self.rows = KernelRows(kernel, X)
+        self.rows = KernelRows(kernel, X, max_memory)
         self.lam = float(lam)
         self._mean = np.zeros(len(X))
         # Never clipped: clipping an accumulated value would turn rounding into drift.
@@ -91,8 +91,3 @@ class ArmPosterior(ABC):
         self.rows.add(np.asarray(state["arms"], np.int64))
         self._v = np.array(state["v"])
         self._mean = np.array(state["mean"])
-
-
-def column_blocks(n: int, size: int = 2048) -> list[slice]:
-    """Column blocks small enough for the cache."""
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

@@ -3,106 +3,196 @@
 | symbol | meaning | shape |
 |---|---|---|
 | `S` | dictionary, positions among the cached arms `U` | (m,) |
-| `L` | Cholesky factor of `k(S, S)` | (m, m) |
-| `z(x)` | embedding `L^-1 k(S, x)` | (m,) |
-| `V` | `sum_s z(x_s) z(x_s)^T + lam I` over all pulls, `V = R R^T` | (m, m) |
-| `F` | `I - lam V^-1 = F F^T` | (m, m) |
+| `T` | basis, `T T^T = k(S, S)^-1` | (m, m) |
+| `z(x)` | embedding `T^T k(S, x)` | (m,) |
+| `n, s` | pulls and feedback sum of each cached arm | (u,) |
+| `P` | `V^-1` with `V = sum_s z(x_s) z(x_s)^T + lam I` over all pulls | (m, m) |
+| `v(x)` | Bayesian variance `k(x, x) - z^T z + lam z^T P z` | unit of y^2 |
+
+Every event changes `v` by a signed sum of few squares, each a combination of kernel rows of the dictionary:
+
+- p pulls of arms R: with `C C^T = Z_R P Z_R^T + diag(1 / n)` it falls by the squares of `sqrt(lam) C^-1 Z_R P z`.
+- An arm joins S: the new coordinate `f(x)` is what is left of `k(R, x)`. It falls by `f^2`, which is explained now, and
+  rises by `lam g^2`, which is not known yet, g being the new coordinate of `P`'s Cholesky factor times z.
+- An arm R leaves S: row R of T spans the direction that only R expresses. A Householder reflection makes it the last
+  coordinate, and the change is that of joining with the signs reversed.
+
+So an event costs O(m^2) here and one product of a few rows for all arms, instead of a factorisation and m rows.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
+from gpbandit_envs.gp.rows import KernelRows
 
-__all__ = ["Embedding"]
+__all__ = ["AmbiguousRankError", "Change", "Embedding"]
 
 _CLEAR, _DEPENDENT = 1e-8, 1e-14
 
 
+class AmbiguousRankError(ArithmeticError):
+    """What is left of an arm's variance beside the other dictionary arms is mostly rounding."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """By which squares the variance changes.
+
+    Attributes:
+        positions: Cached arms whose kernel rows are combined, shape (m,).
+        rows: Coefficients, shape (p, m).
+        signs: +1 where the variance rises by the square, -1 where it falls, shape (p,).
+    """
+
+    positions: Int[np.ndarray, " m"]
+    rows: Float[np.ndarray, "p m"]
+    signs: Float[np.ndarray, " p"]
+
+
 class Embedding:
-    """All that is needed to write mean and variance of any arm as combinations of kernel rows of the dictionary.
+    """Dictionary, basis and inverse; empty at first.
 
     Args:
-        gram: Kernel matrix of the cached arms, shape (u, u).
-        S: Dictionary, shape (m,).
-        L: Cholesky factor of `gram[S][:, S]`, shape (m, m).
-        n: Pulls of each cached arm, shape (u,).
-        s: Feedback sum of each cached arm, shape (u,).
+        rows: Cached kernel rows, shared with the posterior.
         lam: Noise variance of one feedback.
 
     Attributes:
-        inverse: `L^-1`: these rows times `k(S, x)` are `z(x)`, shape (m, m).
-        reducible: `sqrt(lam) R^-1 L^-1`: the squares of these rows times `k(S, x)` add up to `lam z^T V^-1 z`.
-        weights: `L^-T V^-1 sum_s z(x_s) y_s`: these times `k(S, x)` are the mean, shape (m,).
+        S: Positions of the dictionary, shape (m,).
+        T: Basis, shape (m, m).
+        P: Inverse, shape (m, m).
     """
 
-    def __init__(
-        self,
-        gram: Float[np.ndarray, "u u"],
-        S: Int[np.ndarray, " m"],
-        L: Float[np.ndarray, "m m"],
-        n: Float[np.ndarray, " u"],
-        s: Float[np.ndarray, " u"],
-        lam: float,
-    ) -> None:
-        self.S, self.L, self.lam = S, L, lam
-        m = len(S)
-        Z = solve_lower(L, gram[S])
+    def __init__(self, rows: KernelRows, lam: float) -> None:
+        self.rows, self.lam = rows, lam
+        self.S = np.zeros(0, np.int64)
+        self.T = self.P = np.zeros((0, 0))
+        self._scale = float(rows.prior.max())
+        # A direction dropped for a remaining variance of tol changes a leverage score by tol / lam.
+        self._tol = self._scale * float(np.clip(1e-6 * lam / self._scale, 1e-14, 1e-10))
+
+    def __len__(self) -> int:
+        return len(self.S)
+
+    def rebuild(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> None:
+        """From scratch, with the dictionary `positions` less those that depend on the others."""
+        gram = self.rows.gram
+        L, pivots = pivoted_cholesky(gram[np.ix_(positions, positions)], self._tol)
+        self.S = positions[pivots]
+        Z = solve_lower(L, gram[self.S])
         V = (Z * n) @ Z.T
-        V[np.diag_indices(m)] += lam
+        V[np.diag_indices(len(V))] += self.lam
         R, _ = jittered_cholesky(V)
-        self.inverse = solve_lower(L, np.eye(m))
-        self._shrinkage = solve_lower(R, np.eye(m))
-        self.reducible = np.sqrt(lam) * (self._shrinkage @ self.inverse)
-        self.weights = self.inverse.T @ (self._shrinkage.T @ (self._shrinkage @ (Z @ s)))
+        W = solve_lower(R, np.eye(len(R)))
+        self.T = np.ascontiguousarray(solve_lower(L, np.eye(len(L))).T)
+        self.P = W.T @ W
 
-    @classmethod
-    def of(
-        cls,
-        gram: Float[np.ndarray, "u u"],
-        positions: Int[np.ndarray, " q"],
-        n: Float[np.ndarray, " u"],
-        s: Float[np.ndarray, " u"],
-        lam: float,
-        tol: float,
-    ) -> Embedding:
-        """The embedding of a dictionary, without arms whose remaining variance is at most `tol`."""
-        L, pivots = pivoted_cholesky(gram[np.ix_(positions, positions)], tol)
-        return cls(gram, positions[pivots], L, n, s, lam)
+    def of(self, positions: Int[np.ndarray, " p"]) -> Float[np.ndarray, "m p"]:
+        """`z` of cached arms."""
+        return self.T.T @ self.rows.gram[self.S[:, None], positions]
 
-    def extended(
-        self,
-        gram: Float[np.ndarray, "u u"],
-        added: Int[np.ndarray, " q"],
-        n: Float[np.ndarray, " u"],
-        s: Float[np.ndarray, " u"],
-        tol: float,
-    ) -> Embedding | None:
-        """The embedding with further dictionary arms behind the present ones, and with pulls as they are now.
+    def of_arms(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "m p"]:
+        """`z` of any arms."""
+        return self.T.T @ self.rows.at(self.S, arms)
 
-        None if an added arm is neither clearly dependent on the others nor clearly not: what remains of its variance
-        is then mostly rounding, and pivoting over the whole dictionary is called for.
+    def pull(self, positions: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Change:
+        """Account for `counts` new pulls of distinct cached arms."""
+        z = self.of(positions)
+        B = (self.P @ z).T
+        if len(positions) == 1:
+            B /= np.sqrt(1 / counts[0] + max(float(B[0] @ z[:, 0]), 0.0))
+        else:
+            G = B @ z
+            C, _ = jittered_cholesky(0.5 * (G + G.T) + np.diag(1 / counts))
+            B = solve_lower(C, B)
+        self.P -= B.T @ B
+        return Change(self.S, np.sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
+
+    def add(self, position: int, n: Float[np.ndarray, " u"]) -> Change | None:
+        """Let a cached arm join the dictionary; None if it depends on the arms that are there.
+
+        Args:
+            position: The arm, not in the dictionary.
+            n: Pulls of each cached arm, as many as `pull` and `rebuild` were told of.
+
+        Raises:
+            AmbiguousRankError: if rounding does not tell whether it depends on them; nothing has changed then.
         """
-        Z = solve_lower(self.L, gram[np.ix_(self.S, added)])
-        schur = gram[np.ix_(added, added)] - Z.T @ Z
-        rest, pivots = pivoted_cholesky(schur, tol)
-        m, q = len(self.S), len(pivots)
-        largest = float(np.diagonal(gram).max(initial=0.0))
-        dropped = np.delete(np.diagonal(schur), pivots)
-        if (np.diagonal(rest) ** 2 < _CLEAR * largest).any() or (dropped > _DEPENDENT * largest).any():
+        gram, m = self.rows.gram, len(self.S)
+        z = self.T.T @ gram[self.S, position]
+        left = float(gram[position, position] - z @ z)
+        if left <= _DEPENDENT * self._scale:
             return None
-        L = np.zeros((m + q, m + q))
-        L[:m, :m], L[m:, :m], L[m:, m:] = self.L, Z[:, pivots].T, rest
-        return Embedding(gram, np.concatenate([self.S, added[pivots]]), L, n, s, self.lam)
+        if left < _CLEAR * self._scale:
+            raise AmbiguousRankError
+        S = np.append(self.S, position)
+        t = np.append(self.T @ -z, 1.0) / np.sqrt(left)
+        f = gram @ self._spread(S, t)
+        c = self.T.T @ (gram @ (n * f))[self.S]
+        q = self.P @ c
+        s = self.lam + float(f @ (n * f)) - float(c @ q)
+        if s < 0.5 * self.lam:  # exactly, s >= lam
+            raise AmbiguousRankError
+        g = np.append(self.T @ q, 0.0) - t
+        T, P = np.zeros((m + 1, m + 1)), np.empty((m + 1, m + 1))
+        T[:m, :m], T[:, m] = self.T, t
+        np.multiply.outer(q, q / s, out=P[:m, :m])
+        P[:m, :m] += self.P
+        P[m, :m] = P[:m, m] = q / -s
+        P[m, m] = 1 / s
+        self.S, self.T, self.P = S, T, P
+        return Change(S, np.stack([t, np.sqrt(self.lam / s) * g]), np.array([-1.0, 1.0]))
 
-    @cached_property
+    def remove(self, position: int) -> Change:
+        """Let an arm leave the dictionary.
+
+        Raises:
+            AmbiguousRankError: if the others nearly express it, so that rounding decides what is lost with it.
+        """
+        i = int(np.flatnonzero(position == self.S)[0])
+        v = self.T[i].copy()
+        norm = float(np.sqrt(v @ v))
+        if _CLEAR * self._scale * norm**2 > 1:
+            raise AmbiguousRankError
+        v[-1] += np.copysign(norm, v[-1])
+        v /= np.sqrt(v @ v)
+        T = self.T - np.multiply.outer(self.T @ v, 2 * v)
+        Pv = self.P @ v
+        y = 2 * (Pv - float(v @ Pv) * v)
+        vy = np.multiply.outer(v, y)
+        P = self.P - vy - vy.T
+        p, s = P[:-1, -1], float(P[-1, -1])
+        change = Change(self.S, np.stack([T[:, -1], np.sqrt(self.lam / s) * (T @ P[:, -1])]), np.array([1.0, -1.0]))
+        self.S, self.T = np.delete(self.S, i), np.delete(T[:, :-1], i, axis=0)
+        self.P = P[:-1, :-1] - np.multiply.outer(p, p / s)
+        return change
+
+    def weights(self, n: Float[np.ndarray, " u"], s: Float[np.ndarray, " u"]) -> Float[np.ndarray, " m"]:
+        """`T P sum_s z(x_s) y_s`: the posterior mean is these weights times `k(S, .)`."""
+        gram = self.rows.gram
+        w = self.P @ (self.T.T @ (gram @ s)[self.S])
+        # One step of iterative refinement: P carries the rounding of all its updates, the Gram matrix none.
+        residual = s - n * (gram @ self._spread(self.S, self.T @ w))
+        w += self.P @ (self.T.T @ (gram @ residual)[self.S] - self.lam * w)
+        return self.T @ w
+
     def explained(self) -> Float[np.ndarray, "m m"]:
-        """`F^T L^-1`: the squares of these rows times `k(S, x)` add up to `k(x, x)` less the variance."""
-        # I - lam V^-1 loses relative accuracy in directions hardly pulled, but no more than rounding of k(x, x).
-        W = self._shrinkage
-        F, _ = jittered_cholesky(np.eye(len(W)) - self.lam * (W.T @ W))
-        return F.T @ self.inverse
+        """`F^T T^T` with `F F^T = I - lam P`: these rows' squares times `k(S, x)` add up to `k(x, x) - v(x)`."""
+        F, _ = jittered_cholesky(np.eye(len(self.P)) - self.lam * self.P)
+        return F.T @ self.T.T
+
+    def norms_and_variances(self, positions: Int[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray]:
+        """`|z|^2` and `v` of cached arms, each computed anew."""
+        z = self.of(positions)
+        norms = np.einsum("ij,ij->j", z, z)
+        known = np.einsum("ij,ij->j", z, self.P @ z)
+        return norms, np.diagonal(self.rows.gram)[positions] - norms + self.lam * known
+
+    def _spread(self, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+        out = np.zeros(len(self.rows))
+        out[positions] = values
+        return out

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arms import ArmPosterior, column_blocks
+from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.pulled import PulledArms
@@ -29,6 +29,7 @@ class ExactArmPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
 
     Attributes:
         information_gain: `0.5 logdet(I + K_t / lam)` of all pulls, in nats.
@@ -37,8 +38,8 @@ class ExactArmPosterior(ArmPosterior):
     Reference: Rasmussen and Williams (2006), eq. 2.23-2.24, in the form of `gpbandit_envs.gp.pulled`.
     """
 
-    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> None:
-        super().__init__(kernel, X, lam)
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
+        super().__init__(kernel, X, lam, max_memory)
         self.pulled = PulledArms(self.rows, self.lam)
         self.information_gain = 0.0
         self.refreshes = 0
@@ -110,16 +111,14 @@ class ExactArmPosterior(ArmPosterior):
         positions = np.fromiter(self._unseen, np.int64)
         counts = np.fromiter(self._unseen.values(), np.float64)
         self._unseen = {}
-        seen, rows = self._seen, self.rows.rows
-        n = np.zeros(len(rows))
+        seen, u = self._seen, len(self.rows)
+        n = np.zeros(u)
         n[: len(seen.n)] = seen.n
         seen.n = n
-        seen.T = np.pad(seen.T, (0, len(rows) - len(seen.T)))
+        seen.T = np.pad(seen.T, (0, u - len(seen.T)))
         # One product for the covariances before these pulls and the mean after them: it reads the rows once.
-        product = np.vstack([seen.coefficients(positions), self.pulled.weights()]) @ rows
+        product = self.rows.product(np.vstack([self._covariance_rows(seen, positions), self.pulled.weights()]))
         H, self._mean = product[:-1], product[-1]
-        fresh = n[positions] == 0
-        H[fresh] += rows[positions[fresh]]
         S = H[:, self.rows.arms[positions]]
         gap = float(np.abs(np.diagonal(S) - self._v[self.rows.arms[positions]]).max())
         if len(positions) == 1:
@@ -134,15 +133,22 @@ class ExactArmPosterior(ArmPosterior):
         if gap > self._tolerance:
             self.refresh()
 
+    @staticmethod
+    def _covariance_rows(pulled: PulledArms, positions: np.ndarray) -> np.ndarray:
+        C = pulled.coefficients(positions)
+        fresh = np.flatnonzero(pulled.n[positions] == 0)
+        C[fresh, positions[fresh]] += 1.0
+        return C
+
     def refresh(self) -> None:
         """Compute everything from scratch from counts, sums and kernel rows."""
         pulled, L = self.pulled.factor()
         self.pulled.refresh(pulled, L)
         self._unseen = {}
-        for columns in column_blocks(self.n_arms):
-            G = solve_lower(L, self.rows.rows[pulled, columns])
+        inverse = solve_lower(L, np.eye(len(L)))
+        for columns, G in self.rows.products(inverse, pulled):
             self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", G, G)
-        self._mean = self.pulled.weights() @ self.rows.rows
+        self._mean = self.rows.product(self.pulled.weights()[None])[0]
         self.refreshes += 1
         self._events = 0
         # What a fresh computation leaves is the rounding of this problem: nothing can be asked beyond it.
@@ -155,14 +161,12 @@ class ExactArmPosterior(ArmPosterior):
         if others is None:
             positions = self.rows.add(arms)
             self.pulled.grow()
-            H = self.pulled.coefficients(positions) @ self.rows.rows
-            fresh = self.pulled.n[positions] == 0
-            H[fresh] += self.rows.rows[positions[fresh]]
-            return H
+            return self.rows.product(self._covariance_rows(self.pulled, positions))
         K = self.rows.kernel(self.rows.X[arms], self.rows.X[others])
         T = self.pulled.T
-        left = T @ self.rows.rows[: len(T), arms]
-        right = left if others is arms else T @ self.rows.rows[: len(T), others]
+        every = np.arange(len(T))
+        left = T @ self.rows.at(every, arms)
+        right = left if others is arms else T @ self.rows.at(every, others)
         return K - left.T @ right
 
     reducible_covariance = covariance

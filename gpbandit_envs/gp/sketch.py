@@ -1,15 +1,15 @@
 """The posterior of a Nystrom embedding over a finite set of arms: a dictionary instead of all pulled arms.
 
-With `z(x) = L^-1 k(S, x)` and `V = sum_s z(x_s) z(x_s)^T + lam I` (see `gpbandit_envs.gp.embedding`)
+With `z(x)` the embedding on the dictionary S and `V = sum_s z(x_s) z(x_s)^T + lam I` (see
+`gpbandit_envs.gp.embedding`)
 
 - the mean is `z^T V^-1 sum_s z(x_s) y_s`,
 - the variance is `k(x, x) - z^T z + lam z^T V^-1 z`, on the Bayesian scale: BKB and BBKB write it, divided by lam, as
   the squared sigma.
 
 Neither depends on the basis of the embedding, so a Cholesky factor is as right as the papers' symmetric root, and
-cheaper. One product of an (m, m) matrix with the cached kernel rows gives the variance at all arms. Where a new
-dictionary contains the last one, far fewer rows do: with p arms pulled and q added, the change of the variance is a
-signed sum of p + 2q squares.
+cheaper. Dictionaries drawn one after the other have most arms in common: what was pulled, what joined and what left
+changes the variance of all arms by a signed sum of a few squares, which is one product with as many rows.
 
 References: Calandriello et al. (2019), Gaussian process optimization with adaptive sketching, eq. 4;
 Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 1-3.
@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arms import ArmPosterior, column_blocks
-from gpbandit_envs.gp.embedding import Embedding
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
 __all__ = ["SketchedArmPosterior"]
 
-_GUARD = 1e-10
+_GUARD_VARIANCE, _GUARD_NORM = 1e-10, 1e-9
+_GUARDED = 4
 _REFRESH_AFTER = 500
 
 
@@ -43,27 +43,25 @@ class SketchedArmPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
 
     Attributes:
-        dictionary: Arms of the dictionary, shape (m,), after dropping dependent ones.
         refreshes: How often all arms were embedded from scratch.
     """
 
-    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> None:
-        super().__init__(kernel, X, lam)
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
+        super().__init__(kernel, X, lam, max_memory)
         self._n = np.zeros(0)
         self._s = np.zeros(0)
         self.refreshes = 0
-        self._embedding = self._embed_from_scratch(np.zeros(0, np.int64), 0.0)
-        self._requested: frozenset[int] = frozenset()
+        self._embedding = Embedding(self.rows, self.lam)
+        self._requested = np.zeros(0, np.int64)
         self._new: dict[int, float] = {}
         self._events = 0
-        # A direction dropped for a remaining variance of tol changes a leverage score by tol / lam.
-        scale = float(self.rows.prior.max())
-        self._tol = scale * float(np.clip(1e-6 * self.lam / scale, 1e-14, 1e-10))
 
     @property
     def dictionary(self) -> Int[np.ndarray, " m"]:
+        """Arms of the dictionary, shape (m,), without those that depend on others."""
         return self.rows.arms[self._embedding.S]
 
     @property
@@ -102,94 +100,121 @@ class SketchedArmPosterior(ArmPosterior):
         """Take `arms` (distinct) as the dictionary and bring mean and variance of all arms up to date."""
         positions = self.rows.add(arms)
         self._grow()
-        requested = frozenset(positions.tolist())
-        added = np.array([k for k in positions.tolist() if k not in self._requested], np.int64)
-        few = len(self._new) + 2 * len(added) < len(self._embedding.S)
         self._events += 1
-        if not (few and self._requested <= requested and self._events < _REFRESH_AFTER and self._extend(added)):
+        if not self._carry_over(positions):
             self._refresh(positions)
-        self._requested = requested
+        self._requested = positions
         self._new = {}
 
-    def _embed_from_scratch(self, positions: np.ndarray, tol: float) -> Embedding:
-        return Embedding.of(self.rows.gram, positions, self._n, self._s, self.lam, tol)
+    def _carry_over(self, positions: np.ndarray) -> bool:
+        """Change the last dictionary into this one; False if a refresh is cheaper or rounding asks for it."""
+        leaving, joining = self._difference(positions)
+        if len(self._new) + 2 * (len(leaving) + len(joining)) >= len(self._embedding):
+            return False
+        if self._events >= _REFRESH_AFTER:
+            return False
+        embedding = self._embedding
+        changes = []
+        try:
+            if self._new:
+                pulled, counts = np.fromiter(self._new, np.int64), np.fromiter(self._new.values(), np.float64)
+                changes.append(embedding.pull(pulled, counts))
+            changes += [embedding.remove(position) for position in leaving]
+            changes += [change for position in joining if (change := embedding.add(position, self._n)) is not None]
+        except AmbiguousRankError:
+            return False
+        self._apply(changes)
+        return self._sound([*self._new, *joining])
+
+    def _difference(self, positions: np.ndarray) -> tuple[list[int], list[int]]:
+        """What leaves the dictionary and what may join it."""
+        if np.array_equal(positions, self._requested):
+            return [], []
+        now, before = set(positions.tolist()), set(self._embedding.S.tolist())
+        leaving = sorted(before - now)
+        # An arm that depended on others still does, unless one of them leaves.
+        known = before if leaving else before.union(self._requested.tolist())
+        return leaving, sorted(now - known)
+
+    def _apply(self, changes: list[Change]) -> None:
+        width = len(self.rows)
+        C = np.zeros((sum(len(change.signs) for change in changes) + 1, width))
+        signs, row = np.empty(len(C) - 1), 0
+        for change in changes:
+            stop = row + len(change.signs)
+            C[row:stop, change.positions] = change.rows
+            signs[row:stop] = change.signs
+            row = stop
+        C[-1, self._embedding.S] = self._embedding.weights(self._n, self._s)
+        used = None
+        if 2 * len(self._embedding) < width:
+            used = np.flatnonzero(C.any(axis=0))
+            C = C[:, used]
+        for columns, H in self.rows.products(C, used):
+            self._mean[columns] = H[-1]
+            np.square(H, out=H)
+            self._v[columns] += signs @ H[:-1]
+
+    def _sound(self, touched: list[int]) -> bool:
+        """Whether what has been carried along agrees with a direct computation, at these arms and a few others."""
+        u = len(self.rows)
+        others = (self._events * _GUARDED + np.arange(min(_GUARDED, u))) % u
+        positions = np.concatenate([np.array(touched, np.int64), others])
+        norms, variances = self._embedding.norms_and_variances(positions)
+        prior = np.diagonal(self.rows.gram)[positions]
+        scale = float(self.rows.prior.max())
+        gap = float(np.abs(variances - self._v[self.rows.arms[positions]]).max())
+        inside = np.isin(positions, self._embedding.S)
+        excess = np.where(inside, np.abs(norms - prior), norms - prior)
+        return gap <= _GUARD_VARIANCE * scale and float(excess.max()) <= _GUARD_NORM * scale
 
     def _refresh(self, positions: np.ndarray) -> None:
-        self._embedding = self._embed_from_scratch(positions, self._tol)
-        S, weights = self._embedding.S, self._embedding.weights
-        for columns in column_blocks(self.n_arms):
-            K = self.rows.rows[S, columns]
-            H = self._embedding.explained @ K
-            self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H, H)
-            self._mean[columns] = weights @ K
+        embedding = self._embedding
+        embedding.rebuild(positions, self._n)
+        C = np.vstack([embedding.explained(), embedding.weights(self._n, self._s)])
+        for columns, H in self.rows.products(C, embedding.S):
+            self._mean[columns] = H[-1]
+            self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H[:-1], H[:-1])
         self.refreshes += 1
         self._events = 0
-
-    def _extend(self, added: np.ndarray) -> bool:
-        """Account for new pulls and added dictionary arms; False if rounding asks for a refresh instead."""
-        old, gram = self._embedding, self.rows.gram
-        new = old.extended(gram, added, self._n, self._s, self._tol)
-        if new is None:
-            return False
-        m, q = len(old.S), len(new.S) - len(old.S)
-        pulled = np.fromiter(self._new, np.int64)
-        counts = np.fromiter(self._new.values(), np.float64)
-        # Pulls in the old embedding: v falls by the squares of L_P^-1 c(P, .) with c the reducible covariance.
-        left = (old.reducible @ gram[np.ix_(old.S, pulled)]).T @ old.reducible
-        S = left @ gram[np.ix_(old.S, pulled)]
-        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.lam / counts))
-        fall = np.zeros((len(pulled) + q, m + q))
-        fall[: len(pulled), :m] = solve_lower(L, left)
-        # New directions: v falls by their squares, and rises by what is not known of them yet.
-        fall[len(pulled) :] = new.inverse[m:]
-        C = np.vstack([fall, new.reducible[m:], new.weights])
-        for columns in column_blocks(self.n_arms):
-            H = C @ self.rows.rows[new.S, columns]
-            down, up = H[: len(fall)], H[len(fall) : -1]
-            self._v[columns] += np.einsum("ij,ij->j", up, up) - np.einsum("ij,ij->j", down, down)
-            self._mean[columns] = H[-1]
-        self._embedding = new
-        H = new.explained @ gram[new.S]
-        direct = self.rows.prior[self.rows.arms] - np.einsum("ij,ij->j", H, H)
-        gap = np.abs(direct - self._v[self.rows.arms]).max()
-        return bool(gap <= _GUARD * float(self.rows.prior.max()))
 
     def covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
-        X = self.rows.X
+        X, P = self.rows.X, self._embedding.P
         prior = self.rows.kernel(X[arms], X if others is None else X[others])
-        return prior - self._product(self._embedding.explained, arms, others)
+        prior -= self._product(np.eye(len(P)) - self.lam * P, arms, others)
+        return prior
 
     def reducible_covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
         """`lam z^T V^-1 z'`: pulls change V, and never what the dictionary cannot express (BBKB, Alg. 1, line 7)."""
-        return self._product(self._embedding.reducible, arms, others)
+        return self._product(self.lam * self._embedding.P, arms, others)
 
-    def _product(self, C: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-        rows, S = self.rows.rows, self._embedding.S
-        left = (C @ rows[S[:, None], arms]).T @ C
-        if others is not None:
-            return left @ rows[S[:, None], others]
-        product = np.empty((len(arms), self.n_arms))
-        for columns in column_blocks(self.n_arms):
-            product[:, columns] = left @ rows[S, columns]
-        return product
+    def _product(self, M: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+        """`Z M Z'^T`."""
+        embedding = self._embedding
+        z = embedding.of_arms(arms)
+        left = z.T @ M
+        if others is None:
+            return self.rows.product(left @ embedding.T.T, embedding.S)
+        return left @ (z if others is arms else embedding.of_arms(others))
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
-        prior = self.rows.kernel.diag(X)
         K = self.rows.kernel(self.rows.X[self.dictionary], X)
-        H = self._embedding.explained @ K
-        return self._embedding.weights @ K, np.maximum(prior - np.einsum("ij,ij->j", H, H), 0.0)
+        H = self._embedding.explained() @ K
+        variance = np.maximum(self.rows.kernel.diag(X) - np.einsum("ij,ij->j", H, H), 0.0)
+        return self._embedding.weights(self._n, self._s) @ K, variance
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
             "n": self._n.copy(),
             "s": self._s.copy(),
             "dictionary": self._embedding.S.copy(),
-            "factor": self._embedding.L.copy(),
-            "requested": sorted(self._requested),
+            "basis": self._embedding.T.copy(),
+            "inverse": self._embedding.P.copy(),
+            "requested": self._requested.copy(),
             "events": self._events,
             "refreshes": self.refreshes,
         }
@@ -197,8 +222,8 @@ class SketchedArmPosterior(ArmPosterior):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self._n, self._s = np.array(state["n"]), np.array(state["s"])
-        S, L = np.array(state["dictionary"], np.int64), np.array(state["factor"])
-        self._embedding = Embedding(self.rows.gram, S, L, self._n, self._s, self.lam)
-        self._requested = frozenset(state["requested"])
+        self._embedding.S = np.array(state["dictionary"], np.int64)
+        self._embedding.T, self._embedding.P = np.array(state["basis"]), np.array(state["inverse"])
+        self._requested = np.array(state["requested"], np.int64)
         self._new = {}
         self._events, self.refreshes = int(state["events"]), int(state["refreshes"])

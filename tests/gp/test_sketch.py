@@ -151,3 +151,37 @@ def test_a_dictionary_that_stays_is_not_embedded_again() -> None:
     scratch.embed(np.arange(20))
     np.testing.assert_allclose(posterior.variance, scratch.variance, atol=1e-12)
     np.testing.assert_allclose(posterior.mean, scratch.mean, atol=1e-10)
+
+
+@pytest.mark.parametrize("lam", [1e-6, 1e-4, 1.0])
+def test_arms_that_come_and_go_are_carried_along(lam: float) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.random((80, 2))
+    posterior = SketchedArmPosterior(Matern(0.5, 2.5), X, lam)
+    K = posterior.rows.kernel(X, X)
+    arms, y = feed(posterior, rng, 60)
+    chosen = rng.random(80) < 0.6
+    for _ in range(200):
+        posterior.embed(dictionary := np.unique(arms)[chosen[np.unique(arms)]])
+        more, values = feed(posterior, rng, 1)
+        arms, y = np.r_[arms, more], np.r_[y, values]
+        chosen[rng.integers(0, 80, 2)] ^= True
+    posterior.embed(dictionary)
+    assert posterior.refreshes <= 5
+    mean, leverage, E = sketched(K, dictionary, arms, y, lam)
+    np.testing.assert_allclose(posterior.variance, lam * leverage, atol=1e-9)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(posterior.reducible_covariance(np.arange(80)), lam * E, atol=1e-9)
+
+
+def test_an_arm_that_depended_on_one_that_leaves_takes_its_place() -> None:
+    X = np.r_[np.random.default_rng(5).random((12, 2)), np.zeros((2, 2))]
+    posterior = SketchedArmPosterior(SE(0.2), X, 1e-2)
+    posterior.record(np.arange(14), np.ones(14), np.ones(14))
+    posterior.embed(np.arange(14))
+    assert len(posterior.dictionary) == 13
+    twin = next(arm for arm in (12, 13) if arm in posterior.dictionary)
+    posterior.embed(np.delete(np.arange(14), twin))
+    assert len(posterior.dictionary) == 13
+    assert 25 - twin in posterior.dictionary
+    assert posterior.refreshes == 1

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpbandit_envs.gp.rows as rows_module
+from gpbandit_envs.gp import SE
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.sketch import SketchedArmPosterior
+
+X = np.random.default_rng(0).random((50, 2))
+K = SE(0.3)(X, X)
+ARMS = np.random.default_rng(1).permutation(50)[:40]
+
+
+def filled(max_memory: int | None = None) -> KernelRows:
+    rows = KernelRows(SE(0.3), X, max_memory)
+    for part in np.split(ARMS, [1, 5, 29]):
+        np.testing.assert_array_equal(rows.add(part), [list(ARMS).index(a) for a in part])
+    return rows
+
+
+@pytest.mark.parametrize("kept", [None, 0, 7, 39, 1000])
+@pytest.mark.parametrize("chunk", [16, 50])
+@pytest.mark.parametrize("block", [1024, 2**22])
+def test_products_do_not_depend_on_where_rows_are_kept(
+    kept: int | None, chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_module, "_CHUNK_BYTES", chunk * 8 * len(X))
+    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", block)
+    rows = filled(None if kept is None else kept * 8 * len(X))
+    assert rows.n_kept == min(40, 40 if kept is None else kept)
+    rng = np.random.default_rng(2)
+    np.testing.assert_allclose(rows.gram, K[np.ix_(ARMS, ARMS)], atol=1e-14)
+    for p in (1, 3, 4, 20):
+        for positions in (None, np.array([39, 3, 0, 20]), rng.permutation(40)[:30]):
+            C = rng.normal(size=(p, 40 if positions is None else len(positions)))
+            C[:, ::2] = 0.0
+            expected = C @ K[ARMS if positions is None else ARMS[positions]]
+            np.testing.assert_allclose(rows.product(C, positions), expected, atol=1e-13)
+    np.testing.assert_allclose(rows.product(np.ones((2, 5))), np.ones((2, 5)) @ K[ARMS[:5]], atol=1e-13)
+    np.testing.assert_array_equal(rows.product(np.zeros((2, 40))), np.zeros((2, 50)))
+    positions, arms = np.array([39, 0, 17]), np.array([4, 4, 49])
+    np.testing.assert_allclose(rows.at(positions, arms), K[np.ix_(ARMS[positions], arms)], atol=1e-14)
+    assert rows.at(np.zeros(0, np.int64), arms).shape == (0, 3)
+
+
+def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(3).random((5000, 1))
+    monkeypatch.setattr(rows_module, "_BLOCK_COLUMNS", 1000)
+    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", 8 * 1024)
+    rows = KernelRows(SE(0.2), points)
+    rows.add(np.arange(6))
+    C = np.random.default_rng(4).normal(size=(2, 6))
+    assert len(list(rows.products(C))) == 5
+    np.testing.assert_allclose(rows.product(C), C @ SE(0.2)(points[:6], points), atol=1e-13)
+
+
+@pytest.mark.parametrize("posterior", [ExactArmPosterior, SketchedArmPosterior])
+def test_a_budget_changes_no_posterior(posterior: type[ExactArmPosterior | SketchedArmPosterior]) -> None:
+    rng = np.random.default_rng(5)
+    free, bound = posterior(SE(0.3), X, 1e-3), posterior(SE(0.3), X, 1e-3, max_memory=6 * 8 * len(X))
+    for arm in rng.integers(0, 50, 60).tolist():
+        y = rng.normal(size=1)
+        for p in (free, bound):
+            if isinstance(p, SketchedArmPosterior):
+                p.record(np.array([arm]), np.ones(1), y)
+                p.embed(np.sort(p.rows.arms)[::2] if len(p.rows) > 1 else p.rows.arms)
+            else:
+                p.update(np.array([arm]), np.ones(1), y)
+    assert bound.rows.n_kept == 6
+    assert bound.rows.nbytes < free.rows.nbytes
+    np.testing.assert_allclose(bound.mean, free.mean, atol=1e-8)
+    np.testing.assert_allclose(bound.variance, free.variance, atol=1e-10)
+    np.testing.assert_allclose(
+        bound.covariance(np.arange(3), np.arange(9)), free.covariance(np.arange(3), np.arange(9)), atol=1e-9
+    )
