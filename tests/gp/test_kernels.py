@@ -95,3 +95,33 @@ def test_bad_shapes_are_named() -> None:
         SE()(X, Y[:, :2])
     with pytest.raises(ValueError, match="lengthscale: expected 3 entries"):
         SE((1.0, 2.0))(X, Y)
+
+
+DIFFERENTIABLE = [ours for ours, _ in PAIRS] + [Polynomial(3, 0.5, 2.0), Linear(1.0) * Matern((0.5, 1.0, 2.0), 1.5)]
+
+
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE, ids=str)
+def test_gradients_with_respect_to_inputs_are_finite_differences(kernel: Any) -> None:
+    W, step = RNG.normal(size=(len(X), len(Y))), 1e-6
+    gradient, of_diag = kernel.input_gradient(X, Y, W), kernel.diag_gradient(X)
+    for j in range(X.shape[1]):
+        ahead, behind = X.copy(), X.copy()
+        ahead[:, j] += step
+        behind[:, j] -= step
+        slope = (W * (kernel(ahead, Y) - kernel(behind, Y))).sum(axis=1) / (2 * step)
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            of_diag[:, j], (kernel.diag(ahead) - kernel.diag(behind)) / (2 * step), rtol=1e-6, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE, ids=str)
+def test_gradients_survive_coinciding_and_distant_inputs(kernel: Any) -> None:
+    far = np.vstack([X[:3], X[:1] + 1e-200, X[:1] + 1e6])
+    gradient = kernel.input_gradient(X[:3], far, np.ones((3, 5)))
+    assert np.isfinite(gradient).all()
+
+
+def test_a_kernel_without_a_gradient_says_so() -> None:
+    with pytest.raises(TypeError, match="offers no gradient"):
+        as_kernel(sk.ExpSineSquared(1.0, 2.0)).input_gradient(X, Y, np.ones((40, 7)))

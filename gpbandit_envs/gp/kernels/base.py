@@ -1,0 +1,168 @@
+"""The interface of covariance functions, their algebra (scaled, added, multiplied) and the checks of their inputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs", "positive"]
+
+Lengthscale: TypeAlias = float | tuple[float, ...]
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number > 0, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: expected a positive number, got {value!r}")
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+    return number
+
+
+def as_lengthscale(value: object) -> Lengthscale:
+    """One number, or a tuple of one per feature."""
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+        scales = tuple(positive("lengthscale", v) for v in value)
+        if not scales:
+            raise ValueError("lengthscale: expected one number or one per feature, got an empty sequence")
+        return scales
+    return positive("lengthscale", value)
+
+
+def check_inputs(X: np.ndarray, Y: np.ndarray, lengthscale: Lengthscale = 1.0) -> None:
+    """Raise unless the inputs have rows of one length, that of the lengthscales if there are several."""
+    if X.ndim != 2 or Y.ndim != 2 or X.shape[1] != Y.shape[1]:
+        raise ValueError(f"X, Y: expected shapes (n, d) and (m, d), got {X.shape} and {Y.shape}")
+    if isinstance(lengthscale, tuple) and len(lengthscale) != X.shape[1]:
+        raise ValueError(f"lengthscale: expected {X.shape[1]} entries, one per feature, got {len(lengthscale)}")
+
+
+class Kernel(ABC):
+    """A covariance function `k(x, x')`."""
+
+    @abstractmethod
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        """Covariances `k(x_i, y_j)`."""
+
+    @abstractmethod
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Prior variances `k(x_i, x_i)`."""
+
+    @abstractmethod
+    def to_spec(self) -> dict[str, Any]:
+        """JSON form, accepted by `as_kernel`."""
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        """`sum_j W_ij dk(x_i, y_j) / dx_i`, without forming the n m d derivatives.
+
+        Raises:
+            TypeError: if the kernel has no derivative of its own.
+        """
+        raise TypeError(f"kernel: {self!r} offers no gradient with respect to its inputs")
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """`dk(x_i, x_i) / dx_i`: 0 where the kernel is stationary."""
+        raise TypeError(f"kernel: {self!r} offers no gradient with respect to its inputs")
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum(self, other)
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(self, other) if isinstance(other, Kernel) else Scale(self, other)
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Scale(Kernel):
+    """`variance * kernel`.
+
+    Attributes:
+        kernel: The kernel to scale.
+        variance: Factor > 0; the prior variance where the kernel has `k(x, x) = 1`.
+    """
+
+    kernel: Kernel
+    variance: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", positive("variance", self.variance))
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        K = self.kernel(X, Y)
+        K *= self.variance
+        return K
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return self.variance * self.kernel.diag(X)
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        return self.variance * self.kernel.input_gradient(X, Y, W)
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return self.variance * self.kernel.diag_gradient(X)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": "scale", "kernel": self.kernel.to_spec(), "variance": self.variance}
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """`left + right`."""
+
+    left: Kernel
+    right: Kernel
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        return self.left(X, Y) + self.right(X, Y)
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return self.left.diag(X) + self.right.diag(X)
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        return self.left.input_gradient(X, Y, W) + self.right.input_gradient(X, Y, W)
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return self.left.diag_gradient(X) + self.right.diag_gradient(X)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": "sum", "kernels": [self.left.to_spec(), self.right.to_spec()]}
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """`left * right`, elementwise."""
+
+    left: Kernel
+    right: Kernel
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        return self.left(X, Y) * self.right(X, Y)
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return self.left.diag(X) * self.right.diag(X)
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        by_left = self.left.input_gradient(X, Y, W * self.right(X, Y))
+        return by_left + self.right.input_gradient(X, Y, W * self.left(X, Y))
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        left, right = self.left.diag(X)[:, None], self.right.diag(X)[:, None]
+        return self.left.diag_gradient(X) * right + left * self.right.diag_gradient(X)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": "product", "kernels": [self.left.to_spec(), self.right.to_spec()]}

@@ -1,0 +1,179 @@
+"""Covariance functions of the scaled distance alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.distance import cdist
+from scipy.special import gammaln, kve
+
+from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs, positive
+
+__all__ = ["SE", "Matern", "RationalQuadratic", "Stationary"]
+
+MAX_NU = 100.0
+"""Largest smoothness of `Matern`: beyond it the gamma function overflows and the SE kernel is the honest choice."""
+
+
+class Stationary(Kernel):
+    """A unit-variance function of the scaled distance; subclasses give it from the squared distance."""
+
+    lengthscale: Lengthscale
+
+    @abstractmethod
+    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+        """The kernel at squared scaled distance `r2`; may overwrite its argument."""
+
+    @abstractmethod
+    def slope(self, r2: np.ndarray) -> np.ndarray:
+        """`-2 dk / d(r^2)` at squared scaled distance `r2`, which is kept; 0 at `r2 = 0` where it is infinite."""
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        check_inputs(X, Y, self.lengthscale)
+        scale = np.asarray(self.lengthscale)
+        # Not |x|^2 + |y|^2 - 2xy: near-duplicate arms would lose all digits of their distance.
+        return self.of_squared_distance(cdist(X / scale, Y / scale, "sqeuclidean"))
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return np.ones(len(X))
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        check_inputs(X, Y, self.lengthscale)
+        scale = np.asarray(self.lengthscale)
+        U, V = X / scale, Y / scale
+        W = W * self.slope(cdist(U, V, "sqeuclidean"))
+        # dk/dx = -slope(r^2) (x - y) / l^2, summed by two matrix products.
+        return (W @ V - W.sum(axis=1)[:, None] * U) / scale
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return np.zeros(X.shape)
+
+    def _spec(self, name: str, **parameters: Any) -> dict[str, Any]:
+        scale = self.lengthscale
+        return {"name": name, "lengthscale": list(scale) if isinstance(scale, tuple) else scale, **parameters}
+
+
+@dataclass(frozen=True)
+class SE(Stationary):
+    """Squared exponential (Gaussian) kernel: `exp(-r^2 / 2)`.
+
+    Attributes:
+        lengthscale: One number, or one per feature (ARD); unit of the features.
+    """
+
+    lengthscale: Lengthscale = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
+
+    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+        """`exp(-r^2 / 2)`."""
+        r2 *= -0.5
+        return np.exp(r2, out=r2)
+
+    def slope(self, r2: np.ndarray) -> np.ndarray:
+        """`exp(-r^2 / 2)`: the kernel itself."""
+        return np.exp(-0.5 * r2)
+
+    def to_spec(self) -> dict[str, Any]:
+        return self._spec("se")
+
+
+@dataclass(frozen=True)
+class Matern(Stationary):
+    """Matern kernel: `2^(1-nu) / Gamma(nu) s^nu K_nu(s)` with `s = sqrt(2 nu) r`.
+
+    Closed forms for nu = 1/2, 3/2 and 5/2, the Bessel function for any other.
+
+    Attributes:
+        lengthscale: One number, or one per feature (ARD); unit of the features.
+        nu: Smoothness, in (0, 100].
+    """
+
+    lengthscale: Lengthscale = 1.0
+    nu: float = 2.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
+        object.__setattr__(self, "nu", positive("nu", self.nu))
+        if self.nu > MAX_NU:
+            raise ValueError(f"nu: expected at most {MAX_NU:g} (use the SE kernel, its limit), got {self.nu!r}")
+
+    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+        """The formula of the class at `r = sqrt(r2)`."""
+        s = np.sqrt(2 * self.nu * r2)
+        if self.nu == 0.5:
+            return np.exp(-s)
+        if self.nu == 1.5:
+            return (1 + s) * np.exp(-s)
+        if self.nu == 2.5:
+            return (1 + s + s * s / 3) * np.exp(-s)
+        return _matern_bessel(s, self.nu)
+
+    def slope(self, r2: np.ndarray) -> np.ndarray:
+        """`nu / (nu - 1)` times the Matern kernel of smoothness `nu - 1` at the same `s`, where `nu > 1`."""
+        s = np.sqrt(2 * self.nu * r2)
+        if self.nu == 2.5:
+            return (1 + s) * np.exp(-s) * (5 / 3)
+        if self.nu == 1.5:
+            return 3 * np.exp(-s)
+        if self.nu > 1:
+            return self.nu / (self.nu - 1) * _matern_bessel(s, self.nu - 1)
+        # The same by d/ds s^nu K_nu(s) = -s^nu K_{nu-1}(s): infinite at 0, where the kernel has no derivative.
+        h = np.zeros_like(s)
+        apart = s > 0
+        s = s[apart]
+        log_h = (2 - self.nu) * np.log(2.0) - gammaln(self.nu) + (self.nu - 1) * np.log(s) - s
+        h[apart] = self.nu * np.exp(log_h) * kve(abs(self.nu - 1), s)
+        return h
+
+    def to_spec(self) -> dict[str, Any]:
+        return self._spec("matern", nu=self.nu)
+
+
+def _matern_bessel(s: np.ndarray, nu: float) -> np.ndarray:
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_k = (1 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(s) + np.log(kve(nu, s)) - s
+        k = np.exp(log_k)
+    # K_nu overflows only where s is so small that two terms of the series at 0 are exact to rounding.
+    near = ~np.isfinite(k)
+    if nu > 2:
+        q = s[near] ** 2 / (4 * (nu - 1))
+        k[near] = 1 - q + 0.5 * q * q * (nu - 1) / (nu - 2)
+    else:
+        k[near] = 1.0
+    return np.minimum(k, 1.0)
+
+
+@dataclass(frozen=True)
+class RationalQuadratic(Stationary):
+    """Rational quadratic kernel: `(1 + r^2 / (2 alpha))^-alpha`, a scale mixture of SE kernels.
+
+    Attributes:
+        lengthscale: One number, or one per feature (ARD); unit of the features.
+        alpha: Mixture parameter, > 0; SE in the limit of infinity.
+    """
+
+    lengthscale: Lengthscale = 1.0
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
+        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
+
+    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+        """The formula of the class at squared distance `r2`."""
+        return np.exp(-self.alpha * np.log1p(r2 / (2 * self.alpha)))
+
+    def slope(self, r2: np.ndarray) -> np.ndarray:
+        """`(1 + r^2 / (2 alpha))^-(alpha + 1)`."""
+        return np.exp(-(self.alpha + 1) * np.log1p(r2 / (2 * self.alpha)))
+
+    def to_spec(self) -> dict[str, Any]:
+        return self._spec("rational_quadratic", alpha=self.alpha)
