@@ -1,0 +1,89 @@
+"""The exact posterior of a Gaussian process at any points, with gradients with respect to them.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `X` | distinct inputs of the observations | (u, d) |
+| `lam` | noise variance | unit of y^2 |
+| `c` | constant prior mean | unit of y |
+| `L` | `L L^T = K + lam / n` | (u, u) |
+| `Z` | query points | (m, d) |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
+from gpbandit_envs.gp.observations import Observations
+
+__all__ = ["GPRegression"]
+
+
+class GPRegression:
+    """`f ~ GP(c, k)` given `y_i = f(x_i) + noise`: mean, variance and their gradients anywhere.
+
+    `mean(z) = c + k(z, X) (K + lam I)^-1 (y - c)`, `variance(z) = k(z, z) - k(z, X) (K + lam I)^-1 k(X, z)`.
+    Equal rows of `X` are merged first.
+
+    Args:
+        kernel: Prior covariance `k`, unit of y^2.
+        X: Inputs, shape (n, d); n may be 0.
+        y: Feedback, shape (n,).
+        lam: Noise variance `lam >= 0`.
+        prior_mean: Constant `c`, unit of y.
+
+    Raises:
+        ValueError: if the shapes do not fit, a number is not finite, or `lam` is negative.
+        FactorisationError: if the kernel is not positive semi-definite on `X`.
+
+    Reference: Rasmussen and Williams (2006), eq. 2.23-2.24 and Algorithm 2.1.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Float[np.ndarray, "n d"],
+        y: Float[np.ndarray, " n"],
+        lam: float,
+        prior_mean: float = 0.0,
+    ) -> None:
+        if not (np.isfinite(lam) and lam >= 0):
+            raise ValueError(f"lam: expected a finite number >= 0, got {lam!r}")
+        self.kernel, self.lam, self.prior_mean = kernel, float(lam), float(prior_mean)
+        if len(X) == 0:
+            self.X, residual, K = np.asarray(X, np.float64), np.zeros(0), np.zeros((0, 0))
+        else:
+            seen = Observations.of(X, y)
+            self.X, residual, K = seen.X, seen.means - self.prior_mean, kernel(seen.X, seen.X)
+            K[np.diag_indices_from(K)] += self.lam / seen.counts
+        self._L = jittered_cholesky(K)[0] if len(K) else K
+        self._weights = solve_lower(self._L, solve_lower(self._L, residual), transposed=True)
+
+    def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Posterior mean and Bayesian variance of `f` at `Z`, each (m,)."""
+        K = self.kernel(Z, self.X)
+        half = solve_lower(self._L, K.T)
+        variance = self.kernel.diag(Z) - np.einsum("um,um->m", half, half)
+        return self.prior_mean + K @ self._weights, np.maximum(variance, 0.0)
+
+    def at_with_gradient(
+        self, Z: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, "m d"], Float[np.ndarray, "m d"]]:
+        """Posterior mean and **standard deviation** at `Z`, each (m,), and their gradients, each (m, d).
+
+        The gradient of the standard deviation is 0 where rounding leaves no variance.
+        """
+        K = self.kernel(Z, self.X)
+        half = solve_lower(self._L, K.T)
+        prior = self.kernel.diag(Z)
+        variance = prior - np.einsum("um,um->m", half, half)
+        mean_gradient = self.kernel.input_gradient(Z, self.X, np.broadcast_to(self._weights, K.shape))
+        solved = solve_lower(self._L, half, transposed=True)
+        variance_gradient = self.kernel.diag_gradient(Z) - 2 * self.kernel.input_gradient(Z, self.X, solved.T)
+        # Below this the variance is the rounding of the prior's, and dividing by its root would make up a slope.
+        known = variance <= 1e-13 * prior
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        sd_gradient = np.where(known[:, None], 0.0, variance_gradient / (2 * np.where(known, 1.0, sd))[:, None])
+        return self.prior_mean + K @ self._weights, sd, mean_gradient, sd_gradient

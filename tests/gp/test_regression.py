@@ -1,0 +1,114 @@
+"""The posterior at any point: against the dense formula, scikit-learn, its own limits and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from gpbandit_envs.gp import SE, Kernel, Linear, Matern
+from gpbandit_envs.gp.observations import Observations
+from gpbandit_envs.gp.regression import GPRegression
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.random((30, 3)), RNG.random((50, 3))
+Y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
+
+
+@pytest.mark.parametrize("kernel", [SE(0.4), 2.0 * Matern((0.3, 0.5, 2.0)), SE(0.5) + Linear(1.0)], ids=str)
+def test_is_the_textbook_posterior(kernel: Kernel) -> None:
+    posterior = GPRegression(kernel, X, Y, 0.01, prior_mean=0.3)
+    K, k = kernel(X, X) + 0.01 * np.eye(30), kernel(Z, X)
+    mean, variance = posterior.at(Z)
+    np.testing.assert_allclose(mean, 0.3 + k @ np.linalg.solve(K, Y - 0.3), rtol=1e-9)
+    dense = kernel.diag(Z) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    np.testing.assert_allclose(variance, dense, rtol=1e-7, atol=1e-10)
+
+
+def test_agrees_with_scikit_learn() -> None:
+    from sklearn.gaussian_process import kernels as sk
+
+    theirs = GaussianProcessRegressor(2.0 * sk.Matern([0.3, 0.5, 2.0], nu=2.5), alpha=0.01, optimizer=None).fit(X, Y)
+    mean, sd = theirs.predict(Z, return_std=True)
+    ours_mean, ours_variance = GPRegression(2.0 * Matern((0.3, 0.5, 2.0)), X, Y, 0.01).at(Z)
+    np.testing.assert_allclose(ours_mean, mean, rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(ours_variance), sd, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kernel", [SE(0.4), Matern((0.3, 0.5, 2.0)), SE(0.5) * Linear(1.0), Matern(0.7, 1.5)], ids=str)
+def test_gradients_are_finite_differences(kernel: Kernel) -> None:
+    posterior, step = GPRegression(kernel, X, Y, 0.01), 1e-6
+    mean, sd, mean_gradient, sd_gradient = posterior.at_with_gradient(Z)
+    np.testing.assert_array_equal(mean, posterior.at(Z)[0])
+    np.testing.assert_array_equal(sd, np.sqrt(posterior.at(Z)[1]))
+    for j in range(3):
+        ahead, behind = Z.copy(), Z.copy()
+        ahead[:, j] += step
+        behind[:, j] -= step
+        (mean_ahead, ahead_variance), (mean_behind, behind_variance) = posterior.at(ahead), posterior.at(behind)
+        np.testing.assert_allclose(mean_gradient[:, j], (mean_ahead - mean_behind) / (2 * step), rtol=1e-5, atol=1e-6)
+        slope = (np.sqrt(ahead_variance) - np.sqrt(behind_variance)) / (2 * step)
+        np.testing.assert_allclose(sd_gradient[:, j], slope, rtol=1e-4, atol=1e-5)
+
+
+def test_repeated_inputs_are_merged_exactly() -> None:
+    rows = RNG.integers(6, size=30)
+    merged = GPRegression(SE(0.4), X[rows], Y, 0.01).at(Z)
+    k = SE(0.4)(Z, X[rows])
+    K = SE(0.4)(X[rows], X[rows]) + 0.01 * np.eye(30)
+    np.testing.assert_allclose(merged[0], k @ np.linalg.solve(K, Y), rtol=1e-9)
+    np.testing.assert_allclose(merged[1], 1 - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T)), atol=1e-11)
+    assert len(GPRegression(SE(0.4), X[rows], Y, 0.01).X) == len(np.unique(rows))
+
+
+def test_without_noise_the_posterior_interpolates_and_has_no_made_up_slope() -> None:
+    posterior = GPRegression(Matern(0.5), X, Y, 0.0)
+    mean, sd, _, sd_gradient = posterior.at_with_gradient(X)
+    np.testing.assert_allclose(mean, Y, atol=1e-8)
+    assert sd.max() < 1e-5
+    assert np.isfinite(sd_gradient).all()
+
+
+def test_without_data_it_is_the_prior() -> None:
+    posterior = GPRegression(2.0 * SE(0.4), np.zeros((0, 3)), np.zeros(0), 0.1, prior_mean=1.5)
+    mean, sd, mean_gradient, sd_gradient = posterior.at_with_gradient(Z)
+    np.testing.assert_array_equal(mean, 1.5)
+    np.testing.assert_allclose(sd, np.sqrt(2))
+    assert not mean_gradient.any()
+    assert not sd_gradient.any()
+
+
+def test_survives_near_duplicates_without_noise() -> None:
+    twins = np.vstack([X, X + 1e-9])
+    mean, variance = GPRegression(SE(1.0), twins, np.r_[Y, Y], 0.0).at(Z)
+    assert np.isfinite(mean).all()
+    assert (variance >= 0).all()
+
+
+def test_observations_keep_what_matters() -> None:
+    seen = Observations.of(np.array([[1.0], [0.0], [1.0], [1.0]]), np.array([1.0, 5.0, 2.0, 6.0]))
+    np.testing.assert_array_equal(seen.X, [[1.0], [0.0]])
+    np.testing.assert_array_equal(seen.counts, [3, 1])
+    np.testing.assert_allclose(seen.means, [3.0, 5.0])
+    assert seen.scatter == pytest.approx(14.0)
+    standard, offset, scale = seen.standardised()
+    assert offset == pytest.approx(3.5)
+    assert scale == pytest.approx(np.std([1.0, 5.0, 2.0, 6.0]))
+    assert standard.total == 4
+
+
+@pytest.mark.parametrize("y", [[3.0], [1e6, 1e6, 1e6], [0.0, 0.0], [0.1 + 0.2, 0.3, 0.3]])
+def test_equal_feedback_is_not_blown_up(y: list[float]) -> None:
+    standard, offset, scale = Observations.of(RNG.random((len(y), 2)), np.array(y)).standardised()
+    assert offset == pytest.approx(y[0])
+    assert scale == 1.0
+    assert np.abs(standard.means).max() < 1e-9
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="lam: expected a finite number >= 0, got -1"):
+        GPRegression(SE(1.0), X, Y, -1)
+    with pytest.raises(ValueError, match=r"X, y: expected shapes"):
+        GPRegression(SE(1.0), X, Y[:-1], 0.1)
+    with pytest.raises(ValueError, match="y: expected finite numbers"):
+        GPRegression(SE(1.0), X, np.full(30, np.nan), 0.1)
