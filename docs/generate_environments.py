@@ -61,6 +61,8 @@ def _split(docstring: str | None) -> tuple[str, str, dict[str, str]]:
 def _spaces(row: EnvironmentRow) -> tuple[str, str]:
     """Action space of the default setting, and a remark about others."""
     entry = _entry_point(row)
+    if row.dim is not None:
+        return f"Box(0.0, 1.0, ({row.dim},), float64)", ""
     if row.data is not None:
         return f"Discrete({datasets.cards()[row.data].shape[0]})", ""
     space = str(gym.make(row.id).action_space)
@@ -87,6 +89,7 @@ def _page(row: EnvironmentRow) -> str:
         f"| Action space | `{space}`{other} |",
         "| Observation space | `Discrete(1)`, always 0 |",
         f"| Horizon | {row.horizon:,} evaluations |",
+        *([f'| Needs | `pip install "gpbandit-envs[{row.extra}]"` |'] if row.extra else []),
         f'| Make | `gymnasium.make("{row.id}")` |',
         f'| Many at once | `gymnasium.make_vec("{row.id}", num_envs=N, vectorization_mode="vector_entry_point")` |',
         "",
@@ -105,7 +108,7 @@ def _page(row: EnvironmentRow) -> str:
         "Besides these, every environment takes the [common arguments](README.md#common-arguments).\n",
     ]
     if row.data is not None:
-        lines += _data(datasets.cards()[row.data])
+        lines += _data(datasets.cards()[row.data], "Arms" if row.dim is None else "Rows")
     lines += ["## References\n", *[f"- {reference}." for reference in row.references], ""]
     history = ["First release.", *["Numbers changed." for _ in range(row.version)]]
     lines += ["## Version history\n", *[f"- v{version}: {what}" for version, what in enumerate(history)]]
@@ -121,13 +124,13 @@ def _table(parameters: Any, arguments: dict[str, str]) -> list[str]:
     return rows
 
 
-def _data(card: datasets.Card) -> list[str]:
+def _data(card: datasets.Card, rows: str) -> list[str]:
     lines = [
         "## Data\n",
         f"{card.title}. Fetched at first use, checked against a pinned hash, cached.\n",
         "| | |",
         "|---|---|",
-        f"| Arms and features | {card.shape[0]:,} x {card.shape[1]} |",
+        f"| {rows} and features | {card.shape[0]:,} x {card.shape[1]} |",
         f"| Target | {card.target} |",
         f"| Licence | {card.licence} |",
         f"| Cite | {card.citation} |",

@@ -26,6 +26,8 @@ class EnvironmentRow:
         kwargs: Keywords of the entry point that define this id.
         references: Works that define or use the task.
         data: Name of the data set behind it; None for a function.
+        dim: Number of coordinates of a box that cannot be known without data or an extra; None for any other.
+        extra: Extra of this distribution that it needs; None for none.
         version: Raised whenever a number that the environment returns changes.
     """
 
@@ -36,6 +38,8 @@ class EnvironmentRow:
     references: tuple[str, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = None
+    dim: int | None = None
+    extra: str | None = None
     version: int = 0
 
     def __post_init__(self) -> None:
@@ -73,7 +77,11 @@ _GONGORA = "Gongora et al. (2020), A Bayesian Experimental Autonomous Researcher
 _SHIELDS = "Shields et al. (2021), Bayesian Reaction Optimization as a Tool for Chemical Synthesis"
 _OLYMPUS = "Hase et al. (2021), Olympus: a Benchmarking Framework for Noisy Optimization and Experiment Planning"
 
-_DRAWN, _FIXED, _REAL = "drawn functions", "fixed functions", "real data"
+_ERIKSSON = "Eriksson et al. (2019), Scalable Global Optimization via Local Bayesian Optimization, NeurIPS"
+_SIEBERT = "Siebert (1987), Vehicle Recognition Using Rule Based Methods"
+_CHEN = "Chen and Guestrin (2016), XGBoost: A Scalable Tree Boosting System, KDD"
+
+_DRAWN, _FIXED, _REAL, _WORK = "drawn functions", "fixed functions", "real data", "real work at each evaluation"
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, _DRAWN, (_BUCB,)),
@@ -101,6 +109,26 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("CrossedBarrel", "tables:crossed_barrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
     EnvironmentRow("DirectArylation", "tables:direct_arylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
     EnvironmentRow("HPLC", "tables:hplc", 500, _REAL, (_OLYMPUS,), data="HPLC"),
+    EnvironmentRow(
+        "LogisticRegression",
+        "logistic_regression:logistic_regression",
+        200,
+        _WORK,
+        (_UHE, _HPOBENCH, _SIEBERT),
+        data="VehicleSilhouettes",
+        dim=2,
+    ),
+    EnvironmentRow(
+        "XGBoost",
+        "boosted_trees:xgboost",
+        200,
+        _WORK,
+        (_UHE, _HPOBENCH, _CHEN),
+        data="SoftwareDefect",
+        dim=4,
+        extra="hpo",
+    ),
+    EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
 )
 
 

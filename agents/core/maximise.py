@@ -26,7 +26,7 @@ from scipy.stats import qmc
 
 from gpbandit_envs.domain import Domain
 
-__all__ = ["Acquisition", "best_arm", "maximise"]
+__all__ = ["Acquisition", "Values", "best_arm", "maximise"]
 
 Acquisition = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """`a(X)` for points `(n, d)`: values `(n,)` and gradients `(n, d)`, rows independent of each other."""

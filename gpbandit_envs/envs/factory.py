@@ -11,7 +11,9 @@ from gpbandit_envs.envs.base import METADATA, BanditEnv
 from gpbandit_envs.envs.continuous import BoxEnv
 from gpbandit_envs.envs.finite import FiniteArmEnv
 from gpbandit_envs.envs.setting import Setting
+from gpbandit_envs.envs.training import TrainingEnv
 from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.functions.training import TrainingBox
 
 __all__ = ["COMMON", "EntryPoint"]
 
@@ -52,4 +54,6 @@ class EntryPoint:
     def __call__(self, **kwargs: Any) -> BanditEnv:
         """An environment without wrappers."""
         setting, common = self.split(kwargs)
-        return FiniteArmEnv(setting, **common) if isinstance(setting.family, ArmFamily) else BoxEnv(setting, **common)
+        if isinstance(setting.family, ArmFamily):
+            return FiniteArmEnv(setting, **common)
+        return (TrainingEnv if isinstance(setting.family, TrainingBox) else BoxEnv)(setting, **common)

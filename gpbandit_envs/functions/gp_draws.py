@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from gpbandit_envs.functions.arm_sets import positive_int
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
-from gpbandit_envs.functions.features import FourierSample, draw_fourier_sample
 from gpbandit_envs.functions.maximum import certify_smooth
+from gpbandit_envs.gp.features import FourierSample, draw_fourier_sample
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
 from gpbandit_envs.problem import Certificate
@@ -34,7 +34,7 @@ class GPSampleArms(ArmFamily):
         n_features: Random features used beyond `EXACT_LIMIT` arms.
 
     Raises:
-        TypeError: if there are more arms than `EXACT_LIMIT` and the kernel is neither SE nor Matern, scaled or not.
+        TypeError: if there are more arms than `EXACT_LIMIT` and the kernel has no random features.
     """
 
     fixed = False
@@ -67,7 +67,7 @@ class GPSampleBox(BoxFamily):
     """Samples on the unit cube by random Fourier features, their optimum found by branch and bound.
 
     Args:
-        kernel: SE or Matern covariance, scaled or not.
+        kernel: Covariance that has random features, see `draw_fourier_sample`.
         dim: Number of coordinates `d`.
         n_features: Number of random features; the sample is Gaussian in the limit of many.
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from gpbandit_envs.envs.factory import EntryPoint
 from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.functions.training import TrainingBox
 from gpbandit_envs.vector.base import BanditVectorEnv
 from gpbandit_envs.vector.continuous import BoxVectorEnv
 from gpbandit_envs.vector.finite import FiniteArmVectorEnv
+from gpbandit_envs.vector.training import TrainingVectorEnv
 
 __all__ = ["VectorEntryPoint"]
 
@@ -28,7 +30,9 @@ class VectorEntryPoint:
         """`num_envs` environments; besides their own keywords it takes `max_episode_steps` and `autoreset_mode`."""
         vector = {name: kwargs.pop(name) for name in ("max_episode_steps", "autoreset_mode") if name in kwargs}
         setting, common = self._single.split(kwargs)
-        build = FiniteArmVectorEnv if isinstance(setting.family, ArmFamily) else BoxVectorEnv
+        if isinstance(setting.family, ArmFamily):
+            return FiniteArmVectorEnv(num_envs, setting, **vector, **common)
+        build = TrainingVectorEnv if isinstance(setting.family, TrainingBox) else BoxVectorEnv
         return build(num_envs, setting, **vector, **common)
 
 

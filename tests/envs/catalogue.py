@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,17 @@ class Case:
     kwargs: dict[str, Any] = field(default_factory=dict)
     real: bool = False
     """Whether it needs a data set, fetched once with pip and then kept in the cache."""
+    module: str | None = None
+    """A module of an extra that it needs."""
 
     def make(self, **kwargs: Any) -> Any:
         self.require()
         return gym.make(self.id, **{**self.kwargs, **kwargs})
 
     def require(self) -> None:
-        """Skip the test, with the reason, where the data can be neither found nor fetched."""
+        """Skip the test, with the reason, where an extra is missing or data can be neither found nor fetched."""
+        if self.module is not None and find_spec(self.module) is None:
+            pytest.skip(f"{self.module} is not installed; {self.id} needs it")
         reason = _unavailable(self.id, tuple(self.kwargs.items())) if self.real else None
         if reason is not None:
             pytest.skip(reason)
@@ -134,6 +139,9 @@ CASES = (
     Case("GPBandit/CrossedBarrel-v0", real=True),
     Case("GPBandit/DirectArylation-v0", real=True),
     Case("GPBandit/HPLC-v0", real=True),
+    Case("GPBandit/LogisticRegression-v0", real=True),
+    Case("GPBandit/XGBoost-v0", {"noise": "bounded"}, real=True, module="xgboost"),
+    Case("GPBandit/LunarLanding-v0", {"n_terrains": 2}, module="Box2D"),
 )
 
 PARAMS = [pytest.param(case, marks=[pytest.mark.network] if case.real else [], id=str(case)) for case in CASES]

@@ -1,0 +1,151 @@
+"""Acquisition functions of the posterior mean and standard deviation, with what their gradients need.
+
+| symbol | meaning |
+|---|---|
+| `m, s` | posterior mean and standard deviation |
+| `b` | incumbent: the value to improve on |
+| `z` | `(m - b) / s` |
+| `phi, Phi` | density and distribution function of the standard normal |
+| `h` | `phi(z) + z Phi(z)`, so that expected improvement is `s h(z)` |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import log, pi, sqrt
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from agents.core.maximise import Acquisition, Values
+
+__all__ = ["LogExpectedImprovement", "Predictive", "Score", "UpperConfidenceBound", "of_gradients", "of_values"]
+
+Vector = Float[np.ndarray, " n"]
+
+_HALF_LOG_2_PI = 0.5 * log(2 * pi)
+_FAR = -1e3  # where `h` is its asymptotic series to 10 digits, and the closed form has lost 6
+_LEAST_SD, _LEAST_Z = 1e-150, -1e150  # so that no square overflows
+
+
+class Predictive(Protocol):
+    """A posterior that can be asked at any point."""
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[Vector, Vector]:
+        """Mean and standard deviation."""
+
+    def predict_gradients(
+        self, X: Float[np.ndarray, "n d"]
+    ) -> tuple[Vector, Vector, Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
+        """Mean, standard deviation, and their gradients in the point."""
+
+
+class Score(ABC):
+    """An acquisition function as a function of mean and standard deviation."""
+
+    @abstractmethod
+    def __call__(self, m: Vector, s: Vector) -> Vector:
+        """Values, shape (n,)."""
+
+    @abstractmethod
+    def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
+        """Derivatives in the mean and in the standard deviation, each of shape (n,)."""
+
+
+@dataclass(frozen=True)
+class UpperConfidenceBound(Score):
+    """`m + width s`.
+
+    Attributes:
+        width: Factor of the standard deviation, >= 0.
+    """
+
+    width: float
+
+    def __call__(self, m: Vector, s: Vector) -> Vector:
+        return m + self.width * s
+
+    def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
+        return np.ones_like(m), np.full_like(s, self.width)
+
+
+@dataclass(frozen=True)
+class LogExpectedImprovement(Score):
+    """`log E max(f - b, 0) = log s + log h(z)`: it has the maximisers of expected improvement, and slopes everywhere.
+
+    Expected improvement itself underflows to 0 a few dozen standard deviations below the incumbent, where a climber
+    would not know where to go. With `M(z) = Phi(z) / phi(z)` the derivative of `log h` is `M / (1 + z M)`.
+
+    Attributes:
+        incumbent: Value to improve on, unit of the reward.
+
+    Reference: Jones, Schonlau and Welch (1998), eq. 15; Ament et al. (2023), Unexpected improvements to expected
+    improvement for Bayesian optimization, section 4.1.
+    """
+
+    incumbent: float
+
+    def __call__(self, m: Vector, s: Vector) -> Vector:
+        s, z = self._standardised(m, s)
+        return np.log(s) + _log_h(z)
+
+    def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
+        s, z = self._standardised(m, s)
+        r = _log_h_slope(z)
+        return r / s, (1 - r * z) / s
+
+    def _standardised(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
+        s = np.maximum(s, _LEAST_SD)
+        with np.errstate(over="ignore"):
+            return s, np.maximum((m - self.incumbent) / s, _LEAST_Z)
+
+
+def of_values(score: Score, posterior: Predictive) -> Values:
+    """The values of a score under a posterior, as `maximise` and `best_arm` take them."""
+    return lambda X: score(*posterior.predict(X))
+
+
+def of_gradients(score: Score, posterior: Predictive) -> Acquisition:
+    """Values and gradients of a score under a posterior, as `maximise` takes them."""
+
+    def acquisition(X: Float[np.ndarray, "n d"]) -> tuple[Vector, Float[np.ndarray, "n d"]]:
+        m, s, m_gradient, s_gradient = posterior.predict_gradients(X)
+        by_m, by_s = score.slopes(m, s)
+        return score(m, s), by_m[:, None] * m_gradient + by_s[:, None] * s_gradient
+
+    return acquisition
+
+
+def _log_h(z: Vector) -> Vector:
+    near, far = z > -1.0, z < _FAR
+    out = np.empty_like(z)
+    a = z[near]
+    # From 30 standard deviations on, h is z to rounding, and the density would underflow.
+    out[near] = np.log(np.exp(-0.5 * np.minimum(a, 30.0) ** 2 - _HALF_LOG_2_PI) + a * ndtr(a))
+    c = z[far]
+    out[far] = -0.5 * c * c - _HALF_LOG_2_PI - 2 * np.log(-c) + np.log1p(-3 / (c * c))
+    b = z[~near & ~far]
+    # h = phi (1 + z M), and M is between 0 and 1 / |z|.
+    out[~near & ~far] = -0.5 * b * b - _HALF_LOG_2_PI + np.log1p(b * _mills(b))
+    return out
+
+
+def _log_h_slope(z: Vector) -> Vector:
+    near, far = z > -1.0, z < _FAR
+    out = np.empty_like(z)
+    a = z[near]
+    out[near] = np.exp(log_ndtr(a) - _log_h(a))
+    c = z[far]
+    out[far] = -c - 2 / c
+    b = z[~near & ~far]
+    M = _mills(b)
+    out[~near & ~far] = M / (1 + b * M)
+    return out
+
+
+def _mills(z: Vector) -> Vector:
+    """`Phi(z) / phi(z)` for negative `z`."""
+    return sqrt(pi / 2) * erfcx(-z / sqrt(2))

@@ -1,0 +1,309 @@
+"""Tasks with real work at each evaluation: what they compute, what they cost, and what happens when they fail."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.envs.setting import Setting
+from gpbandit_envs.envs.splits import Split, split
+from gpbandit_envs.envs.training import TrainingEnv, training_setting
+from gpbandit_envs.functions.base import FixedArms
+from gpbandit_envs.functions.training import BestKnown, Training, TrainingBox, TrainingFailed
+from gpbandit_envs.noise import GaussianNoise
+from gpbandit_envs.vector.training import TrainingVectorEnv
+
+TASKS = [
+    pytest.param("LogisticRegression", marks=pytest.mark.network),
+    pytest.param("XGBoost", marks=pytest.mark.network),
+    pytest.param("LunarLanding"),
+]
+
+
+class Fragile(Training):
+    """`-(x - 0.6)^2` that fails below 0.5, in three ways."""
+
+    domain = Domain((Dimension(0.0, 2.0, name="x"),))
+    floor, ceiling = -4.0, 0.0
+    best_known = BestKnown((0.6,), "by hand")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = 0
+
+    def run(self, values: tuple[float, ...]) -> tuple[float, float]:
+        (x,) = values
+        self.runs += 1
+        if x < 0.2:
+            raise TrainingFailed("out of memory", cost=7.0)
+        if x < 0.3:
+            return float("nan"), 2.0
+        return (float("-inf") if x < 0.5 else -((x - 0.6) ** 2)), 3.0
+
+
+def fragile() -> Setting:
+    return training_setting(Fragile(), 0.1, None, None, {"cost": "none"})
+
+
+def make(name: str, **kwargs: Any) -> Any:
+    extra = {"XGBoost": "xgboost", "LunarLanding": "Box2D"}
+    if name in extra and importlib.util.find_spec(extra[name]) is None:
+        pytest.skip(f"{extra[name]} is not installed")
+    return gym.make(f"GPBandit/{name}-v0", **kwargs).unwrapped
+
+
+@pytest.mark.parametrize(("x", "cost", "reason"), [(0.05, 7.0, "memory"), (0.125, 2.0, "nan"), (0.2, 3.0, "inf")])
+def test_a_failed_training_is_an_outcome(x: float, cost: float, reason: str) -> None:
+    env = TrainingEnv(fragile())
+    env.reset(seed=0)
+    _, reward, terminated, truncated, info = env.step(np.array([x]))
+    assert info == {"cost": cost, "failed": True, "oracle": {"mean": -4.0, "regret": 4.0}}
+    assert np.isfinite(reward)
+    assert (terminated, truncated) == (False, False)
+    assert reason in str(env.training.outcome(np.array([x])).failure)
+    assert "failed" not in env.step(np.array([0.4]))[4], "the next evaluation is none the worse for it"
+
+
+def test_check_env_survives_failures() -> None:
+    check_env(TrainingEnv(fragile()), skip_render_check=True)
+
+
+def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NaN reward and a flag in the trace, full regret, and the run goes on to its end."""
+    from agents import Agent, Capabilities, Pending
+    from leaderboards.play.feedback import parse_feedback
+    from leaderboards.play.loop import Loop
+
+    seen: list[bool] = []
+
+    class Sweep(Agent):
+        capabilities = Capabilities(frozenset({"box"}))
+
+        def reset(self, problem: Any, rng: Any) -> None:
+            self.t = 0
+
+        def select(self, n: int, pending: Pending) -> np.ndarray:
+            return np.array([[self.t / 10]])
+
+        def observe(self, feedback: Any) -> None:
+            self.t += 1
+            seen.append(bool(feedback.failed[0]))
+            assert np.isnan(feedback.rewards[0]) == feedback.failed[0]
+
+        def recommend(self) -> np.ndarray:
+            return np.array([0.3])
+
+        def state_dict(self) -> dict[str, Any]:
+            return {}
+
+        def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    env = TrainingEnv(fragile(), horizon=10)
+    env.reset(seed=0)
+    agent = Sweep()
+    agent.reset(env.problem, None)
+    loop = Loop(
+        env,
+        agent,
+        env.problem,
+        parse_feedback("on_request").channel(agent.capabilities, 10, np.random.default_rng(0)),
+        10,
+    )
+    while not loop.finished:
+        loop.turn()
+    assert seen == [True] * 3 + [False] * 7
+    np.testing.assert_array_equal(np.isnan(loop.trace.rewards), seen)
+    np.testing.assert_array_equal(loop.trace.regrets[:3], 4.0)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_failures_in_vector_environments(mode: str) -> None:
+    """The same keys and masks as `SyncVectorEnv` gives, which leaves out what no environment said."""
+    setting = fragile()
+    native = TrainingVectorEnv(3, setting, max_episode_steps=2, autoreset_mode=mode)
+    sync = gym.vector.SyncVectorEnv(
+        [lambda: gym.wrappers.TimeLimit(TrainingEnv(setting), 2)] * 3, autoreset_mode=gym.vector.AutoresetMode(mode)
+    )
+    native.reset(seed=[1, 2, 3]), sync.reset(seed=[1, 2, 3])
+    for actions in ([[0.1], [0.5], [0.2]], [[0.5], [0.5], [0.5]], [[0.5], [0.1], [0.1]], [[0.1], [0.1], [0.1]]):
+        one, other = native.step(np.array(actions)), sync.step(np.array(actions))
+        np.testing.assert_array_equal(one[1], other[1])
+        assert one[4].keys() == other[4].keys()
+        for key in ("failed", "_failed", "cost"):
+            if key in one[4]:
+                np.testing.assert_array_equal(one[4][key], other[4][key])
+                assert one[4][key].dtype == other[4][key].dtype
+
+
+def test_nothing_is_worked_out_twice() -> None:
+    training = Fragile()
+    box = TrainingBox(training)
+    for _ in range(3):
+        box.evaluate(np.array([[0.3], [0.31], [0.3]]))
+    assert training.runs == 2
+
+
+def test_only_trainings() -> None:
+    setting = Setting(
+        family=FixedArms(np.zeros((1, 1)), np.zeros(1)), noise=GaussianNoise(0.1), kernel=None, norm_bound=None
+    )
+    for build in (lambda: TrainingEnv(setting), lambda: TrainingVectorEnv(2, setting)):
+        with pytest.raises(TypeError, match="setting: expected a training, got FixedArms"):
+            build()
+
+
+def test_the_split_is_stratified_and_fixed() -> None:
+    labels = np.array([0] * 30 + [1] * 9 + [2] * 3)
+    train, test = split(labels)
+    assert sorted([*train, *test]) == list(range(42))
+    np.testing.assert_array_equal(np.bincount(labels[test]), [10, 3, 1])
+    np.testing.assert_array_equal(split(labels)[0], train)
+    features = np.column_stack([np.arange(42.0), np.full(42, 3.0)])
+    data = Split(features, labels)
+    np.testing.assert_allclose([data.train_x[:, 0].mean(), data.train_x[:, 0].std()], [0, 1], atol=1e-12)
+    assert (data.train_x[:, 1] == 0).all(), "a constant feature stays finite"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_outcomes_do_not_depend_on_what_came_before(name: str) -> None:
+    training = make(name, **({"n_terrains": 5} if name == "LunarLanding" else {})).training
+    points = np.random.default_rng(0).random((3, training.domain.dim))
+    values = [tuple(v) for v in training.domain.values(points).tolist()]
+    there = [training.run(v) for v in values]
+    assert [training.run(v) for v in values[::-1]] == there[::-1]
+    assert all(training.floor < score <= training.ceiling and cost > 0 for score, cost in there)
+    assert len({score for score, _ in there}) > 1
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_best_known_is_hard_to_beat_and_said_to_be_unproven(name: str) -> None:
+    env = make(name)
+    env.reset(seed=0)
+    certificate = env.certificate
+    assert certificate.optimum == env.mean(np.array([certificate.optimal_action]))[0]
+    assert certificate.optimum_tol == env.training.ceiling - certificate.optimum > 0
+    assert certificate.facts["optimum"] == "best value known"
+    others = env.mean(np.random.default_rng(1).random((12, env.training.domain.dim)))
+    assert certificate.optimum > others.max()
+
+
+@pytest.mark.network
+def test_logistic_regression_agrees_with_scikit_learn() -> None:
+    """Converged gradient descent is the penalised maximum likelihood that scikit-learn's solver finds."""
+    from sklearn.linear_model import LogisticRegression
+
+    from gpbandit_envs.datasets import load
+
+    training = make("LogisticRegression").training
+    table = load("VehicleSilhouettes")
+    data = Split(table.features, table.values[:, 0].astype(np.int64))
+    l2 = 0.3
+    ours, steps = training.run((0.2, l2))
+    assert steps < 500, "it has converged"
+    model = LogisticRegression(C=1 / (l2 * len(data.train_x)), tol=1e-8).fit(data.train_x, data.train_y)
+    assert ours == model.score(data.test_x, data.test_y)
+
+
+@pytest.mark.network
+def test_logistic_regression_landscape() -> None:
+    """Too slow a rate leaves the weights near zero, too strong a penalty too; both cost what the steps say."""
+    training = make("LogisticRegression").training
+    good, _ = training.run((0.5, 1e-3))
+    slow, steps = training.run((1e-5, 1e-3))
+    assert steps == 500
+    assert good > max(slow, training.run((0.1, 1.0))[0]) + 0.1
+
+
+@pytest.mark.network
+def test_xgboost_score_is_balanced_accuracy() -> None:
+    from sklearn.metrics import balanced_accuracy_score
+
+    training = make("XGBoost").training
+    settings = {"objective": "binary:logistic", "tree_method": "hist", "max_depth": 3, "seed": 0, "reg_lambda": 2.0}
+    model = training._xgboost.train(settings | {"eta": 0.25, "colsample_bytree": 1.0}, training._train, 100)
+    predicted = model.predict(training._test) > 0.5
+    assert training.run((3.0, 1.0, 0.25, 2.0))[0] == balanced_accuracy_score(training._test_y, predicted)
+
+
+@pytest.mark.network
+def test_xgboost_levels_and_columns() -> None:
+    training = make("XGBoost").training
+    stumps = training.run((1.0, 1.0, 0.3, 1.0))[1]
+    assert stumps == 100 * 21, "100 trees of one level on 21 columns"
+    assert training.run((1.0, 0.5, 0.3, 1.0))[1] == 100 * 10
+    assert stumps < training.run((6.0, 1.0, 0.3, 1.0))[1] <= 6 * stumps
+    pc1 = make("XGBoost", program="pc1").training
+    assert pc1.run((6.0, 1.0, 0.3, 1.0)) != training.run((6.0, 1.0, 0.3, 1.0))
+    with pytest.raises(ValueError, match="program"):
+        make("XGBoost", program="cm1")
+
+
+@pytest.mark.network
+def test_xgboost_errors_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = make("XGBoost").training
+    error = training._xgboost.core.XGBoostError
+
+    def broken(*_: Any) -> None:
+        raise error("[12:00:00] bad allocation\nStack trace")
+
+    monkeypatch.setattr(training._xgboost, "train", broken)
+    with pytest.raises(TrainingFailed, match="bad allocation"):
+        training.run((1.0, 0.123, 0.3, 1.0))
+
+
+def test_lunar_controller_is_gymnasiums_heuristic() -> None:
+    """With the parameters of Gymnasium's own heuristic, its actions and its returns."""
+    env = make("LunarLanding", n_terrains=3)
+    lunar_lander: Any = importlib.import_module("gymnasium.envs.box2d.lunar_lander")
+
+    from gpbandit_envs.envs.lunar_landing import _steer
+
+    w = (0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05)
+    world = lunar_lander.LunarLander()
+    totals, frames = [], 0
+    for seed in env.training._seeds:
+        state, total, over = world.reset(seed=seed)[0], 0.0, False
+        while not over:
+            action = lunar_lander.heuristic(world, state)
+            assert _steer(state.tolist(), w) == action
+            state, reward, over, _, _ = world.step(action)
+            total += reward
+            frames += 1
+        totals.append(total)
+    assert env.training.run(w) == (pytest.approx(np.mean(totals)), frames / 50)
+    with pytest.raises(ValueError, match="n_terrains"):
+        make("LunarLanding", n_terrains=0)
+
+
+def test_no_flight_beats_the_bound() -> None:
+    """Return minus the bound is what is lost: fuel, and what is missing from a landing on two legs at rest."""
+    training = make("LunarLanding", n_terrains=8).training
+    scores = [training.run(tuple(w))[0] for w in 2 * np.random.default_rng(3).random((8, 12))]
+    best = training.run(training.best_known.values)[0]
+    assert max(*scores, best) < training.ceiling
+    assert training.ceiling - best < 150, "and the bound is not empty"
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("boosted_trees", "xgboost", "hpo"), ("lunar_landing", "Box2D", "lunar")]
+)
+def test_a_missing_extra_is_named(name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(f"gpbandit_envs.envs.{name}")
+    real: Callable[..., Any] = builtins.__import__
+
+    def without(wanted: str, *args: Any, **kwargs: Any) -> Any:
+        if wanted.split(".")[0] == package:
+            raise ImportError(f"No module named {wanted!r}")
+        return real(wanted, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=rf'pip install "gpbandit-envs\[{extra}\]"'):
+        module._import()
