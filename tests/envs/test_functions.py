@@ -21,7 +21,7 @@ from gpbandit_envs.functions.rkhs import Expansion, RKHSArms, draw_expansion
 from gpbandit_envs.functions.rkhs_box import FixedExpansion, RKHSBox
 from gpbandit_envs.functions.shapes import BPE_F1, BPE_F2
 from gpbandit_envs.functions.spectrum import log_spectral_density, spectrum
-from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.gp.features import draw_fourier_sample
 
 BOXES = {
