@@ -39,6 +39,9 @@ class UCBAgent(FiniteArmAgent):
         batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
         named_widths: The schedules behind the names of `width`.
 
+    Attributes:
+        delta: The probability of failure that the band of `predict` is meant for, from `reset` on.
+
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither card nor argument states what is needed.
     """
@@ -77,6 +80,7 @@ class UCBAgent(FiniteArmAgent):
         model = self._given.on(card)
         assert card.arms is not None
         self.lam = model.lam
+        self.delta = model.delta
         self._constants: dict[str, Any] = {
             "n_arms": card.n_arms,
             "lam": model.lam,

@@ -77,6 +77,9 @@ class BPE(FiniteArmAgent):
         norm_bound: Bound `Psi` on the RKHS norm; None for the card's, or 1.
         delta: Allowed probability of failure; None for `1 / T`.
 
+    Attributes:
+        delta: The probability of failure that the band of `predict` is meant for, from `reset` on.
+
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
@@ -131,7 +134,7 @@ class BPE(FiniteArmAgent):
         model = self._given.on(card)
         assert card.horizon is not None
         assert card.arms is not None
-        self._prior, self.lam = model.kernel, model.lam
+        self._prior, self.lam, self.delta = model.kernel, model.lam, model.delta
         self.batch_lengths = self._plan(card.horizon, card.dim)
         self._context = WidthContext(
             t=1,

@@ -18,7 +18,16 @@ from typing import Any
 
 from leaderboards.play.work import Limits, Outcome, Task, work
 
-__all__ = ["EXECUTORS", "Ending", "Executor", "ExecutorError", "LocalExecutor", "SerialExecutor", "make_executor"]
+__all__ = [
+    "EXECUTORS",
+    "Ending",
+    "Executor",
+    "ExecutorError",
+    "LocalExecutor",
+    "SerialExecutor",
+    "make_executor",
+    "process_pool",
+]
 
 Ending = tuple[Task, list[Outcome] | None]
 """A task and its outcomes, or None if its worker died."""
@@ -113,7 +122,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else self._new_pool()
+            pool = self._idle.pop() if self._idle else process_pool(1, self._memory)
             try:
                 self._running[pool.submit(work, task)] = (pool, task)
                 return
@@ -141,13 +150,6 @@ class LocalExecutor(Executor):
         for pool in [*self._idle, *(pool for pool, _ in self._running.values())]:
             pool.shutdown(kill_workers=True)
         self._idle, self._running = [], {}
-
-    def _new_pool(self) -> Any:
-        from loky import ProcessPoolExecutor
-
-        return ProcessPoolExecutor(
-            1, timeout=None, initializer=_settle, initargs=(os.getpid(), self._memory), env=_ONE_THREAD
-        )
 
 
 EXECUTORS = ("serial", "local", "dask")
@@ -179,6 +181,15 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
     if name == "local":
         return LocalExecutor(workers, limits)
     raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
+
+
+def process_pool(workers: int, memory: int | None = None) -> Any:
+    """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes."""
+    from loky import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(
+        workers, timeout=None, initializer=_settle, initargs=(os.getpid(), memory), env=_ONE_THREAD
+    )
 
 
 def _settle(parent: int, memory: int | None) -> None:

@@ -45,7 +45,8 @@ class RunRecord:
         resumed: How often it went on from a checkpoint.
         final: Whether another try would only end the same way.
         facts: Plain facts about the environment's instance, such as the optimum.
-        data: `instance`, a hash of arms and means, and `sources`, what the card's notes say of its data.
+        data: `instance`, a hash of arms and means; `sources`, what the card's notes say of its data; `knowledge` and
+            `misspecification`, how true the card's kernel and noise are (see `gpbandit_envs.problem.Problem`).
     """
 
     spec: RunSpec

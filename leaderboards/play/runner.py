@@ -134,7 +134,12 @@ def play(
     if loop is not None:
         record.trace = loop.trace.frame(loop.t)
         record.facts = loop.oracle.facts()
-        record.data = {"instance": loop.oracle.fingerprint(), "sources": describe(loop.problem.notes.get("data"))}
+        record.data = {
+            "instance": loop.oracle.fingerprint(),
+            "sources": describe(loop.problem.notes.get("data")),
+            "knowledge": loop.problem.knowledge,
+            "misspecification": dict(loop.problem.misspecification),
+        }
     return record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,17 @@ class Task:
         env: The environment.
         horizon: Number of evaluations `T`.
         feedback: Regime of feedback.
+        knowledge: How true the card's kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" where the
+            runs do not say.
+        misspecification: Factors by which a stated quantity is wrong.
     """
 
     name: str
     env: Ref
     horizon: int
     feedback: str
+    knowledge: str = ""
+    misspecification: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -185,11 +190,15 @@ def _names(
         spec = entries[str(key)]["spec"]
         env, agent = (replace(Ref(**spec[side]), label=run[side]) for side in ("env", "agent"))
         what = canonical_json([env.identity, spec["horizon"], spec["feedback"]])
+        data = entries[str(key)]["data"]
+        if what in task_of and not tasks[task_of[what]].knowledge:
+            # Runs that failed say nothing of the card.
+            tasks[task_of[what]] = _with_knowledge(tasks[task_of[what]], data)
         if what not in task_of:
             task = Task("", env, spec["horizon"], spec["feedback"])
             details = itertools.chain([f"T = {task.horizon}", task.feedback, _kwargs(env)], _numbers())
             task_of[what] = _unique(env.label, details, tasks)
-            tasks[task_of[what]] = replace(task, name=task_of[what])
+            tasks[task_of[what]] = _with_knowledge(replace(task, name=task_of[what]), data)
         who = canonical_json(agent.identity)
         if who not in agent_of:
             agent_of[who] = _unique(agent.label, itertools.chain([_kwargs(agent)], _numbers()), agents)
@@ -197,6 +206,12 @@ def _names(
         columns["task"].append(task_of[what])
         columns["agent"].append(agent_of[who])
     return tasks, agents, pd.DataFrame(columns, index=runs.index)
+
+
+def _with_knowledge(task: Task, data: Mapping[str, Any]) -> Task:
+    return replace(
+        task, knowledge=data.get("knowledge") or "", misspecification=dict(data.get("misspecification") or {})
+    )
 
 
 def _in_order(refs: Mapping[str, Ref], asked: list[dict[str, Any]]) -> list[str]:

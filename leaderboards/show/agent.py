@@ -12,8 +12,10 @@ from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.statistics import loglog_slope
 from leaderboards.show import svg
-from leaderboards.show.charts import chart_of, curve
+from leaderboards.show.charts import chart_of, curve, tab_texts
 from leaderboards.show.environment import slope_cell
+from leaderboards.show.inspection_charts import audit_tabs
+from leaderboards.show.inspections import audits_of
 from leaderboards.show.overview import gap_rows, score_cell
 from leaderboards.show.palette import Look
 from leaderboards.show.site import Site
@@ -64,7 +66,8 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "rows": rows,
         "rivals": [_rival(site, agent, other) for other in summary.agents if other != agent],
         "chart": chart,
-        "tabs": [(tab["key"], tab["title"], tab["alt"], tab["meaning"], "") for tab in chart["tabs"]],
+        "tabs": tab_texts(chart),
+        "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),
     }
 
@@ -126,4 +129,5 @@ def _diagnostics(site: Site, agent: str, looks: Mapping[str, Look]) -> dict[str,
                     "alt": f"{title} of {agent} against the number of evaluations, one curve per environment.",
                 }
             )
-    return chart_of(tabs, {task: looks[task] for task in cells})
+    audited = {task: one for (task, name), one in site.inspections.items() if name == agent}
+    return chart_of([*tabs, *audit_tabs(audited)], {task: looks[task] for task in cells})

@@ -14,7 +14,7 @@ from leaderboards.score.intervals import mean_band
 from leaderboards.show.numbers import number, rounded
 from leaderboards.show.palette import Look
 
-__all__ = ["TABS", "chart_data", "chart_of", "curve", "describe_chart"]
+__all__ = ["TABS", "chart_data", "chart_of", "curve", "describe_chart", "tab_texts"]
 
 TABS = (
     "cumulative_regret",
@@ -27,14 +27,19 @@ TABS = (
 )
 """Metrics with a tab, in order."""
 
-_BUDGET = 190_000  # characters of numbers in a page
+_BUDGET = 150_000  # characters of numbers in a page
 _SMALL = 100  # curves on a page for which one of many small charts is thinned
 _WIDE = 10.0  # spread from which a linear axis would press the good agents into one line
 _CHARACTERS = 8.0  # of a number and its comma
 
 
-def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Sequence[str] = TABS) -> dict[str, Any]:
-    """Mean curves with 95 % bands of every agent, a tab for each metric.
+def chart_data(
+    cells: Mapping[str, Cell],
+    looks: Mapping[str, Look],
+    metrics: Sequence[str] = TABS,
+    more: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Mean curves with 95 % bands of every agent, a tab for each metric, and the tabs `more`.
 
     The curves are thinned until a page stays under its size, whatever the number of agents.
     """
@@ -55,6 +60,8 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
                 {
                     "key": metric,
                     "title": about.title,
+                    "meaning": about.meaning,
+                    "formula": about.symbol,
                     "axis": f"{about.title} ({about.unit})" if about.unit else about.title,
                     "log": _spread(metric, cells) > _WIDE,
                     "series": series,
@@ -65,7 +72,12 @@ def chart_data(cells: Mapping[str, Cell], looks: Mapping[str, Look], metrics: Se
         tabs.append(timed)
     last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
     order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
-    return chart_of(tabs, {name: looks[name] for name in order}, t[keep])
+    return chart_of([*tabs, *more], {name: looks[name] for name in order}, t[keep])
+
+
+def tab_texts(chart: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """Key, title, alternative text, meaning and formula of each tab, as the templates want them."""
+    return [(tab["key"], tab["title"], tab["alt"], tab["meaning"], tab.get("formula", "")) for tab in chart["tabs"]]
 
 
 def _against_time(cells: Mapping[str, Cell], keep: np.ndarray) -> dict[str, Any] | None:
@@ -83,6 +95,8 @@ def _against_time(cells: Mapping[str, Cell], keep: np.ndarray) -> dict[str, Any]
     return {
         "key": "simulated_time",
         "title": "Regret against time",
+        "meaning": about.meaning,
+        "formula": about.symbol,
         "axis": f"{METRICS['cumulative_regret'].title} ({METRICS['cumulative_regret'].unit})",
         "x": f"experiment time with {WORKERS} workers ({about.unit})",
         "log": _spread("cumulative_regret", cells) > _WIDE,

@@ -14,10 +14,12 @@ from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_interval, quantile_interval
 from leaderboards.score.statistics import Slope, iqm, loglog_slope
 from leaderboards.show import svg
-from leaderboards.show.charts import chart_data
+from leaderboards.show.charts import chart_data, tab_texts
 from leaderboards.show.commands import row_command
+from leaderboards.show.inspection_charts import audit_tabs, frontier_tab
+from leaderboards.show.inspections import audits_of
 from leaderboards.show.numbers import between, number, span
-from leaderboards.show.overview import gap_rows, score_cell
+from leaderboards.show.overview import gap_rows, knowledge_text, score_cell
 from leaderboards.show.site import Site
 
 __all__ = ["environment_page", "slope_cell"]
@@ -43,7 +45,9 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     cells = site.summary.on(task)
     found = site.standings[task]
     metrics = ["regret_ratio", *_COLUMNS] if found is None or found.metric == "regret_ratio" else list(_COLUMNS)
-    data = chart_data(cells, site.looks)
+    inspections = {name: one for (on, name), one in site.inspections.items() if on == task}
+    more = [tab for tab in [frontier_tab(site, task), *audit_tabs(inspections)] if tab]
+    data = chart_data(cells, site.looks, more=more)
     return {
         "task": about,
         "lede": _lede(about.env.id),
@@ -57,10 +61,10 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "metrics": [METRICS[name] for name in metrics],
         "rows": sorted(_rows(site, task, metrics), key=lambda row: row["order"]),
         "chart": data,
-        "tabs": [
-            (tab["key"], tab["title"], tab["alt"], METRICS[tab["key"]].meaning, METRICS[tab["key"]].symbol)
-            for tab in data["tabs"]
-        ],
+        "tabs": tab_texts(data),
+        "knowledge": knowledge_text(about),
+        "audits": audits_of(site, task=task),
+        "price": next((file for p, file in site.price_files if task in (p.base, *p.tasks.values())), None),
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
         "n_ranked": len(found.agents) if found else 0,
         "n_blocks": len(found.units) if found else 0,

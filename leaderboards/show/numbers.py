@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from leaderboards.score.intervals import Interval
 
-__all__ = ["between", "moment", "number", "rounded", "span"]
+__all__ = ["between", "duration", "duration_between", "moment", "number", "rounded", "size", "span"]
 
 NONE = "–"
 
@@ -52,3 +52,24 @@ def moment(seconds: float) -> str:
 def span(low: int, high: int) -> str:
     """Ranks "2" or "2–4"."""
     return str(low) if low == high else f"{low}–{high}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as µs, ms or s."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{number(seconds / scale)} {unit}"
+    return f"{number(seconds * 1e6)} µs"
+
+
+def duration_between(interval: Interval) -> str:
+    """The interval of a time as "low – high"; empty where it is not known."""
+    return f"{duration(max(interval.low, 0.0))} – {duration(interval.high)}" if interval.is_known else ""
+
+
+def size(n: float) -> str:
+    """Bytes as B, KiB, MiB or GiB."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n >= scale:
+            return f"{number(n / scale)} {unit}"
+    return f"{n:.0f} B"

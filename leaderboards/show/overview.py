@@ -9,15 +9,22 @@ import numpy as np
 
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.summary import Task
 from leaderboards.show import svg
 from leaderboards.show.commands import suite_command
 from leaderboards.show.numbers import between, number, span
+from leaderboards.show.price import price_links
 from leaderboards.show.site import Site
 
-__all__ = ["gap_rows", "overview", "score_cell", "tie_mark"]
+__all__ = ["gap_rows", "knowledge_text", "overview", "score_cell", "tie_mark"]
 
 STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
 _FAMILIES = {row.id: row.group for row in ENVIRONMENTS}
+_UNSAID = "not recorded"
+_KNOWLEDGE = {
+    "oracle": "oracle: the kernel and noise that agents are told are the true ones",
+    "learned": "learned: kernel and noise are a modelling choice, or unknown",
+}
 _LAST = 1e9  # what cannot be ranked sorts behind everything
 
 
@@ -33,9 +40,18 @@ def overview(site: Site) -> dict[str, Any]:
         "rows": _rows(site),
         "n_tasks_overall": len(site.overall.tasks) if site.overall else 0,
         "gaps": gap_rows(site),
+        "prices": price_links(site),
         "origins": summary.origins,
         "command": suite_command(summary.suite),
     }
+
+
+def knowledge_text(task: Task) -> str:
+    """How true what agents are told about a task is, in words."""
+    if task.knowledge != "misspecified":
+        return _KNOWLEDGE.get(task.knowledge, _UNSAID)
+    wrong = ", ".join(f"{name} × {number(factor)}" for name, factor in task.misspecification.items())
+    return f"misspecified: {wrong}" if wrong else "misspecified: what agents are told of kernel or noise is not true"
 
 
 def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
@@ -151,6 +167,7 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
         "drawing": drawing,
         "horizon": about.horizon,
         "feedback": about.feedback,
+        "knowledge": about.knowledge or _UNSAID,
         "family": _FAMILIES.get(about.env.id, "other"),
         "repetitions": max((len(cell) for cell in cells.values()), default=0),
         "metric": "ratio" if _metric(site, task) == "regret_ratio" else "regret",
@@ -161,7 +178,7 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
 def _filters(tasks: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
     """Name, title and values of each filter of environments that has something to choose."""
     found = []
-    for name, title in (("family", "Family"), ("feedback", "Feedback")):
+    for name, title in (("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge")):
         values = list(dict.fromkeys(task[name] for task in tasks))
         if len(values) > 1:
             found.append((name, title, values))

@@ -14,12 +14,14 @@ import jinja2
 from markupsafe import Markup
 
 from leaderboards.play.store import Store
+from leaderboards.score.inspection import inspect
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.overview import overview
 from leaderboards.show.pair import pair_page
+from leaderboards.show.price import price_page
 from leaderboards.show.site import Site, make_site
 
 __all__ = ["build_page"]
@@ -42,10 +44,11 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
         ValueError: if the folder holds no run.
     """
     directory = Path(directory)
-    summary = summarise(Store(directory))
+    store = Store(directory)
+    summary = summarise(store)
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
-    site = make_site(summary, theory)
+    site = make_site(summary, theory, inspect(store, summary))
     place = directory / _PAGES
     place.mkdir(parents=True, exist_ok=True)
     _copy_assets(place / "assets")
@@ -58,6 +61,8 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     for first, second in itertools.combinations(summary.agents, 2):
         path = place / site.pair_files[frozenset((first, second))]
         written.discard(_write(path, templates, "pair.html.j2", pair_page(site, first, second), ""))
+    for file in dict.fromkeys(file for _, file in site.price_files):
+        written.discard(_write(place / file, templates, "price.html.j2", price_page(site, file), ""))
     for stale in written:
         stale.unlink()
     return _write(directory / "index.html", templates, "index.html.j2", overview(site), f"{_PAGES}/")

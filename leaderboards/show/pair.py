@@ -9,7 +9,7 @@ from leaderboards.score.intervals import Interval, mean_band
 from leaderboards.score.pairs import Duel, duel
 from leaderboards.show import svg
 from leaderboards.show.agent import task_looks
-from leaderboards.show.charts import chart_of, curve
+from leaderboards.show.charts import chart_of, curve, tab_texts
 from leaderboards.show.numbers import number
 from leaderboards.show.site import Site
 
@@ -32,7 +32,7 @@ def pair_page(site: Site, first: str, second: str) -> dict[str, Any]:
         "rows": [_row(site, task, first, second, found, reach) for task, found in duels.items()],
         "apart": [task for task in site.summary.tasks if task not in duels],
         "chart": chart,
-        "tabs": [(tab["key"], tab["title"], tab["alt"], tab["meaning"], "") for tab in chart["tabs"]],
+        "tabs": tab_texts(chart),
     }
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.score.gaps import gap_table
+from leaderboards.score.inspection import Inspection
 from leaderboards.score.overlay import Overlay, overlay
+from leaderboards.score.price import Price, prices
 from leaderboards.score.standings import Overall, Standing, overall, standing
 from leaderboards.score.summary import Summary
 from leaderboards.show.names import file_names
@@ -33,6 +35,8 @@ class Site:
         agent_files: File name of the page of each agent.
         pair_files: File name of the page of each pair of agents.
         overlays: Theory by task: the overlay, or the reason why it could not be worked out; absent where none applies.
+        inspections: What `gpbandit audit` found, by (task, agent); empty before it ran.
+        price_files: The prices of feedback, each with the file name of its page; an environment's prices share one.
     """
 
     summary: Summary
@@ -44,6 +48,8 @@ class Site:
     agent_files: dict[str, str]
     pair_files: dict[frozenset[str], str]
     overlays: dict[str, Overlay | str]
+    inspections: dict[tuple[str, str], Inspection]
+    price_files: list[tuple[Price, str]]
 
     @property
     def title(self) -> str:
@@ -83,8 +89,12 @@ class Site:
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 
-def make_site(summary: Summary, theory: bool = False) -> Site:
+def make_site(
+    summary: Summary, theory: bool = False, inspections: dict[tuple[str, str], Inspection] | None = None
+) -> Site:
     """Rank, colour and address everything in `summary`; `theory` builds every environment again for its overlay."""
+    charged = prices(summary)
+    files = file_names("feedback", dict.fromkeys(price.base for price in charged))
     standings = {task: standing(summary, task) for task in summary.tasks}
     gaps = gap_table(summary)
     pairs = list(itertools.combinations(summary.agents, 2))
@@ -99,6 +109,8 @@ def make_site(summary: Summary, theory: bool = False) -> Site:
         file_names("agent", summary.agents),
         {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
         _overlays(summary) if theory else {},
+        inspections or {},
+        [(price, files[price.base]) for price in charged],
     )
 
 

@@ -86,6 +86,7 @@
   const checked = (id) => document.getElementById(id).checked;
   // Plotly reads a few HTML tags in names.
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const SYMBOLS = { solid: "circle", dash: "square", dot: "diamond", dashdot: "triangle-up" };
   const translucent = (colour) => {
     const n = parseInt(colour.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},.16)`;
@@ -97,6 +98,17 @@
       if (!curve) continue;
       const colour = css(`--hue${line.hue}`);
       const x = curve.t ?? chart.t;
+      if (tab.points || tab.marked) {
+        // Points with whiskers: what was measured at a few settings, not along the run.
+        const whiskers = curve.l && checked("bands") ? { type: "data", symmetric: false, array: curve.h.map((y, i) => y - curve.m[i]), arrayminus: curve.m.map((y, i) => y - curve.l[i]), thickness: 1.6, width: 4, color: colour } : undefined;
+        const quiet = tab.points && !tab.front.includes(line.name);
+        found.push({
+          x, y: curve.m, type: "scatter", mode: tab.points ? "markers" : "lines+markers", name: escaped(line.name), error_y: whiskers,
+          line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: tab.points ? "%{x:.3g}: %{y:.4g}" : "%{y:.4g}",
+          marker: { color: colour, size: tab.points ? 11 : 7, symbol: `${SYMBOLS[line.dash] ?? "circle"}${quiet ? "-open" : ""}`, line: { width: 2, color: colour } },
+        });
+        continue;
+      }
       if (curve.l && checked("bands")) {
         const quiet = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
         // A logarithmic axis has no place for a lower end at or below 0: the band then reaches down to a hundredth of the mean.
@@ -108,6 +120,10 @@
         line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
       });
     }
+    if (tab.front) {
+      const corners = tab.front.map((name) => tab.series[name]);
+      found.push({ x: corners.map((c) => c.t[0]), y: corners.map((c) => c.m[0]), type: "scatter", mode: "lines", line: { color: css("--soft"), width: 1.2, dash: "dot", shape: "hv" }, hoverinfo: "skip", showlegend: false });
+    }
     return found;
   };
   // On a logarithmic axis the first few evaluations and the bands' lower ends would take most of the height.
@@ -118,6 +134,7 @@
       const from = checked("log-x") ? 0 : longest / 50;
       return curve.m.filter((y, i) => y > 0 && t[i] >= from);
     });
+    means.push(...(tab.reference ?? []));
     const tops = Object.values(tab.series).flatMap((curve) => (checked("bands") && curve.h) || curve.m).filter((y) => y > 0);
     if (!means.length) return {};
     const low = means.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
@@ -131,9 +148,10 @@
       margin: { l: 12, r: 8, t: 8, b: 12 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: css("--sans"), size: 13, color: ink },
-      hovermode: "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
+      hovermode: tab.points ? "closest" : "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
-      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, ...(checked("log-x") ? { type: "log", dtick: 1 } : { type: "linear" }), unifiedhovertitle: { text: tab.x ? "time %{x:.4g}" : "t = %{x}" } },
+      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, ...(checked("log-x") || tab.points ? { type: "log", dtick: 1 } : { type: "linear" }), unifiedhovertitle: { text: tab.x ? `${escaped(tab.x)}: %{x:.4g}` : "t = %{x}" } },
+      shapes: (tab.reference ?? []).map((y) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: soft, width: 1.2, dash: "dash" } })),
       yaxis: { ...axis, title: { text: escaped(tab.axis), font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: tab.signed ? "normal" : "tozero" }) },
     };
   };

@@ -135,7 +135,15 @@ def test_the_data_have_a_fingerprint() -> None:
     assert len(fingerprint()) == 32
     assert fingerprint() == fingerprint("EpsGreedy")
     assert len({fingerprint(), fingerprint(repetition=1), fingerprint(n_arms=21)}) == 3
-    assert play(Counter(), Box()).data == {"instance": None, "sources": None}
+    assert play(Counter(), Box()).data == {
+        "instance": None,
+        "sources": None,
+        "knowledge": "oracle",
+        "misspecification": {},
+    }
+    wrong = ("GPBandit/RKHS-v0", {"n_arms": 20, "misspecification": {"lengthscale": 2.0}})
+    data = leaderboards.run(wrong, "Uniform", 0, 5).data
+    assert (data["knowledge"], data["misspecification"]) == ("misspecified", {"lengthscale": 2.0})
 
 
 def test_a_longer_run_begins_like_a_shorter_one() -> None:

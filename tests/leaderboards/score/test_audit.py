@@ -11,25 +11,32 @@ SMALL = ("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 1})
 
 
 def test_a_band_without_width_fails() -> None:
-    found = audit(SMALL, ("GP-UCB", {"width": 0.0}), repetitions=12, horizon=20, n_times=8)
+    found = audit(SMALL, ("GP-UCB", {"width": 0.0}), repetitions=12, horizon=20, delta=0.1, n_times=8)
     assert found.coverage().estimate == 0
     assert not found.passes
-    assert found.slack == 0
+    assert found.slack().estimate == 0
+    assert not found.slack().is_known
+    assert found.unpromised == "a tuned width is promised nothing"
 
 
 def test_a_correct_bayesian_band_on_draws_from_the_prior_holds() -> None:
     found = audit(SMALL, ("GP-UCB", {"width": "bayes", "delta": 0.1}), repetitions=20, horizon=40, n_times=10)
     assert found.coverage().high >= 0.9
     assert found.passes
-    assert found.slack > 1
+    assert found.delta == 0.1
+    assert not found.unpromised
+    assert found.slack().low > 1
+    assert found.first_exit() is None
     assert found.looks["t"].max() == 40
     assert found.looks.groupby("repetition").size().eq(found.looks["t"].nunique()).all()
 
 
 def test_one_standard_deviation_is_left_by_some_arm_sooner_or_later() -> None:
-    found = audit(SMALL, ("GP-UCB", {"width": 1.0}), repetitions=15, horizon=40, n_times=10)
+    found = audit(SMALL, ("GP-UCB", {"width": 1.0}), repetitions=15, horizon=40, delta=0.1, n_times=10)
     assert not found.passes
-    assert found.slack < 1
+    assert found.slack().high < 1
+    assert found.worst >= 1
+    assert 1 <= (found.first_exit() or 0) <= 40
 
 
 def test_bands_of_batched_agents_are_audited_too() -> None:
@@ -46,7 +53,7 @@ def test_coverage_has_the_exact_binomial_interval() -> None:
 
 
 def test_what_has_no_band_says_so() -> None:
-    with pytest.raises(AuditError, match="Uniform states no confidence band"):
+    with pytest.raises(AuditError, match=r"Uniform on .*: the agent states no confidence band"):
         audit(SMALL, "Uniform", repetitions=1, horizon=5)
     with pytest.raises(ValueError, match="repetitions: expected at least 1"):
         audit(SMALL, "GP-UCB", repetitions=0)
