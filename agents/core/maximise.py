@@ -25,8 +25,9 @@ from scipy.special import gammaln
 from scipy.stats import qmc
 
 from gpbandit_envs.domain import Domain
+from gpbandit_envs.problem import Problem
 
-__all__ = ["Acquisition", "Values", "best_arm", "maximise"]
+__all__ = ["Acquisition", "Values", "best_arm", "maximise", "search_domain"]
 
 Acquisition = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """`a(X)` for points `(n, d)`: values `(n,)` and gradients `(n, d)`, rows independent of each other."""
@@ -88,6 +89,12 @@ def maximise(
     return climber.polish(U[top], float(b[top]))
 
 
+def search_domain(card: Problem) -> Domain:
+    """The box that a card's actions are searched in: the one its notes state, or else the plain unit cube."""
+    spec = card.notes.get("domain")
+    return Domain.cube(card.dim) if spec is None else Domain.from_spec(spec)  # type: ignore[arg-type]
+
+
 def best_arm(values: Values, arms: Float[np.ndarray, "A d"]) -> tuple[int, float]:
     """`argmax a` over a finite set, and the value there; ties go to the lowest index.
 
@@ -108,8 +115,11 @@ def best_arm(values: Values, arms: Float[np.ndarray, "A d"]) -> tuple[int, float
 
 
 def _candidates(dim: int, n: int, extra: np.ndarray | None, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
+    # SciPy would spawn a child of the generator, which depends on more than the generator's state: a policy restored
+    # from its state would meet other candidates. So the seed is drawn.
+    scramble = np.random.default_rng(rng.integers(2**32, size=4, dtype=np.uint32))
     # Sobol sequences are balanced at powers of two; SciPy warns about any other number.
-    points: np.ndarray = qmc.Sobol(dim, scramble=True, rng=rng).random_base2((n - 1).bit_length())
+    points: np.ndarray = qmc.Sobol(dim, scramble=True, rng=scramble).random_base2((n - 1).bit_length())
     if extra is None:
         return points
     if extra.ndim != 2 or extra.shape[1] != dim or not ((extra >= 0) & (extra <= 1)).all():

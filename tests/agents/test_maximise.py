@@ -90,6 +90,15 @@ def test_equal_generators_equal_results_and_others_differ() -> None:
     assert (maximise(peaks, Domain.cube(2), rng(8), starts=1, iterations=1)[0] != one[0]).any()
 
 
+def test_a_generator_restored_from_its_state_gives_the_same() -> None:
+    """Policies save the state of their generator, and not how many children it has had."""
+    one, other = rng(1), rng(2)
+    maximise(peaks, Domain.cube(2), one)
+    other.bit_generator.state = one.bit_generator.state
+    expected = maximise(peaks, Domain.cube(2), one, starts=1, iterations=1)[0]
+    np.testing.assert_array_equal(maximise(peaks, Domain.cube(2), other, starts=1, iterations=1)[0], expected)
+
+
 def test_never_worse_than_a_candidate_or_an_extra_point() -> None:
     """A needle too thin for any candidate is found where it is pointed at."""
     needle = np.array([0.123, 0.456, 0.789])
