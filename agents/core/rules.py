@@ -30,8 +30,11 @@ class BatchRule(ABC):
         """A new batch begins; returns whether it is complete already, for pulls that are still pending."""
 
     @abstractmethod
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        """Whether the batch ends with the pick of `arm`, which `builder` has just made."""
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+        """How many of the next `count` picks, all of `arm`, belong to the batch, and whether it ends with them.
+
+        `builder` has proposed these picks and not taken them yet.
+        """
 
 
 @dataclass
@@ -41,8 +44,8 @@ class SequentialRule(BatchRule):
     def start(self, builder: BatchBuilder) -> bool:
         return builder.n_pending > 0
 
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        return True
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+        return 1, True
 
 
 @dataclass
@@ -64,8 +67,9 @@ class FixedRule(BatchRule):
     def start(self, builder: BatchBuilder) -> bool:
         return builder.n_pending >= self.size
 
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        return builder.n_pending + len(builder.picks) >= self.size
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+        free = self.size - builder.n_pending - len(builder.picks)
+        return min(count, free), count >= free
 
 
 @dataclass
@@ -85,9 +89,13 @@ class SumRule(BatchRule):
         self.total = 1.0
         return builder.n_pending > 0
 
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        self.total += float(builder.variance[arm]) / builder.posterior.lam
-        return self.total > self.c
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+        leverage = float(builder.variance[arm]) / builder.posterior.lam
+        for i in range(count):
+            self.total += leverage
+            if self.total > self.c:
+                return i + 1, True
+        return count, False
 
 
 @dataclass
@@ -107,9 +115,9 @@ class ProductRule(BatchRule):
         self.product = 1.0
         return builder.n_pending > 0
 
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
         self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
-        return self.product > self.c
+        return 1, self.product > self.c
 
 
 @dataclass
@@ -126,34 +134,42 @@ class GlobalLocalRule(SumRule):
         complete = super().start(builder)
         self._sums = np.zeros(0)
         self._seen: dict[int, np.ndarray] = {}
-        self._swept = 0
+        self._unswept: dict[int, int] = {}
         self._largest = 1.0
-        self._pending_bound = 0.0
+        self._bound = 0.0
         return complete
 
-    def closes(self, builder: BatchBuilder, arm: int) -> bool:
-        self._pending_bound += float(builder.variance[arm]) / builder.posterior.lam
-        if not super().closes(builder, arm) or self._largest + self._pending_bound <= self.c:
-            return False
-        self._sweep(builder)
-        return self._largest > self.c
+    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+        leverage = float(builder.variance[arm]) / builder.posterior.lam
+        first = 0
+        for i in range(count):
+            self.total += leverage
+            self._bound += leverage
+            if self.total > self.c and self._largest + self._bound > self.c:
+                self._unswept[arm] = self._unswept.get(arm, 0) + i + 1 - first
+                first = i + 1
+                self._sweep(builder)
+                if self._largest > self.c:
+                    return i + 1, True
+        self._unswept[arm] = self._unswept.get(arm, 0) + count - first
+        return count, False
 
     def _sweep(self, builder: BatchBuilder) -> None:
+        """Add up the sums of all arms for the picks since the last sweep."""
         if len(self._sums) == 0:
             self._sums = np.ones(len(builder.variance))
             self._scale = np.zeros(len(builder.variance))
             # Where the variance is rounding, so is the covariance: such an arm cannot shrink any further.
             floor = 1e-12 * builder.posterior.rows.prior.max()
             np.divide(1 / builder.posterior.lam, builder.variance, out=self._scale, where=builder.variance > floor)
-        arms, counts = np.unique(builder.picks[self._swept :], return_counts=True)
-        new = np.array([a for a in arms.tolist() if a not in self._seen], np.int64)
+        new = np.array([a for a in self._unswept if a not in self._seen], np.int64)
         if len(new):
             C = builder.posterior.covariance(new)
             np.square(C, out=C)
             C *= self._scale
             self._seen.update(zip(new.tolist(), C, strict=True))
-        for a, n in zip(arms.tolist(), counts.tolist(), strict=True):
+        for a, n in self._unswept.items():
             self._sums += n * self._seen[a]
-        self._swept = len(builder.picks)
+        self._unswept = {}
         self._largest = float(self._sums.max())
-        self._pending_bound = 0.0
+        self._bound = 0.0

@@ -152,9 +152,10 @@ class UCBAgent(FiniteArmAgent):
         assert self._builder is not None
         picks: list[int] = []
         while len(picks) < n and not self._closed:
-            arm = self._builder.next()
-            picks.append(arm)
-            self._closed = self.rule.closes(self._builder, arm)
+            arm, count = self._builder.propose(n - len(picks))
+            count, self._closed = self.rule.admit(self._builder, arm, count)
+            self._builder.take(count)
+            picks += [arm] * count
         return picks
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:

@@ -30,7 +30,7 @@ __all__ = ["SketchedArmPosterior"]
 
 _GUARD_VARIANCE, _GUARD_NORM = 1e-10, 1e-9
 _GUARDED = 4
-_REFRESH_AFTER = 500
+_CHECK_AFTER, _REFRESH_AFTER = 8, 500
 
 
 class SketchedArmPosterior(ArmPosterior):
@@ -55,6 +55,7 @@ class SketchedArmPosterior(ArmPosterior):
         self._s = np.zeros(0)
         self.refreshes = 0
         self._embedding = Embedding(self.rows, self.lam)
+        self._scale = float(self.rows.prior.max())
         self._requested = np.zeros(0, np.int64)
         self._new: dict[int, float] = {}
         self._events = 0
@@ -124,6 +125,9 @@ class SketchedArmPosterior(ArmPosterior):
         except AmbiguousRankError:
             return False
         self._apply(changes)
+        # Pulls alone are benign; what piles up over them shows at the next check.
+        if not leaving and not joining and self._events % _CHECK_AFTER:
+            return True
         return self._sound([*self._new, *joining])
 
     def _difference(self, positions: np.ndarray) -> tuple[list[int], list[int]]:
@@ -161,12 +165,13 @@ class SketchedArmPosterior(ArmPosterior):
         others = (self._events * _GUARDED + np.arange(min(_GUARDED, u))) % u
         positions = np.concatenate([np.array(touched, np.int64), others])
         norms, variances = self._embedding.norms_and_variances(positions)
-        prior = np.diagonal(self.rows.gram)[positions]
-        scale = float(self.rows.prior.max())
-        gap = float(np.abs(variances - self._v[self.rows.arms[positions]]).max())
-        inside = np.isin(positions, self._embedding.S)
-        excess = np.where(inside, np.abs(norms - prior), norms - prior)
-        return gap <= _GUARD_VARIANCE * scale and float(excess.max()) <= _GUARD_NORM * scale
+        prior = self.rows.gram.diagonal()[positions]
+        inside = np.zeros(u, bool)
+        inside[self._embedding.S] = True
+        gap = np.abs(variances - self._v[self.rows.arms[positions]])
+        excess = norms - prior
+        np.abs(excess, out=excess, where=inside[positions])
+        return bool(gap.max() <= _GUARD_VARIANCE * self._scale and excess.max() <= _GUARD_NORM * self._scale)
 
     def _refresh(self, positions: np.ndarray) -> None:
         embedding = self._embedding

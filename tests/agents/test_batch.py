@@ -66,6 +66,43 @@ def test_lazy_equals_eager(kind: str, seed: int, n_arms: int, lam: float, candid
         assert mine == pick
 
 
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(["exact", "sketched"]),
+    seed=st.integers(0, 2**32),
+    lam=st.floats(-5, 1).map(lambda e: 10.0**e),
+    width=st.sampled_from([0.0, 0.1, 2.0, 50.0]),
+    limit=st.integers(1, 300),
+)
+def test_runs_of_one_arm_are_what_single_picks_would_be(
+    kind: str, seed: int, lam: float, width: float, limit: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    posterior = posterior_of(kind, rng, 30, lam)
+    picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))
+    sure = next((i for i, lead in enumerate(leads) if lead < 1e-9), len(picks))
+    builder = BatchBuilder(posterior, width, candidates=8)
+    while len(builder.picks) < sure:
+        arm, count = builder.propose(limit)
+        assert 1 <= count <= limit
+        taken = int(rng.integers(1, count + 1))
+        builder.take(taken)
+        assert set(builder.picks[len(builder.picks) - taken :]) == {arm}
+    assert builder.picks[:sure] == picks[:sure]
+
+
+def test_a_long_run_takes_few_steps() -> None:
+    posterior = ExactArmPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
+    posterior.update(np.array([7]), np.array([1e4]), np.array([3e4]))
+    builder = BatchBuilder(posterior, 1.0)
+    steps = 0
+    while len(builder.picks) < 10_000:
+        builder.take(builder.propose(10_000 - len(builder.picks))[1])
+        steps += 1
+    assert builder.picks == [7] * 10_000
+    assert steps <= 4
+
+
 def test_ties_go_to_the_lowest_index() -> None:
     posterior = ExactArmPosterior(SE(1e-3), np.arange(50.0)[:, None], 1.0)
     builder = BatchBuilder(posterior, 1.0, candidates=4)

@@ -1,8 +1,9 @@
 """BKB and BBKB as published: what the fast policies' speed is measured against.
 
 The embedding comes from a singular value decomposition, and mean and variance of all arms are computed anew at every
-resparsification; within a batch `V^-1` gets rank-one updates and only arms whose score exceeds that of the arm just
-picked are looked at again (BBKB, App. A.3). Honest NumPy, no more.
+resparsification. Within a batch `V^-1` gets rank-one updates, and then either the variances of all arms are computed
+anew (BBKB, Alg. 1 as printed) or only those of arms whose score exceeds that of the arm just picked (its App. A.3).
+Honest NumPy, no more.
 """
 
 from __future__ import annotations
@@ -25,13 +26,22 @@ class PublishedSketch:
         F: Norm bound.
         delta: Probability of failure.
         qbar: Oversampling; one draw an arm.
+        lazy: Whether only arms that may be the maximiser are looked at again within a batch.
     """
 
     def __init__(
-        self, kernel: Kernel, X: np.ndarray, noise_std: float, F: float, delta: float, qbar: float, seed: int
+        self,
+        kernel: Kernel,
+        X: np.ndarray,
+        noise_std: float,
+        F: float,
+        delta: float,
+        qbar: float,
+        seed: int,
+        lazy: bool = True,
     ) -> None:
         self.kernel, self.X, self.xi, self.lam = kernel, X, noise_std, noise_std**2
-        self.F, self.delta, self.qbar = F, delta, qbar
+        self.F, self.delta, self.qbar, self.lazy = F, delta, qbar, lazy
         self.rng = np.random.default_rng(seed)
         self.counts, self.sums = np.zeros(len(X)), np.zeros(len(X))
         self.order: list[int] = []
@@ -80,8 +90,12 @@ class PublishedSketch:
             batch.append(arm)
             z = inverse @ self.Z[arm]
             inverse -= np.outer(z, z) / (1 + self.Z[arm] @ z)
-            ucb[arm] = self.mean[arm] + beta * sqrt(max(self.residual[arm] + self.Z[arm] @ inverse @ self.Z[arm], 0.0))
-            stale = np.flatnonzero(ucb >= ucb[arm])
+            if self.lazy:
+                lev = self.residual[arm] + self.Z[arm] @ inverse @ self.Z[arm]
+                ucb[arm] = self.mean[arm] + beta * sqrt(max(lev, 0.0))
+                stale = np.flatnonzero(ucb >= ucb[arm])
+            else:
+                stale = np.arange(len(ucb))
             lev = self.residual[stale] + np.einsum("ij,ij->i", self.Z[stale] @ inverse, self.Z[stale])
             ucb[stale] = self.mean[stale] + beta * np.sqrt(np.maximum(lev, 0))
             total += self.lev[arm]
