@@ -114,7 +114,8 @@ def gp_ucb_step_case() -> Case:
     K = SE(5.0)(problem.arms, problem.arms)
     agent = agents.make("GP-UCB", width="practical")
     agent.reset(problem, np.random.default_rng(0))
-    feedback, nothing, arms = noisy(mean, 1), Pending.empty(problem), []
+    arms: list[int] = []
+    feedback, nothing = noisy(mean, 1), Pending.empty(problem)
 
     def step() -> None:
         arm = agent.select(1, nothing)

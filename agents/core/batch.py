@@ -8,8 +8,9 @@
 
 Picking x changes `v(a)` by `-c(a, x)^2 / (c(x, x) + lam)` and `c` itself likewise, so scores only fall. It is enough
 to keep the few arms of highest score and their covariance: the best of them is the best of all while its score exceeds
-tau. Once it does not, all picks so far are folded into all arms by one product and candidates are chosen anew. The
-same again among the candidates: a front of three of them is kept in plain floats. The choice is exactly that of recomputing every score after every pick (BBKB, App. A.3, argues so for its lazy updates).
+tau. Once it does not, all picks so far are folded into all arms by one product and candidates are chosen anew. The same
+again among the candidates: a front of three of them is kept in plain floats. The choice is exactly that of recomputing
+every score after every pick (BBKB, App. A.3, argues so for its lazy updates).
 """
 
 from __future__ import annotations
