@@ -13,7 +13,7 @@ from agents.core.registry import load_entry_point
 from gpbandit_envs.problem import Problem
 from leaderboards.play.spec import Ref
 
-__all__ = ["BAND_COLUMNS", "look_at_band", "promise", "stated_width"]
+__all__ = ["BAND_COLUMNS", "look_at_band", "promise", "stated_delta", "stated_width"]
 
 BAND_COLUMNS = ("outside", "needed", "half")
 """Arms outside the band; factor by which all bands would have to grow to hold all means; largest half-width."""
@@ -48,6 +48,16 @@ def look_at_band(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(error == 0, 0.0, error / half)
     return {"outside": float((error > half).sum()), "needed": float(ratio.max()), "half": float(half.max())}
+
+
+def stated_delta(agent: Any) -> float | None:
+    """The probability of failure that the band of a playing agent is meant for; None if it says none.
+
+    A policy that hands its episode to one of several forms is asked for that of its form.
+    """
+    playing = getattr(agent, "form", agent)
+    delta = getattr(playing, "delta", getattr(getattr(playing, "model", None), "delta", None))
+    return float(delta) if isinstance(delta, float) and 0 < delta < 1 else None
 
 
 def stated_width(agent: Ref) -> str:

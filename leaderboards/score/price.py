@@ -95,7 +95,8 @@ def prices(summary: Summary) -> list[Price]:
         if place not in bases:
             continue
         base = bases[place]
-        for kind, tasks in kinds.items():
+        for kind in (kind for kind in KINDS if kind in kinds):
+            tasks = kinds[kind]
             ordered = dict(sorted(tasks.items()))
             charges = {agent: made for agent in summary.agents if (made := _charges(summary, agent, base, ordered))}
             if charges:

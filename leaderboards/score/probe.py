@@ -19,7 +19,7 @@ from leaderboards.play.replay import Replayed
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
 from leaderboards.play.verify import compare
-from leaderboards.score.band import look_at_band, promise
+from leaderboards.score.band import look_at_band, promise, stated_delta
 from leaderboards.score.cell import thin
 from leaderboards.score.memory import held_bytes
 from leaderboards.score.sketch import look_at_sketch, sketched_posterior
@@ -74,7 +74,7 @@ def probe(spec: RunSpec, looks: int = LOOKS, sampled: int = SAMPLED, stored: pd.
         about: dict[str, Any] = {
             "width": width,
             "unpromised": unpromised,
-            "delta": getattr(agent, "delta", None),
+            "delta": stated_delta(agent),
             "no_band": no_band,
             "no_sketch": "" if sketched_posterior(agent) is not None else "the agent has no sketched posterior",
             "points": len(X),

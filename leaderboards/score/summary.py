@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,8 @@ from leaderboards.play.store import Store
 from leaderboards.score.catalogue import CURVES, FINALS
 from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, reduce_run, thin
 from leaderboards.score.intervals import mean_band, mean_interval, quantile_interval
+
+_T = TypeVar("_T")
 
 __all__ = ["UNIFORM", "Summary", "Task", "curve_table", "score_table", "summarise"]
 
@@ -93,9 +95,10 @@ def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
     entries = {str(key): every[str(key)] for key in runs.index}
     tasks, agents, columns = _names(runs, entries)
     asked = suite or {}
-    envs = _in_order({name: task.env for name, task in tasks.items()}, asked.get("environments", []))
-    tasks = {name: tasks[name] for name in envs}
-    agents = {name: agents[name] for name in _in_order(agents, asked.get("agents", []))}
+    envs = {canonical_json(_task_of(entry)): i for i, entry in enumerate(asked.get("environments", []))}
+    tasks = _in_order(tasks, lambda task: [task.env.identity, task.horizon, task.feedback], envs)
+    rivals = {canonical_json(Ref(**_ref(entry)).identity): i for i, entry in enumerate(asked.get("agents", []))}
+    agents = _in_order(agents, lambda agent: agent.identity, rivals)
     runs = runs.drop(columns=["env", "agent"])
     runs = columns.join(runs)
     cells: dict[tuple[str, str], Cell] = {}
@@ -214,10 +217,15 @@ def _with_knowledge(task: Task, data: Mapping[str, Any]) -> Task:
     )
 
 
-def _in_order(refs: Mapping[str, Ref], asked: list[dict[str, Any]]) -> list[str]:
-    """Names in the order in which a suite asks for them, then the others."""
-    place = {canonical_json(Ref(**_ref(entry)).identity): i for i, entry in enumerate(asked)}
-    return sorted(refs, key=lambda name: place.get(canonical_json(refs[name].identity), len(place)))
+def _in_order(named: Mapping[str, _T], identity: Callable[[_T], Any], asked: Mapping[str, int]) -> dict[str, _T]:
+    """What a suite asks for in its order, then the others; `asked` is the place of each identity's JSON."""
+    places = {name: asked.get(canonical_json(identity(thing)), len(asked)) for name, thing in named.items()}
+    return {name: named[name] for name in sorted(named, key=places.__getitem__)}
+
+
+def _task_of(entry: Mapping[str, Any]) -> list[Any]:
+    """What decides which task an entry of a frozen suite is."""
+    return [Ref(**_ref(entry)).identity, entry["horizon"], entry["feedback"]]
 
 
 def _ref(entry: Mapping[str, Any]) -> dict[str, Any]:

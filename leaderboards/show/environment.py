@@ -134,6 +134,7 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
         )
     return {
         "problem": None,
+        "true": found.knowledge == "oracle",
         "t": found.t,
         "gamma": number(float(found.greedy.gain[-1])),
         "d_eff": number(found.greedy.d_eff),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leaderboards.score.price import KINDS, Charge, Price
 from leaderboards.show import svg
 from leaderboards.show.charts import chart_of, tab_texts
-from leaderboards.show.numbers import number, rounded
+from leaderboards.show.numbers import NONE, number, rounded
 from leaderboards.show.site import Site
 
 __all__ = ["price_links", "price_page"]
@@ -48,7 +49,17 @@ def price_page(site: Site, file: str) -> dict[str, Any]:
 def signed(x: float) -> str:
     """A difference with its sign, the minus as wide as a digit."""
     text = number(x)
-    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else f"+{text}" if x > 0 else text
+    if text.startswith("-"):
+        return f"\N{MINUS SIGN}{text[1:]}"
+    return f"+{text}" if x > 0 else text
+
+
+def _percent(x: float) -> str:
+    """A relative difference in whole per cent with its sign."""
+    if not math.isfinite(x):
+        return NONE
+    percent = round(100 * x)
+    return f"{percent:+d}%".replace("-", "\N{MINUS SIGN}") if percent else "0%"
 
 
 def _tab(price: Price, what: str) -> dict[str, Any]:
@@ -65,11 +76,10 @@ def _tab(price: Price, what: str) -> dict[str, Any]:
             points |= {"l": [0.0, *(rounded(i.low) for i in chosen)], "h": [0.0, *(rounded(i.high) for i in chosen)]}
         series[agent] = points
     title = TITLES[price.kind] if what == "regret" else f"{TITLES[price.kind]}, relative"
-    axis = "cumulative regret above that of immediate feedback"
     return {
         "key": f"{price.kind}-{what}",
         "title": title,
-        "axis": axis if what == "regret" else "the same as a share of it",
+        "axis": "regret above immediate" if what == "regret" else "regret above immediate, as a share of it",
         "x": KINDS[price.kind],
         "meaning": f"Mean paired difference of each agent with itself: final cumulative regret with so many "
         f"{KINDS[price.kind]}, minus that with feedback after every evaluation, on the same instances"
@@ -100,15 +110,10 @@ def _kind(site: Site, price: Price) -> dict[str, Any]:
         "key": price.kind,
         "title": TITLES[price.kind],
         "unit": KINDS[price.kind],
-        "tasks": [(number_of(strength), site.task_files[task]) for strength, task in price.tasks.items()],
+        "tasks": [(f"{strength:g}", site.task_files[task]) for strength, task in price.tasks.items()],
         "rows": rows,
         "absent": [agent for agent in site.summary.agents if agent not in price.charges],
     }
-
-
-def number_of(strength: float) -> str:
-    """A delay or a batch size as text."""
-    return f"{strength:g}"
 
 
 def _charge(charge: Charge | None) -> dict[str, Any]:
@@ -116,10 +121,9 @@ def _charge(charge: Charge | None) -> dict[str, Any]:
         return {"text": "n/a", "interval": "", "sort": 1e9, "lead": False, "place": "", "why": "not played"}
     difference = charge.difference
     ends = f"{signed(difference.low)} to {signed(difference.high)}" if difference.is_known else "one repetition"
-    share = f"{charge.relative.estimate:+.0%}".replace("-", "\N{MINUS SIGN}")
     costs = difference.is_known and difference.low > 0
     return {
-        "text": f"{signed(difference.estimate)} ({share})",
+        "text": f"{signed(difference.estimate)} ({_percent(charge.relative.estimate)})",
         "interval": ends,
         "sort": difference.estimate,
         "lead": costs,

@@ -14,12 +14,13 @@ from leaderboards.score.summary import summarise
 from leaderboards.score.theory import greedy_information
 from tests.leaderboards.folders import folder, record
 
+BATCHED = (("GP-BUCB", {"batch_size": 3}), "GP-AUCB")
 ENV = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
 
 
 def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE"):
+    for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE", *BATCHED):
         for repetition in range(2):
             store.write(leaderboards.run(ENV, agent, repetition, 80))
     found = overlay(summarise(store), "RKHS")
@@ -29,16 +30,41 @@ def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tm
     assert promises["Uniform"].bound is None
     assert promises["Uniform"].proven is None
     most = found.greedy.gain[-1] / (1 - 1 / math.e)
-    for name in ("GP-UCB", "BBKB", "BPE"):
+    for name in ("GP-UCB", "BBKB", "BPE", "GP-BUCB", "GP-AUCB"):
         promise = promises[name]
         assert promise.bound is not None
         assert promise.measured.estimate < promise.bound
         assert promise.proven == 0.5
         assert promise.gain is not None
         assert promise.d_eff is not None
-        if name == "GP-UCB":
+        if name in ("GP-UCB", "GP-BUCB", "GP-AUCB"):
             assert 0 < promise.gain <= most
             assert promise.d_eff <= 2 * promise.gain + 1e-9, "d_eff is at most logdet"
+    sequential = promises["GP-UCB"].bound or 0.0
+    assert promises["GP-AUCB"].bound == pytest.approx(2 * sequential), "its threshold is 2"
+    assert (promises["GP-BUCB"].bound or 0.0) > sequential
+    assert promises["GP-BUCB"].theorem == "Desautels et al. (2012), Theorem 1"
+
+
+def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    kwargs = {"n_arms": 50, "dim": 1}
+    wrong = {**kwargs, "misspecification": {"lengthscale": 2.0}}
+    for agent in (("GP-UCB", {"width": "bayes"}), ("GP-BUCB", {"width": "bayes", "batch_size": 1}), "BBKB"):
+        store.write(leaderboards.run(("GPBandit/GPSample-v0", kwargs), agent, 0, 60))
+        store.write(leaderboards.run(("GPBandit/GPSample-v0", wrong), agent, 0, 60))
+    summary = summarise(store)
+    overlays = {task.knowledge: overlay(summary, name) for name, task in summary.tasks.items()}
+    assert overlays.keys() == {"oracle", "misspecified"}
+    true, other = overlays["oracle"], overlays["misspecified"]
+    assert true is not None
+    assert other is not None
+    bounds = {promise.agent: promise for promise in true.promises}
+    assert bounds["GP-UCB"].theorem == "Srinivas et al. (2010), Theorem 1"
+    assert bounds["GP-UCB"].bound == pytest.approx(bounds["GP-BUCB"].bound), "a batch of one is sequential"
+    assert bounds["GP-UCB"].measured.estimate < (bounds["GP-UCB"].bound or 0.0)
+    assert bounds["BBKB"].bound is None
+    assert all(promise.bound is None for promise in other.promises)
 
 
 def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_path: Path) -> None:
