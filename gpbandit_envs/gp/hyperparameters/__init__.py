@@ -1,0 +1,35 @@
+"""Hyperparameters of a Gaussian process from data: likelihood, priors, MAP estimates and Monte Carlo samples.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `s^2` | kernel variance | unit of y^2 |
+| `lam` | noise variance | unit of y^2 |
+| `l` | lengthscales, one per feature (ARD) | (d,), unit of the features |
+| `theta` | `(log s^2, log lam, log l_1, ..., log l_d)` | (d + 2,) |
+
+All estimates are made on standardised feedback and reported in the units of the data. A prior is a density of
+`log x`, so that the mode is the same whatever the parameters' scale; see `priors`.
+"""
+
+from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
+from gpbandit_envs.gp.hyperparameters.map import Estimate, map_estimate
+from gpbandit_envs.gp.hyperparameters.parameters import FAMILIES, Hyperparameters
+from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
+from gpbandit_envs.gp.hyperparameters.priors import Flat, Gamma, LogNormal, Prior
+
+__all__ = [
+    "FAMILIES",
+    "Estimate",
+    "Flat",
+    "Gamma",
+    "HyperPrior",
+    "Hyperparameters",
+    "LogMarginalLikelihood",
+    "LogNormal",
+    "LogPosterior",
+    "Prior",
+    "hmc",
+    "map_estimate",
+    "sample_hyperparameters",
+]

@@ -1,0 +1,144 @@
+"""Maximum a posteriori hyperparameters, by L-BFGS from several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from gpbandit_envs.gp.hyperparameters.parameters import Hyperparameters
+from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
+from gpbandit_envs.gp.observations import Observations
+
+__all__ = ["Estimate", "map_estimate", "standard_start"]
+
+_ITERATIONS = 200
+_SCREENED = 4  # random points looked at for each one climbed from
+_TIE = 1e-3  # log posteriors closer than this are the same mode
+_ROUGH, _FINE = 1e-5, 1e-9  # relative gains of the log posterior at which a climb ends
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What was found.
+
+    Attributes:
+        hyperparameters: The mode, in the units of the data.
+        prior_mean: The mean that was taken out of the feedback, unit of y.
+        scale: The scale that was taken out of the feedback, unit of y.
+        log_posterior: Its logarithm for the standardised feedback, up to a constant.
+        evaluations: Evaluations of the likelihood spent.
+    """
+
+    hyperparameters: Hyperparameters
+    prior_mean: float
+    scale: float
+    log_posterior: float
+    evaluations: int
+
+
+def standard_start(dim: int) -> Float[np.ndarray, " d+2"]:
+    """Where to begin without knowing better, for standardised feedback on the unit cube.
+
+    Variance 1, a noise of a tenth of the spread, and lengthscales of about the mean distance of two points.
+    """
+    return np.log([1.0, 1e-2, *[0.4 * np.sqrt(dim)] * dim])
+
+
+def map_estimate(
+    X: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    rng: np.random.Generator,
+    *,
+    family: str = "matern52",
+    prior: HyperPrior | None = None,
+    starts: int = 3,
+    warm: Sequence[Hyperparameters] = (),
+    units: tuple[float, float] | None = None,
+) -> Estimate:
+    """`argmax_theta log p(theta | X, y)` by L-BFGS-B on the log-parameters.
+
+    Climbs from the standard start or from the warm ones, and from the best of some random points; where two climbs end
+    equally high the earlier wins.
+
+    Args:
+        X: Inputs, shape (n, d), n >= 1, features spanning about 1.
+        y: Feedback, shape (n,), in any unit.
+        rng: Draws the random starts.
+        family: `"matern52"`, `"matern32"` or `"se"`.
+        prior: Priors and bounds; None for the defaults of `HyperPrior`.
+        starts: Number of climbs, >= 1.
+        warm: Earlier estimates to begin from, in the units of `y`; at most `starts` are used.
+        units: Offset and scale to standardise `y` with; None for its own mean and standard deviation.
+
+    Raises:
+        ValueError: if an argument is out of range or of the wrong shape.
+    """
+    if starts < 1:
+        raise ValueError(f"starts: expected at least 1, got {starts!r}")
+    data, offset, scale = standardised(X, y, units)
+    target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
+    first = [known.rescaled(1 / scale).vector() for known in warm[:starts]] or [standard_start(data.X.shape[1])]
+    drawn, screened = _random_starts(target, starts - len(first), rng)
+    best_theta, best, spent = first[0], -np.inf, screened
+    # Most of a climb goes into directions in which the posterior is flat: only the best one is carried to its end.
+    for start in [*first, *drawn]:
+        theta, value, calls = _climb(target, np.clip(start, target.lower, target.upper), _ROUGH)
+        spent += calls
+        if value > best + _TIE:
+            best_theta, best = theta, value
+    best_theta, best, calls = _climb(target, best_theta, _FINE)
+    spent += calls
+    return Estimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
+
+
+def standardised(
+    X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None
+) -> tuple[Observations, float, float]:
+    """The observations in standard units, and the offset and scale taken out.
+
+    Raises:
+        ValueError: if the scale is not positive, or the observations are none or not finite.
+    """
+    data = Observations.of(X, y)
+    if units is None:
+        return data.standardised()
+    offset, scale = units
+    if not (np.isfinite(offset) and np.isfinite(scale) and scale > 0):
+        raise ValueError(f"units: expected a finite offset and a scale > 0, got {units!r}")
+    return data.rescaled(offset, scale), offset, scale
+
+
+def _climb(
+    target: LogPosterior, start: Float[np.ndarray, " d+2"], tolerance: float
+) -> tuple[Float[np.ndarray, " d+2"], float, int]:
+    def loss(theta: Float[np.ndarray, " d+2"]) -> tuple[float, Float[np.ndarray, " d+2"]]:
+        value, gradient = target(theta)
+        return -value, -gradient
+
+    found = minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(target.lower, target.upper, strict=True)),
+        options={"maxiter": _ITERATIONS, "gtol": 1e-4, "ftol": tolerance},
+    )
+    return found.x, -float(found.fun), int(found.nfev)
+
+
+def _random_starts(
+    target: LogPosterior, n: int, rng: np.random.Generator
+) -> tuple[list[Float[np.ndarray, " d+2"]], int]:
+    """The best `n` of some random points, and how many were looked at."""
+    if n <= 0:
+        return [], 0
+    dim = len(target.lower) - 2
+    spread = np.r_[1.0, 2.0, np.full(dim, 1.0)]
+    thetas = standard_start(dim) + spread * rng.standard_normal((_SCREENED * n, dim + 2))
+    thetas = np.clip(thetas, target.lower, target.upper)
+    values = np.array([target(theta)[0] for theta in thetas])
+    return list(thetas[np.argsort(-values, kind="stable")[:n]]), len(thetas)

@@ -1,0 +1,87 @@
+"""The log posterior of hyperparameters: likelihood, priors and the box they are looked for in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
+from gpbandit_envs.gp.hyperparameters.priors import Gamma, Prior
+from gpbandit_envs.gp.observations import Observations
+
+__all__ = ["HyperPrior", "LogPosterior"]
+
+
+@dataclass(frozen=True)
+class HyperPrior:
+    """Independent priors of kernel variance, noise variance and every lengthscale, cut off at bounds.
+
+    Variances are those of standardised feedback. The bounds are needed: where the data say nothing, as on an
+    irrelevant feature, flat priors alone give no proper posterior.
+
+    Attributes:
+        variance: Prior of the kernel variance.
+        noise: Prior of the noise variance.
+        lengthscale: Prior of each lengthscale.
+        variance_bounds: Smallest and largest kernel variance.
+        noise_bounds: Smallest and largest noise variance.
+        lengthscale_bounds: Smallest and largest lengthscale, for features that span about 1.
+
+    Raises:
+        ValueError: if bounds are not positive and in order.
+    """
+
+    variance: Prior = field(default_factory=Gamma)
+    noise: Prior = field(default_factory=Gamma)
+    lengthscale: Prior = field(default_factory=Gamma)
+    variance_bounds: tuple[float, float] = (1e-3, 1e3)
+    noise_bounds: tuple[float, float] = (1e-8, 1e1)
+    lengthscale_bounds: tuple[float, float] = (5e-3, 1e2)
+
+    def __post_init__(self) -> None:
+        for name in ("variance_bounds", "noise_bounds", "lengthscale_bounds"):
+            low, high = getattr(self, name)
+            if not 0 < low < high < float("inf"):
+                raise ValueError(f"{name}: expected finite numbers 0 < low < high, got {(low, high)!r}")
+
+    def bounds(self, dim: int) -> tuple[Float[np.ndarray, " d+2"], Float[np.ndarray, " d+2"]]:
+        """Lower and upper bounds of `theta`."""
+        rows = [self.variance_bounds, self.noise_bounds, *[self.lengthscale_bounds] * dim]
+        low, high = np.log(rows).T
+        return low, high
+
+    def log_density(self, theta: Float[np.ndarray, " d+2"]) -> tuple[float, Float[np.ndarray, " d+2"]]:
+        """Logarithm of the density of `theta`, up to the constant that the bounds cost, and its gradient."""
+        parts = [
+            self.variance.log_density(theta[:1]),
+            self.noise.log_density(theta[1:2]),
+            self.lengthscale.log_density(theta[2:]),
+        ]
+        return float(sum(value.sum() for value, _ in parts)), np.concatenate([slope for _, slope in parts])
+
+
+class LogPosterior:
+    """`log p(theta | data)` up to a constant, with its gradient.
+
+    Args:
+        data: Observations, standardised.
+        prior: Priors and bounds.
+        family: `"matern52"`, `"matern32"` or `"se"`.
+
+    Attributes:
+        lower: Smallest `theta`, shape (d + 2,).
+        upper: Largest `theta`, shape (d + 2,).
+    """
+
+    def __init__(self, data: Observations, prior: HyperPrior, family: str = "matern52") -> None:
+        self.prior = prior
+        self.likelihood = LogMarginalLikelihood(data, family)
+        self.lower, self.upper = prior.bounds(data.X.shape[1])
+
+    def __call__(self, theta: Float[np.ndarray, " d+2"]) -> tuple[float, Float[np.ndarray, " d+2"]]:
+        """Value and gradient at `theta`, which lies within the bounds."""
+        value, gradient = self.likelihood(theta)
+        prior_value, prior_gradient = self.prior.log_density(theta)
+        return value + prior_value, gradient + prior_gradient

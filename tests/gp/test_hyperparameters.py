@@ -1,0 +1,237 @@
+"""Likelihoods, priors and MAP estimates: against scikit-learn, written-out formulas and finite differences."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import gamma, norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+
+from gpbandit_envs.gp.hyperparameters import (
+    FAMILIES,
+    Flat,
+    Gamma,
+    Hyperparameters,
+    HyperPrior,
+    LogMarginalLikelihood,
+    LogNormal,
+    LogPosterior,
+    Prior,
+    map_estimate,
+)
+from gpbandit_envs.gp.observations import Observations
+from tests.reference.likelihood import log_marginal_likelihood
+
+FLAT = HyperPrior(Flat(), Flat(), Flat())
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def draw(n: int, true: Hyperparameters, seed: int, family: str = "matern52") -> tuple[np.ndarray, np.ndarray]:
+    """Uniform inputs and feedback drawn from the model."""
+    source = rng(seed)
+    X = source.random((n, len(true.lengthscales)))
+    K = true.kernel(family)(X, X) + true.noise * np.eye(n)
+    return X, np.linalg.cholesky(K) @ source.standard_normal(n)
+
+
+def repeated(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Thirty observations at nine inputs, two of them nearly equal."""
+    source = rng(seed)
+    points = source.random((9, 2))
+    points[8] = points[0] + 1e-7
+    rows = np.r_[np.arange(9), source.integers(9, size=21)]
+    return points[rows], np.sin(6 * points[rows, 0]) + 0.2 * source.standard_normal(30)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("data", [draw(25, Hyperparameters(2.0, 0.05, (0.3, 0.8)), 1), repeated()], ids=["iid", "rep"])
+def test_likelihood_is_the_normal_density(family: str, data: Any) -> None:
+    X, y = data
+    likelihood = LogMarginalLikelihood(Observations.of(X, y), family)
+    for theta in rng().normal([0.0, -2.0, -1.0, 0.5], 0.7, (5, 4)):
+        expected = log_marginal_likelihood(Hyperparameters.from_vector(theta), X, y, family)
+        assert likelihood(theta)[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "prior",
+    [HyperPrior(), HyperPrior(LogNormal(0.0, 1.0), Gamma(1.5, 3.0), LogNormal(-1.0, 0.5)), FLAT],
+    ids=["paper", "mixed", "flat"],
+)
+@pytest.mark.parametrize("data", [draw(25, Hyperparameters(2.0, 0.05, (0.3, 0.8)), 1), repeated()], ids=["iid", "rep"])
+def test_gradients_are_finite_differences(family: str, prior: HyperPrior, data: Any) -> None:
+    target = LogPosterior(Observations.of(*data), prior, family)
+    for theta in rng().normal([0.0, -2.0, -1.0, 0.5], 0.7, (5, 4)):
+        steps = 1e-5 * np.eye(4)
+        slopes = [(target(theta + step)[0] - target(theta - step)[0]) / 2e-5 for step in steps]
+        np.testing.assert_allclose(target(theta)[1], slopes, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "nu"), [("matern52", 2.5), ("matern32", 1.5), ("se", np.inf)])
+def test_likelihood_and_gradient_agree_with_scikit_learn(family: str, nu: float) -> None:
+    X, y = draw(40, Hyperparameters(1.0, 0.1, (0.3, 0.8, 2.0)), 2)
+    kernel = sk.ConstantKernel(1.7) * sk.Matern([0.4, 0.5, 1.0], nu=nu) + sk.WhiteKernel(0.2)
+    theirs = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
+    value, gradient = theirs.log_marginal_likelihood(theirs.kernel_.theta, eval_gradient=True)
+    theta = Hyperparameters(1.7, 0.2, (0.4, 0.5, 1.0)).vector()
+    ours, slopes = LogMarginalLikelihood(Observations.of(X, y), family)(theta)
+    assert ours == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(slopes[[0, 2, 3, 4, 1]], gradient, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("prior", "density"),
+    [
+        (Gamma(2.0, 3.0), lambda t: gamma(2.0, scale=1 / 3.0).logpdf(np.exp(t)) + t),
+        (Gamma(), lambda t: gamma(1e-3, scale=1e4).logpdf(np.exp(t)) + t),
+        (LogNormal(0.5, 2.0), lambda t: norm(0.5, 2.0).logpdf(t)),
+    ],
+    ids=str,
+)
+def test_priors_are_densities_of_the_logarithm(prior: Prior, density: Any) -> None:
+    theta = np.linspace(-3, 3, 7)
+    value, slope = prior.log_density(theta)
+    np.testing.assert_allclose(value, density(theta), rtol=1e-10)
+    np.testing.assert_allclose(slope, (density(theta + 1e-6) - density(theta - 1e-6)) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def test_map_reaches_scikit_learns_maximum_of_the_likelihood() -> None:
+    X, y = draw(60, Hyperparameters(1.0, 0.02, (0.3, 0.8, 3.0)), 3)
+    kernel = sk.ConstantKernel(1.0, FLAT.variance_bounds) * sk.Matern(
+        [0.5, 0.5, 0.5], FLAT.lengthscale_bounds, nu=2.5
+    ) + sk.WhiteKernel(1e-2, FLAT.noise_bounds)
+    theirs = GaussianProcessRegressor(kernel, alpha=0.0, normalize_y=True, n_restarts_optimizer=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an irrelevant lengthscale that ends at its bound
+        theirs.fit(X, y)
+    found = map_estimate(X, y, rng(), prior=FLAT)
+    assert found.log_posterior > theirs.log_marginal_likelihood_value_ - 1e-4
+    assert found.hyperparameters.lengthscales[0] == pytest.approx(theirs.kernel_.k1.k2.length_scale[0], rel=1e-2)
+
+
+def test_log_normal_prior_decides_where_the_data_do_not() -> None:
+    X, y = draw(30, Hyperparameters(1.0, 0.01, (0.3, 50.0)), 4)
+    free = map_estimate(X, y, rng()).hyperparameters.lengthscales[1]
+    held = map_estimate(X, y, rng(), prior=HyperPrior(lengthscale=LogNormal(0.0, 0.5))).hyperparameters.lengthscales[1]
+    assert free > 3 * held
+    assert held == pytest.approx(1.0, rel=0.9)
+
+
+def test_estimates_follow_the_unit_of_the_feedback() -> None:
+    X, y = draw(40, Hyperparameters(1.0, 0.05, (0.3, 0.8)), 5)
+    plain = map_estimate(X, y, rng())
+    for offset, scale in ((0.0, 1e9), (-1e6, 1e3), (3.0, 1e-9)):
+        other = map_estimate(X, offset + scale * y, rng())
+        assert other.prior_mean == pytest.approx(offset + scale * plain.prior_mean, abs=1e-9 * max(scale, abs(offset)))
+        np.testing.assert_allclose(
+            other.hyperparameters.vector(), plain.hyperparameters.rescaled(scale).vector(), atol=0.02
+        )
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.array([[0.3, 0.4]]), np.array([7.0])),
+        (np.tile([[0.3, 0.4]], (10, 1)), np.arange(10.0)),
+        (np.tile([[0.3, 0.4]], (10, 1)), np.full(10, 2.0)),
+        (rng().random((20, 2)), np.full(20, 1e6)),
+        (rng().random((20, 2)), np.full(20, 0.0)),
+        (rng().random((20, 2)), np.r_[np.zeros(19), 1e12]),
+        (np.vstack([rng().random((10, 2))] * 2) + 1e-12 * np.arange(20)[:, None], np.arange(20.0)),
+        (*repeated(),),
+        (np.linspace(0, 1, 60)[:, None] ** 8, np.linspace(0, 1, 60)),
+    ],
+    ids=["one", "one input", "one value", "constant", "zero", "outlier", "near twins", "repeated", "line"],
+)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_degenerate_data_give_finite_estimates(family: str, X: np.ndarray, y: np.ndarray) -> None:
+    found = map_estimate(X, y, rng(), family=family)
+    low, high = HyperPrior().bounds(X.shape[1])
+    theta = found.hyperparameters.rescaled(1 / found.scale).vector()
+    assert np.isfinite(found.log_posterior)
+    assert (theta >= low - 1e-9).all()
+    assert (theta <= high + 1e-9).all()
+
+
+def test_repeated_starts_and_warm_starts_find_the_same_mode() -> None:
+    X, y = draw(50, Hyperparameters(1.0, 0.02, (0.2, 0.6)), 6)
+    first = map_estimate(X, y, rng(0), starts=5)
+    warm = map_estimate(X, y, rng(1), starts=1, warm=[first.hyperparameters])
+    assert warm.log_posterior == pytest.approx(first.log_posterior, abs=1e-4)
+    assert warm.evaluations < first.evaluations / 3
+
+
+def test_several_starts_escape_a_local_mode() -> None:
+    """Near-periodic data have a mode that explains them as noise; only one of the climbs starts beside it."""
+    X = np.linspace(0, 1, 30)[:, None]
+    y = np.sin(40 * X[:, 0]) + 0.05 * rng(1).standard_normal(30)
+    stuck = map_estimate(X, y, rng(), starts=1, warm=[Hyperparameters(1.0, 1.0, (50.0,))])
+    found = map_estimate(X, y, rng(), starts=4, warm=[Hyperparameters(1.0, 1.0, (50.0,))])
+    assert found.log_posterior > stuck.log_posterior + 3
+    assert found.hyperparameters.noise < 0.05 < 0.3 < stuck.hyperparameters.noise
+
+
+@pytest.mark.slow
+def test_lengthscales_are_recovered_from_iid_data() -> None:
+    """The error of the log lengthscale falls with n, in the median and at every size by a clear factor."""
+    true = Hyperparameters(1.0, 0.01, (0.15, 0.4))
+    errors = {}
+    for n in (20, 60, 180):
+        found = [map_estimate(*draw(n, true, 100 + seed), rng(seed)).hyperparameters.lengthscales for seed in range(15)]
+        errors[n] = float(np.median(np.abs(np.log(found) - np.log(true.lengthscales)).mean(axis=1)))
+    assert errors[60] < errors[20]
+    assert errors[180] < errors[60]
+    assert errors[180] < 0.2
+
+
+@pytest.mark.slow
+def test_a_fit_in_twelve_dimensions_is_fast_and_no_slower_than_scikit_learns() -> None:
+    X, y = draw(200, Hyperparameters(1.0, 0.01, (*[0.7] * 4, *[5.0] * 8)), 7)
+    kernel = sk.ConstantKernel(1.0, FLAT.variance_bounds) * sk.Matern(
+        [0.4 * np.sqrt(12)] * 12, FLAT.lengthscale_bounds, nu=2.5
+    ) + sk.WhiteKernel(1e-2, FLAT.noise_bounds)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of irrelevant lengthscales that end at their bounds
+        theirs = GaussianProcessRegressor(kernel, alpha=0.0, normalize_y=True).fit(X, y)
+    reference = time.perf_counter() - started
+    started = time.perf_counter()
+    ours = map_estimate(X, y, rng(), prior=FLAT, starts=1)
+    seconds = time.perf_counter() - started
+    assert ours.log_posterior > theirs.log_marginal_likelihood_value_ - 1e-2
+    assert seconds < reference
+    # Measured: 0.2 s for one start, 0.4 s for three; the bound leaves room for a busy machine.
+    assert seconds < 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"family": "cosine"}, "family: expected one of matern52, matern32, se"),
+        ({"starts": 0}, "starts: expected at least 1"),
+        ({"units": (0.0, 0.0)}, "units: expected a finite offset and a scale > 0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        map_estimate(np.zeros((1, 1)), np.zeros(1), rng(), **arguments)
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(ValueError, match="noise: expected finite numbers > 0"):
+        Hyperparameters(1.0, 0.0, (1.0,))
+    with pytest.raises(ValueError, match="lengthscale_bounds: expected finite numbers 0 < low < high"):
+        HyperPrior(lengthscale_bounds=(1.0, 1.0))
+    with pytest.raises(ValueError, match="rate: expected a finite number > 0"):
+        Gamma(1.0, 0.0)
+    with pytest.raises(ValueError, match="scale: expected a finite number > 0"):
+        LogNormal(0.0, -1.0)
