@@ -89,7 +89,8 @@ def inspect(store: Store, summary: Summary) -> dict[tuple[str, str], Inspection]
     for key, task, agent in zip(done.index, done["task"], done["agent"]):
         if str(key) in stored and len(stored[str(key)].looks):
             cells.setdefault((str(task), str(agent)), []).append(stored[str(key)])
-    return {cell: _inspection(audits) for cell, audits in cells.items()}
+    places = ((task, agent) for task in summary.tasks for agent in summary.agents)
+    return {cell: _inspection(cells[cell]) for cell in places if cell in cells}
 
 
 def _inspection(audits: list[StoredAudit]) -> Inspection:

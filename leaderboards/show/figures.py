@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +10,16 @@ import numpy as np
 
 from leaderboards.play.store import Store
 from leaderboards.score.catalogue import METRICS
+from leaderboards.score.inspection import inspect
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.summary import summarise
+from leaderboards.show.inspection_figures import band_figure, price_figure, sketch_figure
+from leaderboards.show.paper import COLUMNS, grid, legend, line, new_figure, paper_style, plain
 from leaderboards.show.site import Site, make_site
 from leaderboards.show.tables import latex_table, markdown_table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "METRIC_FIGURES", "make_figures"]
@@ -27,8 +27,6 @@ __all__ = ["FORMATS", "METRIC_FIGURES", "make_figures"]
 FORMATS = ("png", "pdf")
 METRIC_FIGURES = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio")
 _BANDED = ("cumulative_regret", "regret_ratio")  # elsewhere the bands reach 0 and would hide the curves
-_COLUMNS = 3
-_DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
 
 
 def make_figures(
@@ -37,8 +35,9 @@ def make_figures(
     """Write the figures and tables of a results folder.
 
     One figure per metric with a panel per environment (`cumulative_regret`, `simple_regret`, `inference_regret`,
-    `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), and the final scores as
-    `scores.md` and `scores.tex`. A figure for which there are no numbers is left out.
+    `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), the price of feedback (`price`),
+    the audits of confidence bands (`bands`) and of sketches (`sketches`), and the final scores as `scores.md` and
+    `scores.tex`. A figure for which there are no numbers is left out.
 
     Args:
         directory: The results folder.
@@ -52,16 +51,18 @@ def make_figures(
         ValueError: if the folder holds no finished run.
     """
     directory = Path(directory)
-    summary = summarise(Store(directory))
+    store = Store(directory)
+    summary = summarise(store)
     if not summary.cells:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
-    site = make_site(summary)
+    site = make_site(summary, inspections=inspect(store, summary))
     place = Path(out) if out is not None else directory / "figures"
     place.mkdir(parents=True, exist_ok=True)
     files = []
-    with _paper_style():
+    with paper_style():
         drawings = {metric: _metric_figure(site, metric) for metric in METRIC_FIGURES}
         drawings |= {"ranks": _rank_figure(site), "profiles": _profile_figure(site)}
+        drawings |= {"price": price_figure(site), "bands": band_figure(site), "sketches": sketch_figure(site)}
         for name, figure in drawings.items():
             if figure is None:
                 continue
@@ -81,42 +82,6 @@ def make_figures(
     return files
 
 
-@contextmanager
-def _paper_style() -> Iterator[None]:
-    import matplotlib as mpl
-    import seaborn as sns
-
-    style = sns.axes_style("ticks") | sns.plotting_context("paper")
-    fonts = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "gpbandit", "mathtext.default": "regular"}
-    with mpl.rc_context(style | fonts):
-        yield
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _line(ax: Axes, site: Site, name: str, x: np.ndarray, y: np.ndarray, **kwargs: Any) -> None:
-    look = site.looks[name]
-    ax.plot(x, y, color=look.light, linestyle=_DASHES[look.dash], linewidth=1.5, label=name, **kwargs)
-
-
-def _legend(figure: Figure, axes: list[Axes]) -> None:
-    handles: dict[str, Any] = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels()):
-            handles.setdefault(label, handle)
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=min(len(handles), int(2 * figure.get_figwidth() / 2.9)),
-        frameon=False,
-    )
-
-
 def _metric_figure(site: Site, metric: str) -> Figure | None:
     """A panel per task: means, both axes logarithmic, with 95 % bands where they can be seen."""
     summary = site.summary
@@ -127,13 +92,7 @@ def _metric_figure(site: Site, metric: str) -> Figure | None:
     }
     if not panels:
         return None
-    columns = min(len(panels), _COLUMNS)
-    rows = -(-len(panels) // columns)
-    figure = _figure(2.9 * columns + 0.3, 2.3 * rows + 0.5)
-    axes = figure.subplots(rows, columns, squeeze=False)
-    used = list(axes.flat[: len(panels)])
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
+    figure, used = grid(len(panels))
     for ax, (task, cells) in zip(used, panels.items()):
         least, first = _least(cells, metric), float("inf")
         for name, cell in cells.items():
@@ -142,7 +101,7 @@ def _metric_figure(site: Site, metric: str) -> Figure | None:
                 drawn = np.where(mean >= least, mean, np.nan)
                 band = np.isfinite(low) & (drawn > 0)
             first = min(first, float(cell.t[np.isfinite(drawn)][0])) if np.isfinite(drawn).any() else first
-            _line(ax, site, name, cell.t, drawn)
+            line(ax, site, name, cell.t, drawn)
             if metric not in _BANDED:
                 continue
             ax.fill_between(
@@ -152,14 +111,14 @@ def _metric_figure(site: Site, metric: str) -> Figure | None:
             xscale="log",
             yscale="log",
             xlim=(first if np.isfinite(first) else 1, None),
-            title=_plain(task),
+            title=plain(task),
             xlabel="evaluations $t$",
         )
         ax.spines[["top", "right"]].set_visible(False)
     about = METRICS[metric]
-    for ax in axes[:, 0]:
+    for ax in used[::COLUMNS]:
         ax.set_ylabel(about.title.lower())
-    _legend(figure, used)
+    legend(figure, used)
     return figure
 
 
@@ -176,14 +135,14 @@ def _rank_figure(site: Site) -> Figure | None:
     if found is None or len(found.agents) < 2:
         return None
     order = np.argsort([interval.estimate for interval in found.mean_rank])[::-1]
-    figure = _figure(4.2, 0.28 * len(order) + 0.8)
+    figure = new_figure(4.2, 0.28 * len(order) + 0.8)
     ax = figure.subplots()
     for y, i in enumerate(order):
         interval, colour = found.mean_rank[i], site.looks[found.agents[i]].light
         if interval.is_known:
             ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
         ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(order)), [_plain(found.agents[i]) for i in order])
+    ax.set_yticks(range(len(order)), [plain(found.agents[i]) for i in order])
     ax.set(xlabel=f"mean rank over {len(found.tasks)} environments", xlim=(0.8, len(order) + 0.2))
     ax.grid(axis="x", alpha=0.3)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -205,16 +164,11 @@ def _profile_figure(site: Site) -> Figure | None:
         return None
     every = np.concatenate([x for strata in ratios.values() for x in strata])
     tau = np.geomspace(max(every[every > 0].min(initial=1.0), 1e-4) * 0.8, max(every.max(), 1.0) * 1.1, 400)
-    figure = _figure(4.2, 3.0)
+    figure = new_figure(4.2, 3.0)
     ax = figure.subplots()
     for name, strata in ratios.items():
-        _line(ax, site, name, tau, performance_profile(strata, tau), drawstyle="steps-post")
+        line(ax, site, name, tau, performance_profile(strata, tau), drawstyle="steps-post")
     ax.set(xscale="log", xlabel=r"regret ratio $\tau$", ylabel=r"share of runs at or below $\tau$", ylim=(0, 1.02))
     ax.spines[["top", "right"]].set_visible(False)
-    _legend(figure, [ax])
+    legend(figure, [ax])
     return figure
-
-
-def _plain(name: str) -> str:
-    """A name without the dollars that matplotlib would read as mathematics."""
-    return name.replace("$", r"\$")
