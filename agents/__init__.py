@@ -27,7 +27,9 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Uniform": ("agents.baselines.uniform:Uniform", {}),
     "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
     "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
-    "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
+    "GP-UCB": ("agents.by_domain:GPUCB", {}),
+    "GP-EI": ("agents.by_domain:GPEI", {}),
+    "GP-TS": ("agents.by_domain:GPTS", {}),
     "GP-BUCB": ("agents.exact.gp_bucb:GPBUCB", {}),
     "GP-AUCB": ("agents.exact.gp_aucb:GPAUCB", {}),
     "NRB-UCB": ("agents.exact.naive_batches:NRBUCB", {}),
@@ -40,6 +42,15 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
     "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
+    "UHE-BO": ("agents.learned.uhe_bo:UHEBO", {}),
+    "RA-BO": ("agents.learned.uhe_bo:UHEBO", {"sampling": "alternate"}),
+    "Random+EXP3": ("agents.learned.uhe_bo:UHEBO", {"loss": "plain"}),
+    "MAP-UCB": ("agents.learned.map_ucb:MAPUCB", {}),
+    "MCMC-UCB": ("agents.learned.mcmc_ucb:MCMCUCB", {}),
+    "A-GP-UCB": ("agents.learned.a_gp_ucb:AGPUCB", {}),
+    "Wang-deFreitas": ("agents.learned.wang_de_freitas:WangDeFreitas", {}),
+    "Portfolio": ("agents.learned.portfolio:Portfolio", {}),
+    "Random": ("agents.learned.random_search:RandomSearch", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

@@ -32,13 +32,13 @@ _LEAST_SD, _LEAST_Z = 1e-150, -1e150  # so that no square overflows
 
 
 class Predictive(Protocol):
-    """A posterior that can be asked at any point."""
+    """A posterior that can be asked at any point, such as `gpbandit_envs.gp.regression.GPRegression`."""
 
-    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[Vector, Vector]:
-        """Mean and standard deviation."""
+    def at(self, Z: Float[np.ndarray, "n d"], /) -> tuple[Vector, Vector]:
+        """Mean and variance."""
 
-    def predict_gradients(
-        self, X: Float[np.ndarray, "n d"]
+    def at_with_gradient(
+        self, Z: Float[np.ndarray, "n d"], /
     ) -> tuple[Vector, Vector, Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
         """Mean, standard deviation, and their gradients in the point."""
 
@@ -105,14 +105,19 @@ class LogExpectedImprovement(Score):
 
 def of_values(score: Score, posterior: Predictive) -> Values:
     """The values of a score under a posterior, as `maximise` and `best_arm` take them."""
-    return lambda X: score(*posterior.predict(X))
+
+    def values(X: Float[np.ndarray, "n d"]) -> Vector:
+        m, variance = posterior.at(X)
+        return score(m, np.sqrt(variance))
+
+    return values
 
 
 def of_gradients(score: Score, posterior: Predictive) -> Acquisition:
     """Values and gradients of a score under a posterior, as `maximise` takes them."""
 
     def acquisition(X: Float[np.ndarray, "n d"]) -> tuple[Vector, Float[np.ndarray, "n d"]]:
-        m, s, m_gradient, s_gradient = posterior.predict_gradients(X)
+        m, s, m_gradient, s_gradient = posterior.at_with_gradient(X)
         by_m, by_s = score.slopes(m, s)
         return score(m, s), by_m[:, None] * m_gradient + by_s[:, None] * s_gradient
 

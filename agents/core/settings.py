@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
@@ -22,7 +24,7 @@ class Model:
         noise_std: Noise standard deviation.
         norm_bound: Bound on the RKHS norm.
         delta: Allowed probability of failure.
-        prior_variance: Largest prior variance of an arm.
+        prior_variance: Largest prior variance of an arm or a point.
     """
 
     kernel: Kernel
@@ -56,7 +58,7 @@ class GivenModel:
         self.lam, self.norm_bound, self.delta = lam, norm_bound, delta
 
     def on(self, card: Problem) -> Model:
-        """The settings on a finite problem.
+        """The settings on a problem.
 
         Raises:
             ValueError: if neither card nor argument states the kernel or the noise.
@@ -66,8 +68,8 @@ class GivenModel:
             raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
         if card.noise_std is None and self.lam is None:
             raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
-        assert card.arms is not None
-        largest = float(kernel.diag(card.arms).max())
+        # On a box no kernel of ours has a larger variance than at the corner farthest from the origin.
+        largest = float(kernel.diag(np.ones((1, card.dim)) if card.arms is None else card.arms).max())
         noise_std = sqrt(self.lam or 0.0) if card.noise_std is None else card.noise_std
         return Model(
             kernel=kernel,

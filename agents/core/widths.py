@@ -23,6 +23,7 @@ from math import log, pi, sqrt
 __all__ = [
     "BBKBTheorem2",
     "BKBTheorem2",
+    "CompactBayes",
     "Constant",
     "EffectiveDimension",
     "FiniteBayes",
@@ -51,6 +52,7 @@ class WidthContext:
         sum_log_leverage: `sum_s log(1 + lev_fb(x_s))` over the pulls with feedback.
         sum_log_3_leverage: `sum_s log(1 + 3 lev_fb(x_s))`, likewise.
         batch_ratio: How much a variance may shrink within a batch: `C`, `C~` or 1.
+        dim: Number of coordinates `d` of a box.
     """
 
     t: int
@@ -65,6 +67,7 @@ class WidthContext:
     sum_log_leverage: float = 0.0
     sum_log_3_leverage: float = 0.0
     batch_ratio: float = 1.0
+    dim: int = 1
 
 
 class WidthSchedule(ABC):
@@ -103,6 +106,33 @@ class FiniteBayes(WidthSchedule):
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
+
+
+@dataclass(frozen=True)
+class CompactBayes(WidthSchedule):
+    """`C sqrt(2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b sqrt(log(4 d a / delta))))`, a prior draw on `[0, 1]^d`.
+
+    Reference: Desautels et al. (2012), Theorem 1, case 2; Srinivas et al. (2010), Theorem 2.
+
+    Attributes:
+        a: Constant of the assumption `P(sup |df / dx_j| > L) <= a exp(-(L / b)^2)` on the paths' slopes, > 0.
+        b: Scale of the slopes in it, > 0, unit of the reward. The theorem needs the true one; it stands inside a
+            logarithm.
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("a", self.a), ("b", self.b)):
+            if not 0 < value < float("inf"):
+                raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+
+    def __call__(self, context: WidthContext) -> float:
+        c, d = context, context.dim
+        cover = c.t**2 * d * self.b * sqrt(max(log(4 * d * self.a / c.delta), 0.0))
+        radius = 2 * log(2 * c.t**2 * pi**2 / (3 * c.delta)) + 2 * d * log(max(cover, 1.0))
+        return c.batch_ratio * sqrt(radius)
 
 
 @dataclass(frozen=True)

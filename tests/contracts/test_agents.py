@@ -14,9 +14,13 @@ from agents import AgentCheckError, Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
+# The search for the next point on a box, cut down: what is tested is the protocol, not how well it searches.
+FEW = {"candidates": 16, "starts": 1, "iterations": 5}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
-    "GP-UCB": [{}, {"width": "practical"}, {"width": "bayes", "n_start": 3}, {"width": 1.0}],
+    "GP-UCB": [{**FEW}, {"width": "practical", **FEW}, {"width": "bayes", "n_start": 3, **FEW}],
+    "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
+    "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
     "GP-AUCB": [{}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
     "GP-BUCB": [{}, {"batch_size": 1}, {"batch_size": 7, "t_init": 5, "c": 0.5}, {"width": "bayes", "n_start": 2}],
     "NRB-UCB": [{"batch_size": 4}],

@@ -1,0 +1,205 @@
+"""GP-UCB, GP-EI and GP-TS on boxes: they choose what their formulas say, and find what there is to be found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import agents
+import gpbandit_envs  # noqa: F401 - registers the ids
+from agents import Feedback, Pending
+from agents.core.acquisition import LogExpectedImprovement
+from agents.core.widths import CompactBayes, FiniteBayes, InformationGain, WidthContext
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.problem import Problem
+
+CARD = Problem(name="box", dim=2, kernel=Matern(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+IDS = ("GP-UCB", "GP-EI", "GP-TS")
+
+
+def fed(id: str, n: int = 15, card: Problem = CARD, **kwargs: Any) -> agents.Agent:
+    """An agent that has seen noisy feedback at `n` points."""
+    agent = agents.make(id, **kwargs)
+    agent.reset(card, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    for t, x in enumerate(rng.random((n, card.dim))):
+        agent.observe(Feedback.of([t], x[None], [np.sin(5 * x[0]) + x[1] + 0.1 * rng.standard_normal()]))
+    return agent
+
+
+def posterior(agent: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation on the grid, by the textbook formula."""
+    X, y, kernel = agent.form.X, agent.form.y, CARD.kernel
+    assert kernel is not None
+    K = np.linalg.inv(kernel(X, X) + 0.01 * np.eye(len(X)))
+    C = kernel(GRID, X)
+    return C @ K @ y, np.sqrt(kernel.diag(GRID) - np.einsum("ij,jk,ik->i", C, K, C))
+
+
+@pytest.mark.parametrize("width", ["theory", "practical", "bayes", 2.0])
+def test_gp_ucb_maximises_its_bound(width: object) -> None:
+    agent: Any = fed("GP-UCB", width=width)
+    m, s = posterior(agent)
+    x = agent.select(1, Pending.empty(CARD))
+    mean, half = agent.predict(x)
+    assert mean + half >= (m + agent.form.band * s).max() - 1e-9
+    np.testing.assert_allclose(agent.predict(GRID)[1], agent.form.band * s, rtol=1e-6)
+
+
+def test_gp_ei_maximises_expected_improvement() -> None:
+    agent: Any = fed("GP-EI")
+    m, s = posterior(agent)
+    incumbent = agent.form.posterior.at(agent.form.X)[0].max()
+    score = LogExpectedImprovement(incumbent)
+    mean, half = agent.predict(agent.select(1, Pending.empty(CARD)))
+    assert score(mean, half / 1.96)[0] >= score(m, s).max() - 1e-9
+
+
+def test_gp_ts_chooses_as_often_as_the_posterior_says() -> None:
+    """On two far-apart hills of which one is better with a known probability."""
+    agent: Any = agents.make("GP-TS", n_features=256, candidates=64, starts=1)
+    card = replace(CARD, dim=1, kernel=SE(0.05), noise_std=0.5)
+    agent.reset(card, np.random.default_rng(0))
+    X = np.repeat([[0.2], [0.8]], 3, axis=0)
+    y = np.array([4.0, 4.1, 4.2, 4.1, 4.0, 4.6])
+    agent.observe(Feedback.of(np.arange(6), X, y))
+    picks = np.array([agent.select(1, Pending.empty(card))[0, 0] for _ in range(300)])
+    assert ((np.abs(picks - 0.2) < 0.2) | (np.abs(picks - 0.8) < 0.2)).all()
+    right = float(np.mean(picks > 0.5))
+    # By joint draws of the exact posterior on a grid.
+    grid = np.linspace(0, 1, 201)[:, None]
+    C, K = card.kernel(grid, X), card.kernel(X, X) + 0.25 * np.eye(6)  # type: ignore[misc]
+    mean = C @ np.linalg.solve(K, y)
+    covariance = card.kernel(grid, grid) - C @ np.linalg.solve(K, C.T)  # type: ignore[misc]
+    draws = np.random.default_rng(2).multivariate_normal(mean, covariance, 4_000, method="eigh")
+    expected = float(np.mean(grid[draws.argmax(axis=1), 0] > 0.5))
+    assert 0.5 < expected < 0.95
+    assert abs(right - expected) < 4 * np.sqrt(expected * (1 - expected) * (1 / 300 + 1 / 4_000))
+
+
+def test_theory_width_uses_the_gain_of_the_data() -> None:
+    agent: Any = fed("GP-UCB", delta=0.1)
+    X = agent.form.X
+    K = CARD.kernel(X, X)  # type: ignore[misc]
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + K / 0.01)[1]
+    assert agent.diagnostics()["information_gain"] == pytest.approx(gain)
+    context = WidthContext(
+        t=16, n_arms=0, lam=0.01, noise_std=0.1, norm_bound=2.0, delta=0.1, information_gain=float(gain)
+    )
+    assert agent.diagnostics()["width"] == pytest.approx(InformationGain()(context))
+    d_eff = np.trace(K @ np.linalg.inv(K + 0.01 * np.eye(len(X))))
+    assert agent.diagnostics()["d_eff"] == pytest.approx(d_eff)
+
+
+def test_compact_width_is_the_theorems() -> None:
+    context = WidthContext(t=7, n_arms=0, lam=0.01, noise_std=0.1, norm_bound=1.0, delta=0.05, dim=3)
+    inner = 49 * 3 * 2.0 * np.sqrt(np.log(4 * 3 * 1.5 / 0.05))
+    expected = 2 * np.log(49 * 2 * np.pi**2 / 0.15) + 6 * np.log(inner)
+    assert CompactBayes(1.5, 2.0)(context) == pytest.approx(np.sqrt(expected))
+    with pytest.raises(ValueError, match="b: expected a finite number > 0"):
+        CompactBayes(b=0.0)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_better_than_uniform(id: str) -> None:
+    """Simple regret after 25 evaluations of a prior sample, at most a fifth of that of uniform points."""
+    ours, uniform = [], []
+    for seed in range(4):
+        env: Any = gym.make("GPBandit/GPSample-v0", n_arms=None, dim=2, lengthscale=0.3, noise_std=0.02, n_features=128)
+        env.reset(seed=seed)
+        card = replace(env.unwrapped.problem, horizon=25)
+        agent = agents.make(id, **({"width": 2.0} if id == "GP-UCB" else {"candidates": 128, "starts": 2}))
+        agent.reset(card, np.random.default_rng(seed))
+        regrets = []
+        for t in range(25):
+            x = agent.select(1, Pending.empty(card))
+            _, y, _, _, info = env.step(x[0])
+            agent.observe(Feedback.of([t], x, [y]))
+            regrets.append(info["oracle"]["regret"])
+        ours.append(min(regrets))
+        uniform.append(env.unwrapped.optimum - env.unwrapped.mean(np.random.default_rng(seed).random((25, 2))).max())
+        assert env.unwrapped.optimum - env.unwrapped.mean(np.array([agent.recommend()]))[0] < 2 * uniform[-1]
+    assert np.mean(ours) < 0.2 * np.mean(uniform)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_one_id_for_arms_and_boxes(id: str) -> None:
+    agent: Any = agents.make(id)
+    agent.reset(CARD, np.random.default_rng(0))
+    assert agent.select(1, Pending.empty(CARD)).shape == (1, 2)
+    arms = replace(CARD, arms=np.random.default_rng(0).random((20, 2)))
+    agent.reset(arms, np.random.default_rng(0))
+    assert agent.select(1, Pending.empty(arms)).dtype.kind == "i"
+    assert isinstance(agent.recommend(), int)
+    with pytest.raises(ValueError, match="needs a box, box has 20 arms"):
+        agent._box.reset(arms, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"kernel: box offers none; give one"):
+        agent.reset(replace(CARD, kernel=None), np.random.default_rng(0))
+
+
+def test_ei_on_arms_is_the_textbook_formula() -> None:
+    from scipy.special import ndtr
+
+    X = np.random.default_rng(0).random((40, 2))
+    card = replace(CARD, arms=X)
+    agent: Any = agents.make("GP-EI")
+    agent.reset(card, np.random.default_rng(0))
+    pulls, rewards = [3, 17, 17, 8], [0.4, 1.0, 0.7, -0.2]
+    for t, (arm, y) in enumerate(zip(pulls, rewards, strict=True)):
+        agent.observe(Feedback.of([t], np.array([arm]), [y]))
+    K = np.linalg.inv(CARD.kernel(X[pulls], X[pulls]) + 0.01 * np.eye(4))  # type: ignore[misc]
+    C = CARD.kernel(X, X[pulls])  # type: ignore[misc]
+    m, s = C @ K @ rewards, np.sqrt(1 - np.einsum("ij,jk,ik->i", C, K, C))
+    z = (m - m[pulls].max()) / s
+    improvement = s * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
+    assert agent.select(1, Pending.empty(card))[0] == np.argmax(improvement)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_integers_are_played_at_their_levels(id: str) -> None:
+    domain = Domain((Dimension(1, 4, integer=True), Dimension(0.0, 1.0)))
+    card = replace(CARD, notes={"domain": domain.to_spec()})
+    agent = fed(id, card=card, candidates=32, starts=2)
+    for _ in range(5):
+        x = agent.select(1, Pending.empty(card))
+        assert x[0, 0] in {0.125, 0.375, 0.625, 0.875}
+    fresh = agents.make(id, n_start=2)
+    fresh.reset(card, np.random.default_rng(0))
+    assert fresh.select(1, Pending.empty(card))[0, 0] in {0.125, 0.375, 0.625, 0.875}
+    np.testing.assert_array_equal(np.asarray(fresh.recommend())[1], 0.5)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_failed_evaluations_teach_nothing(id: str) -> None:
+    agent: Any = fed(id)
+    before = agent.predict(GRID[:5])
+    action = agent.select(1, Pending.empty(CARD))
+    agent.observe(Feedback(np.array([20]), action, np.array([np.nan]), np.ones(1), np.array([True])))
+    np.testing.assert_array_equal(agent.predict(GRID[:5]), before)
+
+
+@pytest.mark.parametrize(
+    ("id", "kwargs", "words"),
+    [
+        ("GP-UCB", {"width": FiniteBayes()}, "this schedule counts arms"),
+        ("GP-EI", {"n_start": -1}, "n_start: expected an integer >= 0, got -1"),
+        ("GP-TS", {"candidates": 0}, "candidates: expected an integer >= 1, got 0"),
+        ("GP-TS", {"starts": 1.5}, "starts: expected an integer >= 1"),
+        ("GP-TS", {"n_features": 0}, "n_features: expected at least 1"),
+        ("GP-EI", {"lam": -1.0}, "lam: expected a finite number > 0"),
+    ],
+)
+def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.make(id, **kwargs)
+
+
+def test_thompson_sampling_needs_a_kernel_with_features() -> None:
+    with pytest.raises(TypeError, match="random features need an SE, Matern or rational quadratic kernel"):
+        agents.make("GP-TS").reset(replace(CARD, kernel=Linear()), np.random.default_rng(0))
