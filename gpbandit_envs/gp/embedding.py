@@ -12,10 +12,11 @@
 Every event changes `v` by a signed sum of few squares, each a combination of kernel rows of the dictionary:
 
 - p pulls of arms R: with `C C^T = Z_R P Z_R^T + diag(1 / n)` it falls by the squares of `sqrt(lam) C^-1 Z_R P z`.
-- An arm joins S: the new coordinate `f(x)` is what is left of `k(R, x)`. It falls by `f^2`, which is explained now, and
-  rises by `lam g^2`, which is not known yet, g being the new coordinate of `P`'s Cholesky factor times z.
-- An arm R leaves S: row R of T spans the direction that only R expresses. A Householder reflection makes it the last
-  coordinate, and the change is that of joining with the signs reversed.
+- Arms R join S: the new coordinates f are what the others leave of `k(R, x)`. It falls by the squares of f, which is
+  explained now, and rises by `lam |g|^2`, which is not known yet: with `s` the Schur complement of the old V in the new
+  one and `s = L L^T`, `g = L^-1 (V_new,old P z - f)`.
+- Arms R leave S: the rows R of T span the directions that only they express. Householder reflections make these the
+  first coordinates, and the change is that of joining with the signs reversed.
 
 So an event costs O(m^2) here and one product of a few rows for all arms, instead of a factorisation and m rows.
 """
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg.lapack import dgeqrf, dormqr
 
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
 from gpbandit_envs.gp.rows import KernelRows
@@ -112,63 +114,58 @@ class Embedding:
         self.P -= B.T @ B
         return Change(self.S, np.sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
 
-    def add(self, position: int, n: Float[np.ndarray, " u"]) -> Change | None:
-        """Let a cached arm join the dictionary; None if it depends on the arms that are there.
+    def add(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> Change:
+        """Let cached arms join the dictionary, all but those that depend on others in it.
 
         Args:
-            position: The arm, not in the dictionary.
+            positions: The arms, distinct and not in the dictionary.
             n: Pulls of each cached arm, as many as `pull` and `rebuild` were told of.
 
         Raises:
-            AmbiguousRankError: if rounding does not tell whether it depends on them; nothing has changed then.
+            AmbiguousRankError: if rounding does not tell which of them depend on others; nothing has changed then.
         """
         gram, m = self.rows.gram, len(self.S)
-        z = self.T.T @ gram[self.S, position]
-        left = float(gram[position, position] - z @ z)
-        if left <= _DEPENDENT * self._scale:
-            return None
-        if left < _CLEAR * self._scale:
+        Z = self.of(positions)
+        schur = gram[np.ix_(positions, positions)] - Z.T @ Z
+        rest, pivots = pivoted_cholesky(schur, self._tol)
+        dropped = np.delete(schur.diagonal(), pivots)
+        if (rest.diagonal() ** 2 < _CLEAR * self._scale).any() or (dropped > _DEPENDENT * self._scale).any():
             raise AmbiguousRankError
-        S = np.append(self.S, position)
-        t = np.append(self.T @ -z, 1.0) / np.sqrt(left)
+        S, q = np.concatenate([self.S, positions[pivots]]), len(pivots)
+        t = solve_lower(rest, np.concatenate([-(self.T @ Z[:, pivots]), np.eye(q)]).T).T
         f = gram @ self._spread(S, t)
-        c = self.T.T @ (gram @ (n * f))[self.S]
-        q = self.P @ c
-        s = self.lam + float(f @ (n * f)) - float(c @ q)
-        if s < 0.5 * self.lam:  # exactly, s >= lam
+        nf = n[:, None] * f
+        c = self.T.T @ (gram @ nf)[self.S]
+        Q = self.P @ c
+        L, _ = jittered_cholesky(f.T @ nf - c.T @ Q + self.lam * np.eye(q))
+        if (L.diagonal() ** 2 < 0.5 * self.lam).any():  # exactly, at least lam
             raise AmbiguousRankError
-        g = np.append(self.T @ q, 0.0) - t
-        T, P = np.zeros((m + 1, m + 1)), np.empty((m + 1, m + 1))
-        T[:m, :m], T[:, m] = self.T, t
-        np.multiply.outer(q, q / s, out=P[:m, :m])
+        T, P = np.zeros((m + q, m + q)), np.empty((m + q, m + q))
+        T[:m, :m], T[:, m:] = self.T, t
+        B = solve_lower(L, np.concatenate([Q, -np.eye(q)]).T)
+        np.matmul(B.T, B, out=P)
         P[:m, :m] += self.P
-        P[m, :m] = P[:m, m] = q / -s
-        P[m, m] = 1 / s
         self.S, self.T, self.P = S, T, P
-        return Change(S, np.stack([t, np.sqrt(self.lam / s) * g]), np.array([-1.0, 1.0]))
+        rows = np.concatenate([t.T, np.sqrt(self.lam) * (B @ T.T)])
+        return Change(S, rows, np.repeat([-1.0, 1.0], q))
 
-    def remove(self, position: int) -> Change:
-        """Let an arm leave the dictionary.
+    def remove(self, positions: Int[np.ndarray, " k"]) -> Change:
+        """Let arms leave the dictionary.
 
         Raises:
-            AmbiguousRankError: if the others nearly express it, so that rounding decides what is lost with it.
+            AmbiguousRankError: if one is nearly expressed by the others, so that rounding decides what is lost with it.
         """
-        i = int(np.flatnonzero(position == self.S)[0])
-        v = self.T[i].copy()
-        norm = float(np.sqrt(v @ v))
-        if _CLEAR * self._scale * norm**2 > 1:
+        where, k = np.flatnonzero(np.isin(self.S, positions)), len(positions)
+        lost = self.T[where].T
+        if (np.einsum("ij,ij->j", lost, lost) * _CLEAR * self._scale > 1).any():
             raise AmbiguousRankError
-        v[-1] += np.copysign(norm, v[-1])
-        v /= np.sqrt(v @ v)
-        T = self.T - np.multiply.outer(self.T @ v, 2 * v)
-        Pv = self.P @ v
-        y = 2 * (Pv - float(v @ Pv) * v)
-        vy = np.multiply.outer(v, y)
-        P = self.P - vy - vy.T
-        p, s = P[:-1, -1], float(P[-1, -1])
-        change = Change(self.S, np.stack([T[:, -1], np.sqrt(self.lam / s) * (T @ P[:, -1])]), np.array([1.0, -1.0]))
-        self.S, self.T = np.delete(self.S, i), np.delete(T[:, :-1], i, axis=0)
-        self.P = P[:-1, :-1] - np.multiply.outer(p, p / s)
+        T, P = _reflected(lost, self.T, self.P)
+        L, _ = jittered_cholesky(P[:k, :k])
+        B = solve_lower(L, P[:k])
+        rows = np.concatenate([T[:, :k].T, np.sqrt(self.lam) * (B @ T.T)])
+        change = Change(self.S, rows, np.repeat([1.0, -1.0], k))
+        self.S, self.T = np.delete(self.S, where), np.delete(T[:, k:], where, axis=0)
+        self.P = P[k:, k:] - B[:, k:].T @ B[:, k:]
         return change
 
     def weights(self, n: Float[np.ndarray, " u"], s: Float[np.ndarray, " u"]) -> Float[np.ndarray, " m"]:
@@ -193,6 +190,26 @@ class Embedding:
         return norms, np.diagonal(self.rows.gram)[positions] - norms + self.lam * known
 
     def _spread(self, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-        out = np.zeros(len(self.rows))
+        out = np.zeros((len(self.rows), *values.shape[1:]))
         out[positions] = values
         return out
+
+
+def _reflected(
+    lost: Float[np.ndarray, "m k"], T: Float[np.ndarray, "m m"], P: Float[np.ndarray, "m m"]
+) -> tuple[Float[np.ndarray, "m m"], Float[np.ndarray, "m m"]]:
+    """`T Q` and `Q^T P Q` with the orthogonal Q whose first k columns span `lost`."""
+    k = lost.shape[1]
+    if k == 1:
+        v = lost[:, 0].copy()
+        v[0] += np.copysign(np.sqrt(v @ v), v[0])
+        v /= np.sqrt(v @ v)
+        Pv = P @ v
+        y = np.multiply.outer(v, 2 * (Pv - float(v @ Pv) * v))
+        return T - np.multiply.outer(T @ v, 2 * v), P - y - y.T
+    factor, tau, _, _ = dgeqrf(lost)
+    size = 64 * max(len(T), k)
+    T, _, _ = dormqr("R", "N", factor, tau, T, size)
+    P, _, _ = dormqr("L", "T", factor, tau, P, size)
+    P, _, _ = dormqr("R", "N", factor, tau, P, size)
+    return np.ascontiguousarray(T), np.ascontiguousarray(0.5 * (P + P.T))

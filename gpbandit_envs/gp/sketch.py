@@ -120,8 +120,10 @@ class SketchedArmPosterior(ArmPosterior):
             if self._new:
                 pulled, counts = np.fromiter(self._new, np.int64), np.fromiter(self._new.values(), np.float64)
                 changes.append(embedding.pull(pulled, counts))
-            changes += [embedding.remove(position) for position in leaving]
-            changes += [change for position in joining if (change := embedding.add(position, self._n)) is not None]
+            if leaving:
+                changes.append(embedding.remove(np.array(leaving)))
+            if joining:
+                changes.append(embedding.add(np.array(joining), self._n))
         except AmbiguousRankError:
             return False
         self._apply(changes)
