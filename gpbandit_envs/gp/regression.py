@@ -53,13 +53,22 @@ class GPRegression:
             raise ValueError(f"lam: expected a finite number >= 0, got {lam!r}")
         self.kernel, self.lam, self.prior_mean = kernel, float(lam), float(prior_mean)
         if len(X) == 0:
-            self.X, residual, K = np.asarray(X, np.float64), np.zeros(0), np.zeros((0, 0))
+            self.X, residual, noise, K = np.asarray(X, np.float64), np.zeros(0), np.zeros(0), np.zeros((0, 0))
         else:
             seen = Observations.of(X, y)
+            noise = self.lam / seen.counts
             self.X, residual, K = seen.X, seen.means - self.prior_mean, kernel(seen.X, seen.X)
-            K[np.diag_indices_from(K)] += self.lam / seen.counts
+            K[np.diag_indices_from(K)] += noise
+        self._noise = noise
         self._L = jittered_cholesky(K)[0] if len(K) else K
         self._weights = solve_lower(self._L, solve_lower(self._L, residual), transposed=True)
+
+    @property
+    def information_gain(self) -> float:
+        """`0.5 logdet(I + K / lam)`: what the feedback tells about `f`, in nats; infinite without noise."""
+        if self.lam == 0:
+            return float("inf") if len(self.X) else 0.0
+        return float(np.log(np.diagonal(self._L)).sum() - 0.5 * np.log(self._noise).sum())
 
     def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Posterior mean and Bayesian variance of `f` at `Z`, each (m,)."""

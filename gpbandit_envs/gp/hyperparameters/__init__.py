@@ -15,7 +15,7 @@ from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
 from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
 from gpbandit_envs.gp.hyperparameters.map import Estimate, map_estimate
 from gpbandit_envs.gp.hyperparameters.parameters import FAMILIES, Hyperparameters
-from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
+from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior, as_hyper_prior
 from gpbandit_envs.gp.hyperparameters.priors import Flat, Gamma, LogNormal, Prior
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "LogNormal",
     "LogPosterior",
     "Prior",
+    "as_hyper_prior",
     "hmc",
     "map_estimate",
     "sample_hyperparameters",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
-from gpbandit_envs.gp.hyperparameters.priors import Gamma, Prior
+from gpbandit_envs.gp.hyperparameters.priors import Gamma, Prior, as_prior
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["HyperPrior", "LogPosterior"]
+__all__ = ["HyperPrior", "LogPosterior", "as_hyper_prior"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,33 @@ class HyperPrior:
             self.lengthscale.log_density(theta[2:]),
         ]
         return float(sum(value.sum() for value, _ in parts)), np.concatenate([slope for _, slope in parts])
+
+
+def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
+    """The priors that a JSON form stands for.
+
+    Args:
+        prior: A `HyperPrior`; a mapping of its fields, a prior being `{"name": "flat"}`, `{"name": "gamma", "shape": a,
+            "rate": b}` or `{"name": "log_normal", "location": m, "scale": s}`; or None for the defaults.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if a name or a value is wrong.
+    """
+    if prior is None:
+        return HyperPrior()
+    if isinstance(prior, HyperPrior):
+        return prior
+    if not isinstance(prior, Mapping):
+        raise TypeError(f"prior: expected a HyperPrior, a mapping of its fields or None, got {prior!r}")
+    known = [entry.name for entry in fields(HyperPrior)]
+    unknown = sorted(set(prior) - set(known))
+    if unknown:
+        raise ValueError(f"prior: unknown field {unknown[0]!r}; it has {', '.join(known)}")
+    stated: dict[str, Any] = {
+        name: tuple(value) if name.endswith("_bounds") else as_prior(value) for name, value in prior.items()
+    }
+    return HyperPrior(**stated)
 
 
 class LogPosterior:

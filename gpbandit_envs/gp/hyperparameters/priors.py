@@ -8,13 +8,15 @@ itself is infinite at 0, this is the reading under which a mode exists.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import lgamma, log, pi
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["Flat", "Gamma", "LogNormal", "Prior"]
+__all__ = ["Flat", "Gamma", "LogNormal", "Prior", "as_prior"]
 
 
 class Prior(ABC):
@@ -81,3 +83,24 @@ class LogNormal(Prior):
     def log_density(self, theta: Float[np.ndarray, " k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         z = (theta - self.location) / self.scale
         return -0.5 * z * z - log(self.scale) - 0.5 * log(2 * pi), -z / self.scale
+
+
+_BY_NAME: dict[str, Callable[..., Prior]] = {"flat": Flat, "gamma": Gamma, "log_normal": LogNormal}
+
+
+def as_prior(prior: Prior | Mapping[str, Any]) -> Prior:
+    """A prior, or the one that `{"name": "gamma", "shape": 2.0, "rate": 1.0}` and the like stand for.
+
+    Raises:
+        TypeError: if it is neither, or a parameter is unknown.
+        ValueError: if the name is unknown or a value out of range.
+    """
+    if isinstance(prior, Prior):
+        return prior
+    if not isinstance(prior, Mapping):
+        raise TypeError(f"prior: expected a Prior or a mapping with its name, got {prior!r}")
+    parameters = dict(prior)
+    name = parameters.pop("name", None)
+    if name not in _BY_NAME:
+        raise ValueError(f'prior: expected "name" to be one of {", ".join(_BY_NAME)}, got {name!r}')
+    return _BY_NAME[name](**parameters)

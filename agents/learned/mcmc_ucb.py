@@ -1,0 +1,43 @@
+"""GP-UCB averaged over the posterior of the hyperparameters."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from agents.learned.base import LearnedAgent, Settings
+from gpbandit_envs.gp.hyperparameters import sample_hyperparameters
+
+__all__ = ["MCMCUCB"]
+
+
+class MCMCUCB(LearnedAgent):
+    """GP-UCB whose bound is averaged over hyperparameters drawn by Hamiltonian Monte Carlo.
+
+    A chain begins where the last one ended. Other arguments: see `LearnedAgent`.
+
+    Args:
+        burn_in: Iterations thrown away, in which the step size adapts.
+        samples: Iterations kept.
+
+    Reference: Snoek, Larochelle and Adams (2012), section 3.2; the baseline "MCMC" of Ha et al. (2023), section 7.
+    """
+
+    def __init__(self, burn_in: int = 200, samples: int = 10, **settings: Unpack[Settings]) -> None:
+        super().__init__(**settings)
+        if burn_in < 0:
+            raise ValueError(f"burn_in: expected an integer >= 0, got {burn_in!r}")
+        if samples < 1:
+            raise ValueError(f"samples: expected an integer >= 1, got {samples!r}")
+        self.burn_in, self.samples = int(burn_in), int(samples)
+
+    def _estimate(self) -> None:
+        self.hyperparameters, self._prior_mean = sample_hyperparameters(
+            self.X,
+            self.y,
+            self.rng,
+            family=self.family,
+            prior=self.prior,
+            start=self.hyperparameters[-1],
+            burn_in=self.burn_in,
+            samples=self.samples,
+        )
