@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -158,8 +159,15 @@ def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
+    # As in gymnasium.make: "module:id" imports the module, which registers the id.
+    module, colon, name = id.partition(":")
+    if colon:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"env: {id!r} names a module that cannot be imported: {error}") from None
     try:
-        return gym.spec(id)
+        return gym.spec(name if colon else id)
     except (gym.error.Error, ModuleNotFoundError) as error:
         close = difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
