@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,9 @@ app.add_typer(data.app, name="data")
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 if all is well, 2 for what the user can mend, 130 after Ctrl-C."""
+    # A suite or --agent may name a module of the folder that the command is given in, as with `python -m`.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
     logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
     # Batch systems stop their jobs with SIGTERM, which is then as clean as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
