@@ -174,6 +174,7 @@
       const scale = document.getElementById("log-y");
       scale.checked = entry.log;
       scale.disabled = Boolean(entry.signed);
+      document.getElementById("log-x").disabled = Boolean(entry.points);
       draw();
     };
     const choose = (tab, focus) => {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import leaderboards
 from agents.exact.gp_ucb import GPUCB
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import Knowledge, Problem
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.band import BAND_COLUMNS, look_at_band, promise, stated_width
 from leaderboards.score.cell import thin
@@ -33,7 +34,7 @@ def spec(agent: Ref, env: Ref = ENV, horizon: int = 25) -> RunSpec:
     return RunSpec(env=env, agent=agent, repetition=0, horizon=horizon)
 
 
-def trace_of(spec: RunSpec) -> object:
+def trace_of(spec: RunSpec) -> pd.DataFrame:
     env, agent = spec.env, spec.agent
     return leaderboards.run((env.id, dict(env.kwargs)), (agent.id, dict(agent.kwargs)), 0, spec.horizon).trace
 
@@ -62,14 +63,14 @@ def test_an_exact_agent_has_no_sketch_and_a_plain_one_no_band() -> None:
 def test_a_replay_is_compared_with_what_was_stored() -> None:
     run = spec(Ref("BBKB"))
     stored = trace_of(run)
-    assert probe(run, looks=4, stored=stored).about["differs"] == ""  # type: ignore[arg-type]
-    changed = stored.assign(reward=stored["reward"] + (stored["t"] == 9))  # type: ignore[attr-defined]
+    assert probe(run, looks=4, stored=stored).about["differs"] == ""
+    changed = stored.assign(reward=stored["reward"] + (stored["t"] == 9))
     assert "reward differs first at t = 9" in probe(run, looks=4, stored=changed).about["differs"]
 
 
 def test_an_agent_that_changes_when_it_is_looked_at_is_found_out() -> None:
     run = spec(MEDDLER)
-    found = probe(run, looks=10, stored=trace_of(run))  # type: ignore[arg-type]
+    found = probe(run, looks=10, stored=trace_of(run))
     assert "differs first at t" in found.about["differs"]
 
 
@@ -108,7 +109,7 @@ def test_the_width_is_the_setting_or_its_default(agent: Ref, width: str) -> None
     assert stated_width(agent) == width
 
 
-def card(knowledge: str = "oracle", norm_bound: float | None = None) -> Problem:
+def card(knowledge: Knowledge = "oracle", norm_bound: float | None = None) -> Problem:
     return Problem(
         name="x",
         dim=1,
@@ -116,7 +117,7 @@ def card(knowledge: str = "oracle", norm_bound: float | None = None) -> Problem:
         kernel=SE(1.0),
         noise_std=0.1,
         norm_bound=norm_bound,
-        knowledge=knowledge,  # type: ignore[arg-type]
+        knowledge=knowledge,
     )
 
 

@@ -35,7 +35,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "node_modules" / "axe-core" / "axe.min.js"
 
 
-def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, open_page: Open) -> None:
+def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, real: Path, open_page: Open) -> None:
     failures: dict[tuple[str, str], Failure] = {
         ("RKHS", "EpsGreedy"): ("crashed", "ValueError: no", "Traceback (most recent call last)"),
         ("GPSample", "GP-AUCB"): ("skipped", "does not fit", None),
@@ -43,12 +43,12 @@ def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, open_page: Open)
     folder(tmp_path, agents=AGENTS, repetitions=3, failures=failures)
     folder(tmp_path, envs=[Ref("GPBandit/Needle-v0")], agents=AGENTS[:2], repetitions=1)
     build_page(tmp_path)
-    views = [
-        (name, DESKTOP, "light") for name in ("index", "site/env-rkhs", "site/agent-gp-ucb", "site/pair-bbkb-vs-gp-ucb")
-    ]
-    views += [(name, PHONE, "dark") for name in ("index", "site/env-rkhs")]
+    made = [tmp_path / f"{name}.html" for name in ("index", "site/env-rkhs", "site/pair-bbkb-vs-gp-ucb")]
+    audited = [real / f"{name}.html" for name in ("site/agent-gp-bucb", "site/env-gpsample", "site/feedback-gpsample")]
+    views = [(path, DESKTOP, "light") for path in [*made, audited[0]]]
+    views += [(path, PHONE, "dark") for path in [made[0], *audited[1:]]]
     for name, size, scheme in views:
-        with open_page(tmp_path / f"{name}.html", size, scheme) as page:
+        with open_page(name, size, scheme) as page:
             if page.locator("#plot").count():
                 page.locator("#plot .legend").wait_for()
             page.add_script_tag(path=str(axe))

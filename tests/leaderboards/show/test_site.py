@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pytest
 
+import leaderboards
+from leaderboards.play.audits import AuditFiles
 from leaderboards.play.record import Status
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
+from leaderboards.score.auditing import audit_runs
+from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from tests.leaderboards.folders import Failure, folder
-from tests.leaderboards.show.conftest import DESKTOP, PHONE, Open
+from tests.leaderboards.show.conftest import DESKTOP, EVIL, PHONE, Open, picture
 
 pytestmark = pytest.mark.browser
-
-EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\""
 
 
 @pytest.fixture(scope="module")
@@ -53,28 +56,48 @@ def pages(site: Path) -> list[Path]:
     return [site / "index.html", *sorted((site / "site").glob("*.html"))]
 
 
-def test_every_page_opens_from_disk_at_every_size_without_error_or_network(site: Path, open_page: Open) -> None:
-    with open_page(site / "index.html", DESKTOP) as page:
-        for path in pages(site):
+@pytest.mark.parametrize("folder", ["site", "real"])
+def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
+    folder: str, request: pytest.FixtureRequest, open_page: Open
+) -> None:
+    directory: Path = request.getfixturevalue(folder)
+    with open_page(directory / "index.html", DESKTOP) as page:
+        for path in pages(directory):
             page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
             page.goto(path.resolve().as_uri())
+            if page.locator("#plot").count():
+                page.locator("#plot .main-svg").first.wait_for()
             assert page.title() != "owned"
             assert page.locator("img").count() == 0
             assert page.locator("h1").count() == 1
-            for width, height in (DESKTOP, PHONE):
+            for kind, (width, height) in (("desktop", DESKTOP), ("phone", PHONE)):
                 page.set_viewport_size({"width": width, "height": height})
                 wide = page.evaluate("document.documentElement.scrollWidth")
+                if folder == "real":
+                    picture(page, f"{path.stem}-{kind}")
                 assert wide <= width, f"{path.name} is {wide} wide on a screen of {width}"
 
 
-def test_no_page_is_larger_than_300_kilobytes_and_plotly_is_there_once(site: Path) -> None:
-    assert all(path.stat().st_size < 300_000 for path in pages(site))
-    assert len(list(site.rglob("plotly*.js"))) == 1
+def test_every_tab_draws_something(real: Path, open_page: Open) -> None:
+    for name in ("env-gpsample", "feedback-gpsample"):
+        with open_page(real / "site" / f"{name}.html") as page:
+            page.locator("#plot .legend").wait_for()
+            for tab in page.locator("[role=tab]").all():
+                tab.click()
+                drawn = "document.getElementById('plot').data.some(d => d.name && d.y.some(y => y !== null))"
+                assert page.evaluate(drawn), (name, tab.inner_text())
+                picture(page.locator(".chart"), f"{name}-{tab.get_attribute('data-key')}")
 
 
-def test_links_resolve(site: Path, open_page: Open) -> None:
+def test_no_page_is_larger_than_300_kilobytes_and_plotly_is_there_once(site: Path, real: Path) -> None:
+    for directory in (site, real):
+        assert all(path.stat().st_size < 300_000 for path in pages(directory))
+        assert len(list(directory.rglob("plotly*.js"))) == 1
+
+
+def test_links_resolve(site: Path, real: Path, open_page: Open) -> None:
     with open_page(site / "index.html", script=False) as page:
-        for path in pages(site):
+        for path in [*pages(site), *pages(real)]:
             page.goto(path.resolve().as_uri())
             for href in page.evaluate("Array.from(document.links, a => a.href)"):
                 url = urlparse(href)
@@ -121,6 +144,97 @@ def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> Non
         assert page.locator("table.ranking thead th:visible").count() == 5
         page.get_by_label("Family").select_option("")
         assert page.evaluate(columns) == 3
+
+
+def test_environments_are_filtered_by_what_agents_are_told(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html") as page:
+        assert page.locator(".card:visible").count() == 4
+        page.get_by_label("Knowledge").select_option("misspecified")
+        assert page.locator(".card:visible").count() == 1
+        assert "lengthscale × 3" in page.locator(".card:visible").inner_text()
+        page.get_by_label("Knowledge").select_option("oracle")
+        assert page.locator(".card:visible").count() == 3
+        page.locator("select[name=feedback]").select_option("delay:8")
+        assert page.locator(".card:visible").count() == 1
+    with open_page(real / "site" / "env-rkhs-lengthscale-3.html", script=False) as page:
+        assert "misspecified: lengthscale × 3.00" in page.locator(".facts").inner_text()
+        assert "which is not known" in page.locator("section[aria-labelledby=theory]").inner_text()
+
+
+def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> None:
+    with open_page(real / "site" / "env-gpsample.html") as page:
+        bands = page.locator("section[aria-labelledby=bands] tbody tr")
+        texts = {row.locator("th").inner_text(): row.inner_text() for row in bands.all()}
+        assert texts.keys() == {"GP-UCB", "GP-UCB, narrow", "GP-BUCB", EVIL}
+        assert "bayes" in texts["GP-UCB"]
+        assert "kept" in texts["GP-UCB"]
+        assert "3 of 3" in texts["GP-UCB"]
+        assert "left" in texts["GP-UCB, narrow"]
+        assert "0 of 3" in texts["GP-UCB, narrow"]
+        assert "no theorem" in texts["GP-BUCB"], "no norm is known of a draw from the prior"
+        header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over needed")
+        header.locator("button").click()
+        slack = [float(row.locator("td").nth(4).get_attribute("data-sort")) for row in bands.all()]
+        assert slack == sorted(slack)
+        assert slack[0] < 1 < slack[-1]
+        costs = page.locator("section[aria-labelledby=costs] tbody tr")
+        sketched = [row for row in costs.all() if row.locator("th").inner_text() == EVIL]
+        assert len(sketched) == 1
+        dictionary = float(sketched[0].locator("td").nth(3).get_attribute("data-sort"))
+        assert 1 <= dictionary <= 40
+        assert costs.count() == 5
+    with open_page(real / "site" / "agent-gp-ucb-narrow.html", script=False) as page:
+        rows = page.locator("section[aria-labelledby=bands] tbody tr")
+        assert rows.count() == 2, "a sequential policy plays neither delays nor batches"
+
+
+def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
+    suite_env = ("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})
+    store = Store(tmp_path)
+    records = [leaderboards.run(suite_env, ("GP-UCB", {"width": "bayes"}), r, 20) for r in range(8)]
+    store.write(*records)
+    list(audit_runs(store, sorted(store.done_keys()), looks=5))
+    page = (build_page(tmp_path).parent / "site" / "env-gpsample.html").read_text()
+    assert ">kept<" in page
+    files = AuditFiles(tmp_path)
+    for audit in files.read(store.done_keys()).values():
+        files.write(replace(audit, looks=audit.looks.assign(outside=1.0, needed=2.0)))
+    page = (build_page(tmp_path).parent / "site" / "env-gpsample.html").read_text()
+    assert ">broken<" in page
+    assert ">kept<" not in page
+
+
+def test_the_frontier_joins_what_none_beats(real: Path, open_page: Open) -> None:
+    with open_page(real / "site" / "env-gpsample.html") as page:
+        page.locator("#plot .legend").wait_for()
+        page.locator("[role=tab]", has_text="Accuracy and time").click()
+        points = page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => [d.x[0], d.y[0]])")
+        line = page.evaluate("(({x, y}) => x.map((v, i) => [v, y[i]]))(document.getElementById('plot').data.at(-1))")
+        assert len(points) == 5
+        front = [p for p in points if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)]
+        assert sorted(line) == sorted(front)
+
+
+def test_the_price_of_feedback_has_a_page(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html") as page:
+        page.locator("section[aria-labelledby=prices] a").click()
+        assert page.locator("h1").inner_text().startswith("Price of feedback")
+        delay = page.locator("section[aria-labelledby=price-delay] tbody tr")
+        assert set(delay.locator("th").all_inner_texts()) == {"Uniform", "GP-BUCB"}
+        batch = page.locator("section[aria-labelledby=price-batch] tbody tr")
+        assert set(batch.locator("th").all_inner_texts()) == {"Uniform", "GP-BUCB", EVIL}
+        uniform = delay.filter(has_text="Uniform")
+        assert "0 (0%)" in uniform.inner_text(), "what does not listen pays nothing"
+        found = summarise(Store(real))
+        late, base = (
+            found.cells[task, "GP-BUCB"].finals["cumulative_regret"] for task in ("GPSample, delay 8", "GPSample")
+        )
+        shown = delay.filter(has_text="GP-BUCB").locator("td").nth(1).get_attribute("data-sort")
+        assert float(shown) == pytest.approx((late - base).mean())
+        page.locator("#plot .legend").wait_for()
+        assert page.locator("#plot .xtitle").text_content() == "evaluations of delay"
+    with open_page(real / "site" / "env-gpsample-delay-8.html", script=False) as page:
+        assert page.get_by_role("link", name="What late feedback costs here").count() == 1
 
 
 def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Open) -> None:
