@@ -51,6 +51,10 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Wang-deFreitas": ("agents.learned.wang_de_freitas:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.portfolio:Portfolio", {}),
     "Random": ("agents.learned.random_search:RandomSearch", {}),
+    "Optuna-TPE": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "tpe"}),
+    "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
+    "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),
+    "BoTorch-UCB": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ucb"}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,31 +30,51 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SM-UCB": [{"batch_size": 4, "n_simulations": 5, "n_start": 2}],
     "SM-MEI": [{"batch_size": 4, "n_simulations": 5}],
     "ASYNC-TS": [{"batch_size": 4}, {"scale": 0.1, "n_start": 2, "max_rank": 3}],
+    "BoTorch-EI": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
+    "BoTorch-UCB": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     "REG-EVOLUTION": [{"population": 8, "tournament": 3}],
     "BKB": [{}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
     "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],
 }
+# Modules of extras that an agent needs, and horizons for those that take long over a suggestion.
+REQUIRES = {
+    "Optuna-TPE": ("optuna",),
+    "Optuna-GP": ("optuna", "torch"),
+    "BoTorch-EI": ("botorch",),
+    "BoTorch-UCB": ("botorch",),
+}
+HORIZONS = {"Optuna-TPE": 24, "Optuna-GP": 14, "BoTorch-EI": 5, "BoTorch-UCB": 5}
 CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
+
+
+def make(id: str, kwargs: dict[str, Any]) -> agents.Agent:
+    """The agent; skips the test, with the reason, where it needs a module that is not installed."""
+    for module in REQUIRES.get(id, ()):
+        if find_spec(module) is None:
+            pytest.skip(f"{module} is not installed; {id} needs it")
+    return agents.make(id, **kwargs)
 
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
-    agents.check_agent(lambda: agents.make(id, **kwargs))
+    agents.check_agent(lambda: make(id, kwargs), HORIZONS.get(id, 40))
 
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_pickle_and_deepcopy(id: str, kwargs: dict[str, Any]) -> None:
-    agent = agents.make(id, **kwargs)
+    agent = make(id, kwargs)
     problem = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9)
-    agent.reset(problem, np.random.default_rng(0))
-    first = agent.select(1, Pending.empty(problem))
-    agent.observe(Feedback.of([0], first, [0.5]))
-    twins = [pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
-    expected = agent.select(1, Pending.empty(problem))
-    for twin in twins:
-        np.testing.assert_array_equal(twin.select(1, Pending.empty(problem)), expected)
+    for domain in sorted(agent.capabilities.domains):
+        card = problem if domain == "finite" else replace(problem, arms=None)
+        agent.reset(card, np.random.default_rng(0))
+        first = agent.select(1, Pending.empty(card))
+        agent.observe(Feedback.of([0], first, [0.5]))
+        twins = [pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
+        expected = agent.select(1, Pending.empty(card))
+        for twin in twins:
+            np.testing.assert_array_equal(twin.select(1, Pending.empty(card)), expected)
 
 
 class _Broken(agents.Agent):

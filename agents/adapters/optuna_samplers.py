@@ -1,0 +1,97 @@
+"""Samplers of Optuna."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.adapters.base import HistoryAgent
+
+__all__ = ["Optuna"]
+
+
+class Optuna(HistoryAgent):
+    """Evaluate what a sampler of Optuna suggests: a tree-structured Parzen estimator or a Gaussian process.
+
+    All settings of the samplers are Optuna's own, among them 10 random points to begin with. Failed evaluations are
+    told as such. Optuna sees the hyperparameters in their own units if the card's notes state them. Needs the extra
+    `optuna`, and the Gaussian process PyTorch besides.
+
+    Args:
+        sampler: `"tpe"` or `"gp"`.
+
+    Raises:
+        ImportError: if Optuna, or for `"gp"` PyTorch, is not installed.
+        ValueError: for another sampler.
+
+    Reference: Bergstra et al. (2011), Algorithms for Hyper-Parameter Optimization; Akiba et al. (2019), Optuna.
+    """
+
+    def __init__(self, sampler: Literal["tpe", "gp"] = "tpe") -> None:
+        if sampler not in ("tpe", "gp"):
+            raise ValueError(f"sampler: expected 'tpe' or 'gp', got {sampler!r}")
+        self.sampler = sampler
+        _import(sampler)
+
+    def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:
+        optuna = _import(self.sampler)
+        build = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[self.sampler]
+        distributions = self._distributions(optuna)
+        with _quiet(optuna):
+            study = optuna.create_study(direction="maximize", sampler=build(seed=seed))
+            study.add_trials(self._trials(optuna, distributions))
+            found = study.ask(distributions).params
+        point: np.ndarray = self.domain.unit([[found[name] for name in distributions]])[0]
+        return point
+
+    def _distributions(self, optuna: ModuleType) -> dict[str, Any]:
+        kinds = optuna.distributions
+        return {
+            d.name or f"x{j}": kinds.IntDistribution(int(d.low), int(d.high), log=d.log)
+            if d.integer
+            else kinds.FloatDistribution(d.low, d.high, log=d.log)
+            for j, d in enumerate(self.domain)
+        }
+
+    def _trials(self, optuna: ModuleType, distributions: dict[str, Any]) -> list[Any]:
+        values = self.domain.values(self.X) if len(self.X) else self.X
+        trials = []
+        for row, y in zip(values.tolist(), self.y.tolist(), strict=True):
+            typed = [int(v) if d.integer else v for v, d in zip(row, self.domain, strict=True)]
+            params = dict(zip(distributions, typed, strict=True))
+            state = optuna.trial.TrialState.FAIL if np.isnan(y) else optuna.trial.TrialState.COMPLETE
+            trials.append(
+                optuna.trial.create_trial(
+                    params=params, distributions=distributions, value=None if np.isnan(y) else y, state=state
+                )
+            )
+        return trials
+
+
+def _import(sampler: str) -> ModuleType:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError('Optuna is not installed: pip install "gpbandit-envs[optuna]"') from error
+    if sampler == "gp":
+        try:
+            import torch  # noqa: F401
+        except ImportError as error:
+            raise ImportError("Optuna's Gaussian process needs PyTorch: pip install torch") from error
+    return optuna
+
+
+@contextmanager
+def _quiet(optuna: ModuleType) -> Iterator[None]:
+    """Without a line in the log for each suggestion."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

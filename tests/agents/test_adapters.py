@@ -1,0 +1,164 @@
+"""Other libraries' optimisers: they see the history and the units, keep the protocol, and leave nothing behind."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents import Feedback, Pending
+from agents.adapters import botorch_acquisitions, optuna_samplers
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.problem import Problem
+
+CARD = Problem(name="box", dim=2, horizon=40)
+DOMAIN = Domain(
+    (
+        Dimension(1, 9, integer=True, name="depth"),
+        Dimension(1e-4, 1.0, log=True, name="rate"),
+        Dimension(1, 64, integer=True, log=True),
+    )
+)
+
+needs_optuna = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
+needs_botorch = pytest.mark.skipif(find_spec("botorch") is None, reason="botorch is not installed")
+
+
+def play(agent: agents.Agent, card: Problem, n: int, failing: frozenset[int] = frozenset()) -> np.ndarray:
+    """All points played on a bowl with its top, 0, at 0.3."""
+    agent.reset(card, np.random.default_rng(0))
+    points = []
+    for t in range(n):
+        x = agent.select(1, Pending.empty(card))
+        y = -np.square(x - 0.3).sum(axis=1)
+        failed = np.array([t in failing])
+        agent.observe(Feedback(np.array([t]), x, np.where(failed, np.nan, y), np.ones(1), failed))
+        points.append(x[0])
+    return np.array(points)
+
+
+@needs_optuna
+def test_tpe_is_optunas_own() -> None:
+    """The same suggestions as a study of Optuna's that is fed the same history, sampler by sampler."""
+    import optuna
+
+    points = play(agents.make("Optuna-TPE"), CARD, 14)
+    distributions: Any = {f"x{j}": optuna.distributions.FloatDistribution(0.0, 1.0) for j in range(2)}
+    rng = np.random.default_rng(0)
+    before: list[Any] = []
+    for x in points:
+        study = optuna.create_study(
+            direction="maximize", sampler=optuna.samplers.TPESampler(seed=int(rng.integers(2**31)))
+        )
+        study.add_trials(before)
+        np.testing.assert_array_equal(list(study.ask(distributions).params.values()), x)
+        params = dict(zip(distributions, x.tolist(), strict=True))
+        value = -float(np.square(x - 0.3).sum())
+        before.append(optuna.trial.create_trial(params=params, distributions=distributions, value=value))
+
+
+@needs_optuna
+def test_optuna_sees_the_units_and_the_failures() -> None:
+    import optuna
+
+    card = replace(CARD, dim=3, notes={"domain": DOMAIN.to_spec()})
+    agent: Any = agents.make("Optuna-TPE")
+    points = play(agent, card, 14, failing=frozenset({3, 8}))
+    kinds = optuna.distributions
+    distributions = agent._distributions(optuna)
+    assert distributions == {
+        "depth": kinds.IntDistribution(1, 9),
+        "rate": kinds.FloatDistribution(1e-4, 1.0, log=True),
+        "x2": kinds.IntDistribution(1, 64, log=True),
+    }
+    np.testing.assert_array_equal(DOMAIN.snap(points), points)
+    trials = agent._trials(optuna, distributions)
+    assert [t for t, trial in enumerate(trials) if trial.state == optuna.trial.TrialState.FAIL] == [3, 8]
+    values = DOMAIN.values(points)
+    np.testing.assert_allclose([list(trial.params.values()) for trial in trials], values)
+    assert all(type(trial.params["depth"]) is int for trial in trials)
+
+
+@needs_optuna
+def test_recommendation_and_logging() -> None:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.DEBUG)
+    agent = agents.make("Optuna-TPE")
+    agent.reset(CARD, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.asarray(agent.recommend()), [0.5, 0.5])
+    points = play(agent, CARD, 6, failing=frozenset({0}))
+    best = points[1 + int(np.argmin(np.square(points[1:] - 0.3).sum(axis=1)))]
+    np.testing.assert_array_equal(np.asarray(agent.recommend()), best)
+    assert optuna.logging.get_verbosity() == optuna.logging.DEBUG
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    with pytest.raises(ValueError, match="needs a box"):
+        agent.reset(replace(CARD, arms=np.zeros((3, 2))), np.random.default_rng(0))
+
+
+@pytest.mark.slow
+@needs_botorch
+@pytest.mark.parametrize("id", ["BoTorch-EI", "BoTorch-UCB"])
+def test_botorch_finds_the_top_and_leaves_the_global_generator_alone(id: str) -> None:
+    import torch
+
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    points = play(agents.make(id, raw_samples=64, num_restarts=2, n_start=4), CARD, 12, failing=frozenset({2}))
+    assert torch.equal(torch.rand(3), expected)
+    assert np.square(points - 0.3).sum(axis=1).min() < 1e-3
+
+
+@pytest.mark.slow
+@needs_botorch
+def test_botorch_without_anything_to_fit() -> None:
+    """All evaluations failed, or all rewards equal: points are drawn uniformly, and nothing is divided by 0."""
+    points = play(agents.make("BoTorch-EI", n_start=2), CARD, 5, failing=frozenset(range(5)))
+    assert len(np.unique(points, axis=0)) == 5
+    assert ((points >= 0) & (points <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "package", "words"),
+    [
+        (optuna_samplers, lambda: agents.make("Optuna-TPE"), "optuna", r'pip install "gpbandit-envs\[optuna\]"'),
+        (optuna_samplers, lambda: agents.make("Optuna-GP"), "torch", "needs PyTorch: pip install torch"),
+        (botorch_acquisitions, lambda: agents.make("BoTorch-EI"), "botorch", r'pip install "gpbandit-envs\[botorch\]"'),
+    ],
+)
+def test_a_missing_extra_is_named(
+    module: object, call: Callable[[], object], package: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., Any] = builtins.__import__
+
+    def without(wanted: str, *args: Any, **kwargs: Any) -> Any:
+        if wanted.split(".")[0] == package:
+            raise ImportError(f"No module named {wanted!r}")
+        return real(wanted, *args, **kwargs)
+
+    if package == "torch" and find_spec("optuna") is None:
+        pytest.skip("optuna is not installed")
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("id", "kwargs", "words"),
+    [
+        ("Optuna-TPE", {"sampler": "cma"}, "sampler: expected 'tpe' or 'gp', got 'cma'"),
+        ("BoTorch-EI", {"acquisition": "pi"}, "acquisition: expected 'ei' or 'ucb'"),
+        ("BoTorch-UCB", {"width": -1.0}, "width: expected a finite number >= 0"),
+        ("BoTorch-UCB", {"n_start": 0}, "n_start: expected at least 1"),
+    ],
+)
+def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.make(id, **kwargs)
