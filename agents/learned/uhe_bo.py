@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
-from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
 
 from agents.learned.base import LearnedAgent, Settings
 from agents.learned.exp3 import Exp3, exploration_rate
@@ -85,7 +85,7 @@ class UHEBO(LearnedAgent):
         # Lines 14-15; the pseudo-observations are standardised as the data are, whose posterior they serve.
         _, offset, scale = Observations.of(self.X, self.y).standardised()
         points = self.space.coordinates(self.space.random(round(self.pseudo * len(self.y)), self.rng))
-        nearest = KDTree(self.X).query(points)[1]
+        nearest = cdist(points, self.X, "sqeuclidean").argmin(axis=1)  # the oldest, where a point was evaluated again
         self._set_map(points, self.y[nearest], units=(offset, scale))
 
     def diagnostics(self) -> Mapping[str, float]:

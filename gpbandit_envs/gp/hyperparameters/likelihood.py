@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg.lapack import dpotri
-from scipy.spatial.distance import pdist, squareform
 
 from gpbandit_envs.gp.hyperparameters.parameters import as_family
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
@@ -21,7 +20,8 @@ class LogMarginalLikelihood:
 
     One evaluation costs a factorisation and an inverse, O(u^3), and O(u^2 d) for all lengthscales together: with
     `W = a a^T - K^-1`, `a = K^-1 m` and `H` the slopes of the kernel, `-2 dk / d(r^2)`, the derivative with respect to
-    `log l_j` is `0.5 sum_ab (W * s^2 H)_ab (x_aj - x_bj)^2 / l_j^2`, a quadratic form.
+    `log l_j` is `sum_{a < b} (W * s^2 H)_ab (x_aj - x_bj)^2 / l_j^2`. The squared differences of all pairs are kept,
+    `u^2 d / 2` numbers, so that distances and derivatives are one matrix-vector product each and lose no digits.
 
     Args:
         data: The observations, grouped by input.
@@ -37,9 +37,12 @@ class LogMarginalLikelihood:
         self.data = data
         self.family = family
         self._unit_kernel = as_family(family)((1.0,) * data.X.shape[1])
-        # Distances do not change; centred features lose fewer digits in the quadratic form.
-        self._X = data.X - data.X.mean(axis=0)
-        self._first, self._second = np.triu_indices(len(data.X), 1)
+        u = len(data.X)
+        first, second = np.triu_indices(u, 1)
+        self._squares = np.square(data.X[first] - data.X[second])
+        self._first, self._second = first, second
+        # Where the pairs are in the lower triangle of a row-major and of a column-major matrix.
+        self._by_rows, self._by_columns = second * u + first, first * u + second
         self._repeats = data.total - len(data.X)
         self._constant = -0.5 * (data.total * _LOG_2PI + float(np.log(data.counts).sum()))
 
@@ -47,13 +50,12 @@ class LogMarginalLikelihood:
         """Value and gradient at `theta`."""
         data, u = self.data, len(self.data.X)
         variance, noise = np.exp(theta[:2]).tolist()
-        U = self._X / np.exp(theta[2:])
-        # All symmetric matrices as their lower triangles where they are only combined entry by entry.
-        k, slope = self._unit_kernel.with_slope(pdist(U, "sqeuclidean"))
-        K = squareform(k * variance, checks=False)
-        K[np.diag_indices_from(K)] = variance
+        precision = np.exp(-2 * theta[2:])
+        k, slope = self._unit_kernel.with_slope(self._squares @ precision)
+        K = np.zeros((u, u))
+        K.flat[self._by_rows] = k * variance  # the lower triangle is all that is read
         lam = noise / data.counts
-        K[np.diag_indices_from(K)] += lam
+        K.flat[:: u + 1] = variance + lam
         L, _ = jittered_cholesky(K)
         half = solve_lower(L, data.means)
         a = solve_lower(L, half, transposed=True)
@@ -67,8 +69,6 @@ class LogMarginalLikelihood:
         gradient = np.empty(len(theta))
         gradient[0] = 0.5 * ((fit - noise_fit) - (u - noise_trace))
         gradient[1] = 0.5 * (noise_fit - noise_trace + data.scatter / noise - self._repeats)
-        # A column-major lower triangle is a row-major upper one, whose rows `pdist` lists.
-        slope *= a[self._first] * a[self._second] - inverse.T[self._first, self._second]
-        P = squareform(slope, checks=False)
-        gradient[2:] = variance * (P.sum(axis=1) @ (U * U) - np.einsum("ad,ad->d", U, P @ U))
+        W = a[self._first] * a[self._second] - inverse.T.flat[self._by_columns]
+        gradient[2:] = variance * precision * ((W * slope) @ self._squares)
         return value, gradient

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from gpbandit_envs.gp.hyperparameters.priors import Gamma, Prior, as_prior
 from gpbandit_envs.gp.observations import Observations
 
 __all__ = ["HyperPrior", "LogPosterior", "as_hyper_prior"]
+
+_PAPER = Gamma()
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class HyperPrior:
         ValueError: if bounds are not positive and in order.
     """
 
-    variance: Prior = field(default_factory=Gamma)
-    noise: Prior = field(default_factory=Gamma)
-    lengthscale: Prior = field(default_factory=Gamma)
+    variance: Prior = _PAPER
+    noise: Prior = _PAPER
+    lengthscale: Prior = _PAPER
     variance_bounds: tuple[float, float] = (1e-3, 1e3)
     noise_bounds: tuple[float, float] = (1e-8, 1e1)
     lengthscale_bounds: tuple[float, float] = (5e-3, 1e2)
@@ -56,6 +58,9 @@ class HyperPrior:
 
     def log_density(self, theta: Float[np.ndarray, " d+2"]) -> tuple[float, Float[np.ndarray, " d+2"]]:
         """Logarithm of the density of `theta`, up to the constant that the bounds cost, and its gradient."""
+        if self.variance is self.noise is self.lengthscale:
+            value, slope = self.variance.log_density(theta)
+            return float(value.sum()), slope
         parts = [
             self.variance.log_density(theta[:1]),
             self.noise.log_density(theta[1:2]),

@@ -1,0 +1,57 @@
+"""UHE-BO on finite arms, written out: dense posteriors, plain weights, nearest points by looking at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import e, exp, log, sqrt
+
+import numpy as np
+
+from gpbandit_envs.gp.hyperparameters import Hyperparameters, map_estimate
+from tests.reference.posterior import dense
+
+
+def uhe_bo(
+    arms: np.ndarray,
+    feedback: Callable[[int], float],
+    horizon: int,
+    n_initial: int,
+    fits: int,
+    rng: np.random.Generator,
+) -> tuple[list[int], list[float]]:
+    """Algorithm 1 of Ha et al. (2023); the arms evaluated, and EXP3's probability of a random point in each pair.
+
+    Arms span the unit cube. The estimate of line 15 is the library's own; everything around it is not.
+    """
+    played: list[int] = []
+    y: list[float] = []
+    for _ in range(n_initial):
+        played.append(int(rng.integers(len(arms), size=1)[0]))
+        y.append(feedback(played[-1]))
+    low, high = min(y), max(y)
+    spread = float(np.var(y))
+    theta = Hyperparameters(spread, 1e-2 * spread, (0.4 * sqrt(arms.shape[1]),) * arms.shape[1])
+    weights, probabilities, p, choice = [1.0, 1.0], [], [0.5, 0.5], 0
+    for t in range(1, horizon - n_initial + 1):
+        gamma = min(1.0, sqrt(4 * log(2) / ((e - 1) * t)))
+        if t % 2 == 1:
+            p = [(1 - gamma) * w / sum(weights) + gamma / 2 for w in weights]
+            probabilities.append(p[0])
+            choice = 0 if rng.random() < p[0] else 1
+        if choice == 0 and t % 2 == 1:
+            arm = int(rng.integers(len(arms), size=1)[0])
+        else:
+            pseudo = arms[rng.integers(len(arms), size=2 * len(y))]
+            squares = np.square(pseudo[:, None, :] - arms[played][None, :, :]).sum(axis=2)
+            copied = np.array(y)[squares.argmin(axis=1)]
+            units = (float(np.mean(y)), float(np.std(y)))
+            theta = map_estimate(pseudo, copied, rng, starts=fits, warm=[theta], units=units).hyperparameters
+            K = theta.kernel()(arms, arms)
+            mean, variance = dense(K, np.array(played), np.array(y) - np.mean(y), theta.noise)
+            arm = int(np.argmax(mean + 1.96 * np.sqrt(np.maximum(variance, 0))))
+        played.append(arm)
+        y.append(feedback(arm))
+        if t % 2 == 0:
+            reward = min(1.0, max(0.0, (max(y[-2:]) - low) / (high - low)))
+            weights[choice] *= exp(gamma * reward / (2 * p[choice]))
+    return played, probabilities
