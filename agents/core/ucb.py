@@ -89,6 +89,7 @@ class UCBAgent(FiniteArmAgent):
             "delta": model.delta,
             "prior_variance": model.prior_variance,
             "batch_ratio": self.batch_ratio,
+            "dim": card.dim,
         }
         self.posterior = self._new_posterior(model.kernel, card.arms, model.lam)
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0

@@ -23,6 +23,7 @@ from math import log, pi, sqrt
 __all__ = [
     "BBKBTheorem2",
     "BKBTheorem2",
+    "BoundedNoise",
     "CompactBayes",
     "Constant",
     "EffectiveDimension",
@@ -52,7 +53,7 @@ class WidthContext:
         sum_log_leverage: `sum_s log(1 + lev_fb(x_s))` over the pulls with feedback.
         sum_log_3_leverage: `sum_s log(1 + 3 lev_fb(x_s))`, likewise.
         batch_ratio: How much a variance may shrink within a batch: `C`, `C~` or 1.
-        dim: Number of coordinates `d` of a box.
+        dim: Number of coordinates `d` of a point, or features of an arm.
     """
 
     t: int
@@ -110,7 +111,7 @@ class FiniteBayes(WidthSchedule):
 
 @dataclass(frozen=True)
 class CompactBayes(WidthSchedule):
-    """`C sqrt(2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b sqrt(log(4 d a / delta))))`, a prior draw on `[0, 1]^d`.
+    """`C sqrt(2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))))` on a draw over `[0, r]^d`.
 
     Reference: Desautels et al. (2012), Theorem 1, case 2; Srinivas et al. (2010), Theorem 2.
 
@@ -118,21 +119,38 @@ class CompactBayes(WidthSchedule):
         a: Constant of the assumption `P(sup |df / dx_j| > L) <= a exp(-(L / b)^2)` on the paths' slopes, > 0.
         b: Scale of the slopes in it, > 0, unit of the reward. The theorem needs the true one; it stands inside a
             logarithm.
+        side: Side `r` of the cube, > 0; arms that are no box lie in one.
     """
 
     a: float = 1.0
     b: float = 1.0
+    side: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("a", self.a), ("b", self.b)):
+        for name, value in (("a", self.a), ("b", self.b), ("side", self.side)):
             if not 0 < value < float("inf"):
                 raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
 
     def __call__(self, context: WidthContext) -> float:
         c, d = context, context.dim
-        cover = c.t**2 * d * self.b * sqrt(max(log(4 * d * self.a / c.delta), 0.0))
+        cover = c.t**2 * d * self.b * self.side * sqrt(max(log(4 * d * self.a / c.delta), 0.0))
         radius = 2 * log(2 * c.t**2 * pi**2 / (3 * c.delta)) + 2 * d * log(max(cover, 1.0))
         return c.batch_ratio * sqrt(radius)
+
+
+@dataclass(frozen=True)
+class BoundedNoise(WidthSchedule):
+    """`C sqrt(2 F^2 + 300 gamma log(t / delta)^3)` for a mean of bounded norm and noise bounded by `sqrt(lam)`.
+
+    The noise may be any martingale difference sequence. The theorem's gamma is the largest information gain of t pulls;
+    here it is the gain of the pulls themselves, as in `InformationGain`, whose constants are far smaller.
+
+    Reference: Desautels et al. (2012), Theorem 1, case 3; Srinivas et al. (2010), Theorem 3.
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.batch_ratio * sqrt(2 * c.norm_bound**2 + 300 * c.information_gain * log(c.t / c.delta) ** 3)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log, pi, sqrt
 
+import numpy as np
 import pytest
 
+import agents
+from agents import Feedback, Pending
 from agents.core import widths
 from agents.core.widths import WidthContext
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import Problem
 
 CONTEXT = WidthContext(
     t=7,
@@ -23,11 +28,17 @@ CONTEXT = WidthContext(
     sum_log_leverage=1.7,
     sum_log_3_leverage=2.9,
     batch_ratio=2.0,
+    dim=3,
 )
 
 FORMULAS = [
     (widths.Constant(1.96), 1.96),
     (widths.FiniteBayes(), 2 * sqrt(2 * log(20 * 49 * pi**2 / 0.3))),
+    (
+        widths.CompactBayes(a=1.5, b=2.0, side=4.0),
+        2 * sqrt(2 * log(2 * 49 * pi**2 / 0.15) + 6 * log(49 * 3 * 2 * 4 * sqrt(log(4 * 3 * 1.5 / 0.05)))),
+    ),
+    (widths.BoundedNoise(), 2 * sqrt(2 * 9 + 300 * 2.5 * log(140) ** 3)),
     (widths.InformationGain(), 2 * (3 + 0.5 * sqrt(2 * (2.5 + 1 + log(20))))),
     (widths.BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
@@ -54,3 +65,32 @@ def test_the_two_scales_agree() -> None:
     beta = 0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * sqrt(0.04) * 3
     width = widths.BBKBTheorem2()(replace(CONTEXT, batch_ratio=1.0))
     assert beta * sqrt(variance / 0.04) == pytest.approx(width * sqrt(variance))
+
+
+def test_the_compact_width_covers_a_path_on_a_grid_of_its_box() -> None:
+    """The theorem's event, on draws from the prior: the mean stays in the band at every step."""
+    kernel, lam, X = SE(0.3), 0.01, np.linspace(0, 1, 60)[:, None]
+    # An SE path's slope is Gaussian with variance 1 / lengthscale^2; its supremum has such tails with this scale.
+    schedule = widths.CompactBayes(a=4.0, b=2 / 0.3)
+    root = np.linalg.cholesky(kernel(X, X) + 1e-9 * np.eye(60))
+    rng = np.random.default_rng(0)
+    problem = Problem(name="path", dim=1, arms=X, kernel=kernel, noise_std=0.1, horizon=25)
+    for _ in range(20):
+        mean = root @ rng.standard_normal(60)
+        agent = agents.make("GP-UCB", width=schedule, delta=0.05)
+        agent.reset(problem, np.random.default_rng(1))
+        for t in range(25):
+            arm = agent.select(1, Pending.empty(problem))
+            agent.observe(Feedback.of([t], arm, mean[arm] + 0.1 * rng.standard_normal(1)))
+            band = agent.predict(X)
+            assert band is not None
+            assert (np.abs(band[0] - mean) <= band[1]).all()
+        assert agent.diagnostics()["width"] == pytest.approx(
+            schedule(WidthContext(t=26, n_arms=60, lam=lam, noise_std=0.1, norm_bound=1.0, delta=0.05, dim=1))
+        )
+
+
+@pytest.mark.parametrize("bad", [{"a": 0.0}, {"b": -1.0}, {"side": float("inf")}])
+def test_bad_constants_are_named(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(bad))}: expected a finite number > 0"):
+        widths.CompactBayes(**bad)
