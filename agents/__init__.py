@@ -4,6 +4,8 @@ from agents.core.check import AgentCheckError, check_agent
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.presets import Preset, preset
+from agents.vector.make import make_vec
+from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 
 __all__ = [
     "Action",
@@ -15,8 +17,12 @@ __all__ = [
     "Feedback",
     "Pending",
     "Preset",
+    "VectorAgent",
+    "VectorChoice",
+    "VectorFeedback",
     "check_agent",
     "make",
+    "make_vec",
     "preset",
     "register",
     "registered",

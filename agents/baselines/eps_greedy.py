@@ -38,14 +38,15 @@ class EpsGreedy(FiniteArmAgent):
         self.epsilon = epsilon
         self.c = c
 
-    def _epsilon(self, t: int) -> float:
+    def exploration(self, t: int) -> float:
+        """Probability `eps_t` with which the t-th pull is uniform."""
         return self.epsilon if self.epsilon is not None else min(1.0, self.c / t)
 
     def select(self, n: int, pending: Pending) -> Actions:
         greedy = self.recommend()
         first = self.n_pulls + len(pending) + 1
-        explore = self.rng.random(n) < [self._epsilon(t) for t in range(first, first + n)]
+        explore = self.rng.random(n) < [self.exploration(t) for t in range(first, first + n)]
         return np.where(explore, self.rng.integers(self.problem.n_arms, size=n), greedy)
 
     def diagnostics(self) -> Mapping[str, float]:
-        return {"epsilon": self._epsilon(self.n_pulls + 1)}
+        return {"epsilon": self.exploration(self.n_pulls + 1)}

@@ -27,6 +27,11 @@ class FiniteArmVectorEnv(BanditVectorEnv):
         self._table = np.zeros(self._n_arms if self._shared else self._n_arms * num_envs)
         self._offsets = np.arange(num_envs, dtype=np.int64) * self._n_arms
 
+    @property
+    def functions(self) -> tuple[ArmFunction, ...]:
+        """The mean function of each environment; for scoring, never for policies."""
+        return tuple(episodes.function for episodes in self._episodes)
+
     def _checked(self, actions: Any) -> np.ndarray:
         arms = np.asarray(actions)
         if arms.dtype.kind not in "iu":

@@ -26,6 +26,7 @@ __all__ = [
     "import_parts",
     "make_agent",
     "make_env",
+    "thawed",
 ]
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
@@ -82,7 +83,7 @@ def make_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
     id, kwargs = _pair(env, "env", "an environment")
     spec = _env_spec(id)
     # The passive checker is for development: it costs more than a step of a bandit.
-    return gym.make(spec, max_episode_steps=horizon, disable_env_checker=True, **_thawed(kwargs))
+    return gym.make(spec, max_episode_steps=horizon, disable_env_checker=True, **thawed(kwargs))
 
 
 def make_agent(agent: AgentLike) -> Agent:
@@ -96,12 +97,12 @@ def make_agent(agent: AgentLike) -> Agent:
         return agent
     id, kwargs = _pair(agent, "agent", "an agents.Agent")
     if ":" not in id:
-        return agents.make(id, **_thawed(kwargs))
+        return agents.make(id, **thawed(kwargs))
     found: object = load_entry_point(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
-    return found(**_thawed(kwargs))
+    return found(**thawed(kwargs))
 
 
 def import_parts(spec: RunSpec) -> None:
@@ -174,6 +175,6 @@ def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 
 
-def _thawed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def thawed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Plain dictionaries all the way down: what a constructor keeps must be its own."""
-    return {name: _thawed(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}
+    return {name: thawed(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}

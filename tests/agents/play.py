@@ -20,7 +20,9 @@ def noisy(mean: np.ndarray, noise_std: float, seed: int) -> Callable[[np.ndarray
     return feedback
 
 
-def play(agent: Agent, problem: Problem, feedback: Callable[[np.ndarray], np.ndarray], seed: int) -> list[list[int]]:
+def play(
+    agent: Agent, problem: Problem, feedback: Callable[[np.ndarray], np.ndarray], seed: int | np.random.Generator
+) -> list[list[int]]:
     """The arms of each batch."""
     assert problem.horizon is not None
     agent.reset(problem, np.random.default_rng(seed))

@@ -1,0 +1,1 @@
+"""Policies that play many repetitions at once: `agents.make_vec(id, **kwargs)`."""

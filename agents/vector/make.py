@@ -1,0 +1,52 @@
+"""`make_vec`: the policies that have a form for many repetitions, and all others in lockstep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.core.protocol import Agent
+from agents.core.registry import make
+from agents.vector.lockstep import Lockstep
+from agents.vector.protocol import VectorAgent
+
+__all__ = ["make_vec"]
+
+
+def make_vec(id: str, **kwargs: Any) -> VectorAgent:
+    """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
+
+    Uniform, EpsGreedy, GP-UCB and GP-AUCB have forms of their own; any other agent is played by single ones side by
+    side.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword; the message lists those that exist.
+    """
+
+    def single() -> Agent:
+        return make(id, **kwargs)
+
+    return _form_of_its_own(single) or Lockstep(single)
+
+
+def _form_of_its_own(single: Any) -> VectorAgent | None:
+    # Imported here, so that `import agents` stays light.
+    from agents import by_domain
+    from agents.baselines.eps_greedy import EpsGreedy
+    from agents.baselines.uniform import Uniform
+    from agents.exact.gp_aucb import GPAUCB
+    from agents.exact.gp_ucb import GPUCB
+    from agents.vector.baselines import VectorEpsGreedy, VectorUniform
+    from agents.vector.doubt import Faithful
+    from agents.vector.ucb import VectorUCB
+
+    policy = single()
+    if isinstance(policy, by_domain.GPUCB):
+        policy = policy.form  # that on arms, until a box comes
+    if type(policy) is Uniform:
+        return VectorUniform()
+    if type(policy) is EpsGreedy:
+        return VectorEpsGreedy(policy)
+    if type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
+        return Faithful(VectorUCB(policy), single)
+    return None

@@ -1,0 +1,233 @@
+"""Many repetitions of one pair in one go: a vector environment, a vectorised agent, and the records of single runs.
+
+The same streams, keyed by repetition, seed both sides, so repetition r meets the function, the noise and the draws of
+its single run.
+
+| of a record | against the single run |
+|---|---|
+| `action`, `reward`, `mean`, `regret`, `batch`, `cost`, `inference_regret`; facts and data | equal bit for bit |
+| `width`, `information_gain`, `d_eff` of GP-UCB and GP-AUCB | equal up to rounding |
+| all other diagnostics | equal bit for bit |
+| `policy_seconds`, `seconds` | those of the group, in equal shares |
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents.vector.make import make_vec
+from agents.vector.protocol import VectorAgent, VectorFeedback
+from gpbandit_envs.functions.base import ArmFunction
+from gpbandit_envs.problem import Problem
+from gpbandit_envs.vector.finite import FiniteArmVectorEnv
+from leaderboards.play.build import make_agent, thawed
+from leaderboards.play.faults import misfit
+from leaderboards.play.oracle import Oracle
+from leaderboards.play.record import RunRecord
+from leaderboards.play.runner import run_spec
+from leaderboards.play.spec import RunSpec, canonical_json, describe
+from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.threads import one_blas_thread
+from leaderboards.play.trace import Trace
+
+__all__ = ["play"]
+
+_GROUP = 32  # repetitions at a time: enough to make the interpreter's share small, few enough for the cache
+_GROUP_BYTES = 2**28
+_log = logging.getLogger(__name__)
+
+
+def play(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunRecord]:
+    """Play runs, the repetitions of a pair of environment and agent together, and yield the records of single runs.
+
+    What has no vectorised form (an agent of another package, a box, feedback other than on request) is played one run
+    after the other, and so is a group in which something goes wrong.
+
+    Args:
+        specs: The runs; records come pair by pair, in the order of the specs within each.
+        group: Repetitions to play at a time; None to choose by the size of the problem.
+
+    Raises:
+        ValueError: if the group is empty.
+    """
+    if group is not None and group < 1:
+        raise ValueError(f"group: expected at least 1 repetition, got {group}")
+    cells: dict[str, list[RunSpec]] = {}
+    for spec in specs:
+        key = canonical_json([spec.env.identity, spec.agent.identity, spec.horizon, spec.feedback])
+        cells.setdefault(key, []).append(spec)
+    for cell in cells.values():
+        with one_blas_thread():
+            yield from _play_cell(cell, group)
+
+
+def _play_cell(specs: list[RunSpec], group: int | None) -> Iterator[RunRecord]:
+    pair = None
+    if len(specs) > 1:
+        try:
+            pair = _Pair.of(specs[0])
+        except Exception:  # the single runs meet the same, and record it
+            _log.debug("%r cannot be built for many repetitions", specs[0], exc_info=True)
+    if pair is None:
+        yield from map(run_spec, specs)
+        return
+    size = group or pair.group_size()
+    for start in range(0, len(specs), size):
+        part = specs[start : start + size]
+        try:
+            records = pair.play(part)
+        except Exception:
+            _log.warning("%d repetitions of %r are played one by one", len(part), part[0], exc_info=True)
+            records = [run_spec(spec) for spec in part]
+        yield from records
+
+
+class _Pair:
+    """An environment and an agent, both built for many repetitions.
+
+    Args:
+        spec: One of the runs.
+        problem: Its card.
+        agent: Plays all of them.
+    """
+
+    def __init__(self, spec: RunSpec, problem: Problem, agent: VectorAgent) -> None:
+        self.spec, self.problem, self.agent = spec, problem, agent
+        self._envs: dict[int, FiniteArmVectorEnv] = {}
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> _Pair | None:
+        """The pair that `spec` names; None if one of the two is made for single runs only, or they do not fit."""
+        if spec.feedback != "on_request" or ":" in spec.agent.id or gym.spec(spec.env.id).vector_entry_point is None:
+            return None
+        envs = _make_envs(spec, 1)
+        if not isinstance(envs, FiniteArmVectorEnv):
+            return None
+        problem = envs.problem
+        if problem.horizon not in (None, spec.horizon):
+            problem = replace(problem, horizon=spec.horizon)
+        if misfit(make_agent((spec.agent.id, spec.agent.kwargs)), problem, spec.feedback) is not None:
+            return None
+        return cls(spec, problem, make_vec(spec.agent.id, **thawed(spec.agent.kwargs)))
+
+    def group_size(self) -> int:
+        """How many repetitions to play at a time."""
+        rows = 8 * self.problem.n_arms * (self.spec.horizon + 16)
+        return int(np.clip(_GROUP_BYTES // rows, 1, _GROUP))
+
+    def play(self, specs: list[RunSpec]) -> list[RunRecord]:
+        """The records of a group of repetitions."""
+        started, R = perf_counter(), len(specs)
+        if R not in self._envs:
+            self._envs[R] = _make_envs(self.spec, R)
+        envs = self._envs[R]
+        envs.reset(seed=[env_seed(spec) for spec in specs])
+        self.agent.reset(self.problem, [generator(spec, "agent") for spec in specs])
+        functions = envs.functions
+        columns = _Columns(R, self.spec.horizon)
+        columns.play(envs, self.agent, np.stack([f.certificate.optimum - f.mean for f in functions]))
+        records = []
+        for i, (spec, function) in enumerate(zip(specs, functions)):
+            instance: Any = _Instance(function)
+            oracle = Oracle(instance, self.problem)
+            data = {
+                "instance": oracle.fingerprint(),
+                "sources": describe(self.problem.notes.get("data")),
+                "knowledge": self.problem.knowledge,
+                "misspecification": dict(self.problem.misspecification),
+            }
+            trace = columns.trace(i, self.problem).frame(spec.horizon)
+            records.append(RunRecord(spec, "done", trace, facts=oracle.facts(), data=data))
+        for record in records:
+            record.seconds = (perf_counter() - started) / R
+        return records
+
+
+class _Columns:
+    """What happens, evaluation by evaluation: arrays of shape `(T, R)`, the columns of `R` traces.
+
+    Args:
+        R: Number of repetitions.
+        horizon: Number of evaluations `T`.
+    """
+
+    def __init__(self, R: int, horizon: int) -> None:
+        shape = (horizon, R)
+        self.actions, self.batches = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.rewards, self.costs, self.policy_seconds = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.means, self.regrets = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.stated = np.zeros(shape, bool)
+        self.states: dict[str, np.ndarray] = {"inference_regret": np.full(shape, np.nan)}
+        self._every = np.arange(R)
+
+    def play(self, envs: FiniteArmVectorEnv, agent: VectorAgent, regret: np.ndarray) -> None:
+        """Let the agent play to the horizon; `regret` `(R, A)` is that of every arm."""
+        T, R = self.actions.shape
+        first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
+        for t in range(T):
+            begun = perf_counter()
+            choice = agent.select(T - t)
+            seconds = perf_counter() - begun
+            self.actions[t], self.batches[t] = choice.arms, batch
+            _, self.rewards[t], _, _, info = envs.step(choice.arms)
+            self.costs[t] = info["cost"]
+            if "oracle" in info:
+                self.means[t], self.regrets[t] = info["oracle"]["mean"], info["oracle"]["regret"]
+            told = choice.closes if t + 1 < T else np.ones(R, bool)
+            feedback = self._feedback(t, first, told)
+            begun = perf_counter()
+            agent.observe(feedback)
+            self.policy_seconds[t] = (seconds + perf_counter() - begun) / R
+            first[told] = t + 1
+            batch += told
+            self._state(t, told, regret[self._every, agent.recommend()], agent.diagnostics())
+
+    def _feedback(self, t: int, first: np.ndarray, told: np.ndarray) -> VectorFeedback:
+        """All that is open in the repetitions `told`, which have been open since evaluation `first`."""
+        who = np.flatnonzero(told)
+        lengths = t + 1 - first[who]
+        repetitions = np.repeat(who, lengths)
+        # Numbers count up to t within each repetition.
+        tickets = np.arange(len(repetitions)) + np.repeat(t + 1 - np.cumsum(lengths), lengths)
+        at = tickets, repetitions
+        return VectorFeedback(repetitions, tickets, self.actions[at], self.rewards[at], self.costs[at])
+
+    def _state(self, t: int, told: np.ndarray, regret: np.ndarray, diagnostics: Mapping[str, np.ndarray]) -> None:
+        self.stated[t] = told
+        for name, values in {"inference_regret": regret, **diagnostics}.items():
+            if name not in self.states:
+                self.states[name] = np.full(self.stated.shape, np.nan)
+            np.copyto(self.states[name][t], values, where=told)
+
+    def trace(self, i: int, problem: Problem) -> Trace:
+        """The trace of repetition `i`."""
+        trace = Trace(len(self.actions), problem)
+        for name in ("actions", "rewards", "costs", "means", "regrets", "batches", "policy_seconds", "stated"):
+            setattr(trace, name, getattr(self, name)[:, i].copy())
+        trace.states = {name: column[:, i].copy() for name, column in self.states.items()}
+        return trace
+
+
+class _Instance:
+    """One mean function in the place of the environment that would play it, for the scorer."""
+
+    def __init__(self, function: ArmFunction) -> None:
+        self.unwrapped = self
+        self.certificate = function.certificate
+        self.optimum = function.certificate.optimum
+        self._mean = function.mean
+
+    def mean(self, arms: np.ndarray) -> np.ndarray:
+        return self._mean[arms]
+
+
+def _make_envs(spec: RunSpec, R: int) -> Any:
+    kwargs = {**thawed(spec.env.kwargs), "max_episode_steps": spec.horizon}
+    return gym.make_vec(spec.env.id, num_envs=R, vectorization_mode="vector_entry_point", **kwargs)

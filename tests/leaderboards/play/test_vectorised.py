@@ -1,0 +1,104 @@
+"""Repetitions played together leave the records of single runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leaderboards.play.record import RunRecord
+from leaderboards.play.runner import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+from leaderboards.play.vectorised import play
+
+ROUNDED = ("width", "information_gain", "d_eff")
+ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
+
+
+def specs(agent: str, n: int = 5, env: Ref = ENV, horizon: int = 40, **kwargs: Any) -> list[RunSpec]:
+    feedback = kwargs.pop("feedback", "on_request")
+    return [
+        RunSpec(env=env, agent=Ref(agent, kwargs), repetition=r, horizon=horizon, feedback=feedback) for r in range(n)
+    ]
+
+
+def assert_same(together: RunRecord, alone: RunRecord) -> None:
+    assert together.spec == alone.spec
+    assert (together.status, together.reason) == (alone.status, alone.reason)
+    assert (together.facts, together.data) == (alone.facts, alone.data)
+    assert list(together.trace.columns) == list(alone.trace.columns)
+    for name in together.trace.columns:
+        ours, theirs = together.trace[name].to_numpy(), alone.trace[name].to_numpy()
+        assert ours.dtype == theirs.dtype
+        if name in ROUNDED:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+        elif name != "policy_seconds":
+            np.testing.assert_array_equal(ours, theirs, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("agent", "kwargs"),
+    [
+        ("Uniform", {}),
+        ("EpsGreedy", {"c": 10.0}),
+        ("GP-UCB", {}),
+        ("GP-UCB", {"width": "practical"}),
+        ("GP-AUCB", {"width": "practical", "c": 4.0}),
+        ("BBKB", {}),
+        ("UncertaintySampling", {}),
+    ],
+)
+def test_records_of_single_runs(agent: str, kwargs: dict[str, Any]) -> None:
+    """Groups of two, so that the last is smaller."""
+    runs = specs(agent, **kwargs)
+    records = list(play(runs, group=2))
+    assert [record.spec for record in records] == runs
+    for record in records:
+        assert_same(record, run_spec(record.spec))
+
+
+def test_misspecified_and_heteroscedastic() -> None:
+    env = Ref(
+        "GPBandit/RKHS-v0",
+        {"n_arms": 80, "noise": "heteroscedastic", "misspecification": {"lengthscale": 2.0}, "instance_seed": 3},
+    )
+    for record in play(specs("GP-UCB", 3, env)):
+        assert_same(record, run_spec(record.spec))
+
+
+def test_what_has_no_vectorised_form_is_played_alone() -> None:
+    box = Ref("GPBandit/Branin-v0", {})
+    lonely = [
+        *specs("Uniform", 2, feedback="delay:3"),
+        *specs("tests.leaderboards.play.players:Sequential", 2),
+        *specs("Uniform", 2, box),
+        *specs("GP-UCB", 1),
+    ]
+    for record in play(lonely):
+        assert_same(record, run_spec(record.spec))
+
+
+def test_what_goes_wrong_together_is_played_alone(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    from agents.vector.ucb import VectorUCB
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr(VectorUCB, "select", broken)
+    records = list(play(specs("GP-UCB", 2)))
+    assert [record.status for record in records] == ["done", "done"]
+    assert "one by one" in caplog.text
+
+
+def test_a_group_of_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="group: expected at least 1"):
+        list(play(specs("Uniform"), group=0))
+
+
+def test_the_store_takes_them(tmp_path: Any) -> None:
+    store = Store(tmp_path)
+    store.write(*play([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
+    assert store.runs()["status"].eq("done").all()
+    assert len(store.traces(["regret"])) == 4 * 40
