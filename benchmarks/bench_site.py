@@ -1,4 +1,4 @@
-"""How long the site of a large results folder takes to build, and how much memory.
+"""How long the site of a large, audited results folder takes to build, and how much memory.
 
     python -m benchmarks.bench_site [--runs 1000] [--rows 10000]
 
@@ -18,9 +18,14 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 
+from leaderboards.play.audits import AuditFiles, StoredAudit
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
+from leaderboards.score.band import BAND_COLUMNS
+from leaderboards.score.cell import thin
+from leaderboards.score.probe import LOOKS
+from leaderboards.score.sketch import SKETCH_COLUMNS
 
 LIMIT_SECONDS = 60.0
 LIMIT_BYTES = 2e9
@@ -28,7 +33,7 @@ SIDE = 10  # environments and agents
 
 
 def write(directory: Path, runs: int, rows: int) -> None:
-    """Random traces, ten environments by ten agents, as many repetitions as that takes."""
+    """Random traces and audits, ten environments by ten agents, as many repetitions as that takes."""
     store = Store(directory)
     rng = np.random.default_rng(0)
     t = np.arange(1, rows + 1)
@@ -58,6 +63,15 @@ def write(directory: Path, runs: int, rows: int) -> None:
             }
         )
         store.write(RunRecord(spec, "done", trace, seconds=1.0, facts={"optimum": 0.0}))
+        AuditFiles(directory).write(audit(spec, rng))
+
+
+def audit(spec: RunSpec, rng: np.random.Generator) -> StoredAudit:
+    """Random looks."""
+    t = thin(spec.horizon, LOOKS, "log")
+    looks = pd.DataFrame({name: rng.random(len(t)) for name in ("bytes", *BAND_COLUMNS, *SKETCH_COLUMNS)})
+    about = {"width": "theory", "unpromised": "", "delta": 0.1, "no_band": "", "no_sketch": "", "differs": ""}
+    return StoredAudit(spec.key, about | {"on_box": False, "sampled": 256}, looks.assign(t=t, outside=0.0))
 
 
 def main() -> int:

@@ -50,15 +50,19 @@ def greedy_information(kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, 
     """
     if T < 1:
         raise ValueError(f"T: expected at least 1, got {T!r}")
-    posterior = ExactArmPosterior(kernel, X, lam)
+    X = np.asarray(X, np.float64)
     arms = np.zeros(T, np.int64)
+    variance = kernel.diag(X).astype(np.float64)
+    # Row s is what pull s explained: cov_t(x, .) = k(x, .) - sum_s B[s, x] B[s, .]. O(t A) a pull, and no beliefs.
+    B = np.empty((T, len(X)))
     steps = np.zeros(T)
     for t in range(T):
-        variance = posterior.variance
         arms[t] = arm = int(np.argmax(variance))
         steps[t] = 0.5 * math.log1p(max(float(variance[arm]), 0.0) / lam)
-        posterior.update(arms[t : t + 1], np.ones(1), np.zeros(1))
-    return Information(arms, np.cumsum(steps), posterior.effective_dimension())
+        row = kernel(X[arm : arm + 1], X)[0] - B[:t, arm] @ B[:t]
+        B[t] = row / math.sqrt(max(float(variance[arm]), 0.0) + lam)
+        variance -= B[t] ** 2
+    return Information(arms, np.cumsum(steps), float(np.maximum(variance[arms], 0.0).sum()) / lam)
 
 
 def realised_information(

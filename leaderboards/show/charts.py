@@ -27,8 +27,9 @@ TABS = (
 )
 """Metrics with a tab, in order."""
 
-_BUDGET = 150_000  # characters of numbers in a page
+_BUDGET = 130_000  # characters of numbers in a page
 _SMALL = 100  # curves on a page for which one of many small charts is thinned
+_FEWEST = 18  # points below which a curve would no longer be one
 _WIDE = 10.0  # spread from which a linear axis would press the good agents into one line
 _CHARACTERS = 8.0  # of a number and its comma
 
@@ -118,6 +119,7 @@ def curve(
     high: Float[np.ndarray, " p"],
     single: bool,
     least: float | None = 0.0,
+    curves: int = _SMALL,
 ) -> dict[str, Any]:
     """One curve as JSON: mean `m` and, for more than one run, the ends `l` and `h` of its band.
 
@@ -128,8 +130,9 @@ def curve(
         high: Upper ends.
         single: Whether there is a single run, and so no band.
         least: What no value is below, though a symmetric interval does not know it; None for differences.
+        curves: How many like it the page holds.
     """
-    keep = np.arange(len(mean)) if t is None else _kept(len(t), _SMALL)
+    keep = np.arange(len(mean)) if t is None else _kept(len(t), curves)
     found: dict[str, Any] = {"m": _list(mean[keep])}
     if not single:
         found |= {"l": _list((low if least is None else np.maximum(low, least))[keep]), "h": _list(high[keep])}
@@ -138,7 +141,7 @@ def curve(
 
 def _kept(p: int, curves: int) -> np.ndarray:
     """Which of `p` points are kept where a page holds so many curves."""
-    most = max(int(_BUDGET / (_CHARACTERS * 3 * curves)), 30)
+    most = max(int(_BUDGET / (_CHARACTERS * 3 * curves)), _FEWEST)
     return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
 
 

@@ -18,12 +18,14 @@ from leaderboards.show.site import Site
 __all__ = ["audit_tabs", "frontier_tab"]
 
 _MEBIBYTE = 2**20
+_CROWD = 12  # tabs of a page that share its budget with these
 
 
 def audit_tabs(inspections: Mapping[str, Inspection]) -> list[dict[str, Any]]:
     """Tabs of a chart along the run, one curve an agent (or whatever the keys name)."""
     tabs = []
-    needed = {name: _along(one, "needed") for name, one in inspections.items() if one.band is not None}
+    crowd = _CROWD * len(inspections)
+    needed = {name: _along(one, "needed", crowd) for name, one in inspections.items() if one.band is not None}
     if needed := _known(needed):
         top = max(max(filter(None, series["m"]), default=0.0) for series in needed.values())
         tabs.append(
@@ -39,7 +41,7 @@ def audit_tabs(inspections: Mapping[str, Inspection]) -> list[dict[str, Any]]:
             )
         )
     sketched = {name: one for name, one in inspections.items() if one.sketch is not None}
-    sizes = {name: _against_d_eff(one) for name, one in sketched.items()}
+    sizes = {name: _against_d_eff(one, crowd) for name, one in sketched.items()}
     if sizes := _known(sizes):
         tabs.append(
             _tab(
@@ -52,7 +54,7 @@ def audit_tabs(inspections: Mapping[str, Inspection]) -> list[dict[str, Any]]:
                 x="effective dimension of the pulls",
             )
         )
-    ratios = {name: _ratios(one) for name, one in sketched.items()}
+    ratios = {name: _ratios(one, crowd) for name, one in sketched.items()}
     if ratios := _known(ratios):
         tabs.append(
             _tab(
@@ -66,7 +68,7 @@ def audit_tabs(inspections: Mapping[str, Inspection]) -> list[dict[str, Any]]:
                 reference=[1 / ALPHA, 1.0, ALPHA],
             )
         )
-    held = _known({name: _along(one, "bytes", 1 / _MEBIBYTE) for name, one in inspections.items()})
+    held = _known({name: _along(one, "bytes", crowd, 1 / _MEBIBYTE) for name, one in inspections.items()})
     if held:
         tabs.append(
             _tab(
@@ -137,20 +139,20 @@ def _tab(
     }
 
 
-def _along(one: Inspection, column: str, scale: float = 1.0) -> dict[str, Any]:
+def _along(one: Inspection, column: str, crowd: int, scale: float = 1.0) -> dict[str, Any]:
     Y = one.along(column) * scale
     Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which has no place on an axis
-    return curve(one.t, *mean_band(Y), single=len(one) == 1)
+    return curve(one.t, *mean_band(Y), single=len(one) == 1, curves=crowd)
 
 
-def _ratios(one: Inspection) -> dict[str, Any]:
+def _ratios(one: Inspection, crowd: int) -> dict[str, Any]:
     median, low, high = (one.along(name) for name in ("ratio_median", "ratio_low", "ratio_high"))
-    return curve(one.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0), single=False)
+    return curve(one.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0), single=False, curves=crowd)
 
 
-def _against_d_eff(one: Inspection) -> dict[str, Any]:
+def _against_d_eff(one: Inspection, crowd: int) -> dict[str, Any]:
     d_eff = np.array([float(f"{x:.4g}") for x in one.along("d_eff").mean(axis=0)])
-    return curve(d_eff, *mean_band(one.along("dictionary")), single=len(one) == 1)
+    return curve(d_eff, *mean_band(one.along("dictionary")), single=len(one) == 1, curves=crowd)
 
 
 def _known(series: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from leaderboards.score.audit import Audit
@@ -44,8 +45,17 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         "costs": cost_rows,
         "sketched": any(row["is_sketched"] for row in cost_rows),
         "alpha": f"{ALPHA:g}",
-        "bandless": sorted({one.no_band for one in found.values() if one.no_band}),
+        "bandless": _bandless(found, task is not None),
     }
+
+
+def _bandless(found: Mapping[tuple[str, str], Inspection], by_agent: bool) -> list[str]:
+    """What has no band, by reason."""
+    names: dict[str, list[str]] = {}
+    for (task, agent), one in found.items():
+        if one.no_band:
+            names.setdefault(one.no_band, []).append(agent if by_agent else task)
+    return [f"{', '.join(those)} ({reason})" for reason, those in names.items()]
 
 
 def _head(site: Site, task: str, agent: str, by_agent: bool) -> dict[str, Any]:

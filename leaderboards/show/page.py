@@ -87,8 +87,14 @@ def _templates(site: Site) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters["embed"] = embed
+    templates.filters["key"] = sort_key
     templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
     return templates
+
+
+def sort_key(value: float) -> str:
+    """A number to sort by, as short as tells it from its neighbours."""
+    return f"{value:.7g}"
 
 
 def embed(value: Any) -> Markup:

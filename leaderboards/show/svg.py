@@ -18,8 +18,8 @@ __all__ = ["curves", "forest", "swatch"]
 def swatch(look: Look) -> Markup:
     """A short line in an agent's look."""
     return Markup(
-        '<svg class="swatch" width="26" height="10" viewBox="0 0 26 10" aria-hidden="true" focusable="false">'
-        '<line class="line hue{}" x1="1" x2="25" y1="5" y2="5" stroke-dasharray="{}"/></svg>'
+        '<svg class="swatch" viewBox="0 0 26 10" aria-hidden="true">'
+        '<path class="line hue{}" d="M1 5h24" stroke-dasharray="{}"/></svg>'
     ).format(look.hue, look.svg_dash)
 
 

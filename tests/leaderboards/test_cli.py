@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import agents
+import leaderboards
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
@@ -71,6 +72,42 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     assert code == 0
     assert "0 runs" in text
     assert "(nothing was missing), 4 were there before" in text
+
+
+def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    call("run", suite, "--out", out, "--executor", "serial")
+    code, text, err = call("audit", out, "--looks", 4, "--workers", 2, "--row", "GP-UCB")
+    assert code == 0
+    assert f"{out}: 2 runs audited, 2 with a confidence band; 0 were before" in text
+    assert len(list((out / "audit").glob("*.parquet"))) == 2
+    code, text, _ = call("audit", out, "--looks", 4, "--workers", 1)
+    assert "2 runs audited, 0 with a confidence band; 2 were before" in text
+    code, text, _ = call("audit", out, "--repetitions", 1, "--again", "--workers", 1)
+    assert "2 runs audited, 1 with a confidence band; 0 were before" in text
+    assert call("page", out)[0] == 0
+    page = (out / "site" / "env-rkhs.html").read_text()
+    assert "Confidence bands" in page
+    assert "2 of 2" in page
+    code, _, err = call("audit", out, "--row", "Nobody")
+    assert code == 2
+    assert "no run that is done is named 'Nobody'" in err
+
+
+def test_a_run_that_cannot_be_audited_is_named_and_the_others_are(call: Call, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    env = ("GPBandit/RKHS-v0", {"n_arms": 15})
+    store.write(leaderboards.run(env, agents.make("GP-UCB"), 0, 10))
+    good = leaderboards.run(env, "GP-UCB", 1, 10)
+    other = leaderboards.run(env, "GP-UCB", 2, 10)
+    other.trace["reward"] += 1
+    store.write(good)
+    store.write(other)
+    code, text, err = call("audit", tmp_path, "--workers", 1)
+    assert code == 1
+    assert "2 runs audited" in text
+    assert "could not be audited: 1 of GPUCB on RKHS: ReplayError: the run was played with an object" in err
+    assert "did not repeat the stored trace: 1 of GP-UCB on RKHS: reward differs first at t = 1" in err
 
 
 def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -> None:

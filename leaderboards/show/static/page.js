@@ -87,6 +87,8 @@
   // Plotly reads a few HTML tags in names.
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const SYMBOLS = { solid: "circle", dash: "square", dot: "diamond", dashdot: "triangle-up" };
+  // A long name would leave no room for the chart.
+  const shown = (name) => escaped(name.length > 32 ? `${name.slice(0, 31)}…` : name);
   const translucent = (colour) => {
     const n = parseInt(colour.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},.16)`;
@@ -103,7 +105,7 @@
         const whiskers = curve.l && checked("bands") ? { type: "data", symmetric: false, array: curve.h.map((y, i) => y - curve.m[i]), arrayminus: curve.m.map((y, i) => y - curve.l[i]), thickness: 1.6, width: 4, color: colour } : undefined;
         const quiet = tab.points && !tab.front.includes(line.name);
         found.push({
-          x, y: curve.m, type: "scatter", mode: tab.points ? "markers" : "lines+markers", name: escaped(line.name), error_y: whiskers,
+          x, y: curve.m, type: "scatter", mode: tab.points ? "markers" : "lines+markers", name: shown(line.name), error_y: whiskers,
           line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: tab.points ? "%{x:.3g}: %{y:.4g}" : "%{y:.4g}",
           marker: { color: colour, size: tab.points ? 11 : 7, symbol: `${SYMBOLS[line.dash] ?? "circle"}${quiet ? "-open" : ""}`, line: { width: 2, color: colour } },
         });
@@ -116,7 +118,7 @@
         found.push({ ...quiet, y: low }, { ...quiet, y: curve.h, fill: "tonexty", fillcolor: translucent(colour) });
       }
       found.push({
-        x, y: curve.m, type: "scatter", mode: "lines", name: escaped(line.name), legendgroup: line.name,
+        x, y: curve.m, type: "scatter", mode: "lines", name: shown(line.name), legendgroup: line.name,
         line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
       });
     }
