@@ -14,7 +14,7 @@ from leaderboards.show import svg
 from leaderboards.show.numbers import between, duration, duration_between, number, size
 from leaderboards.show.site import Site
 
-__all__ = ["audits_of"]
+__all__ = ["audits_of", "bands_at_a_glance"]
 
 _LAST = 1e9
 
@@ -46,6 +46,34 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         "sketched": any(row["is_sketched"] for row in cost_rows),
         "alpha": f"{ALPHA:g}",
         "bandless": _bandless(found, task is not None),
+    }
+
+
+def bands_at_a_glance(site: Site) -> dict[str, Any] | None:
+    """Agents by tasks: how often bands held, and how wide they were; None without audited bands."""
+    bands = {cell: one.band for cell, one in site.inspections.items() if one.band is not None}
+    if not bands:
+        return None
+    tasks = [task for task in site.summary.tasks if any(cell[0] == task for cell in bands)]
+    rows = []
+    for agent in site.summary.agents:
+        if any(cell[1] == agent for cell in bands):
+            cells = [_glance(bands.get((task, agent))) for task in tasks]
+            rows.append({**_head(site, tasks[0], agent, by_agent=True), "cells": cells})
+    return {"tasks": [(task, site.task_files[task]) for task in tasks], "rows": rows}
+
+
+def _glance(band: Audit | None) -> dict[str, Any]:
+    if band is None:
+        return _cell("–", "", _LAST, "not audited, or without a band") | {"promised": False, "broken": False}
+    row = _band(band)
+    coverage = band.coverage()
+    mark = {"kept": "", "broken": "broken: ", "held": "", "left": ""}[row["verdict"]]
+    why = f"width {row['width']}; {band.unpromised or 'promised by a theorem'}"
+    share = f"{mark}{coverage.estimate:.0%} of {coverage.n}"
+    return _cell(share, f"{_times(band.slack().estimate)} as wide as needed", coverage.estimate, why) | {
+        "promised": not band.unpromised and band.delta is not None,
+        "broken": row["verdict"] == "broken",
     }
 
 

@@ -193,6 +193,20 @@ def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> 
         assert rows.count() == 2, "a sequential policy plays neither delays nor batches"
 
 
+def test_bands_are_summed_up_on_the_overview(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html", script=False) as page:
+        table = page.locator("section[aria-labelledby=bands]")
+        assert table.locator("thead th").all_inner_texts()[1:] == [
+            "GPSample",
+            "GPSample, delay 8",
+            "GPSample, batches of 8",
+            "RKHS, lengthscale × 3",
+        ]
+        narrow = table.locator("tbody tr", has=page.get_by_text("GP-UCB, narrow", exact=True))
+        assert "0% of 3" in narrow.inner_text()
+        assert table.locator("td.lead").count() == 1, "a theorem covers GP-UCB on a draw from the prior alone"
+
+
 def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
     suite_env = ("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})
     store = Store(tmp_path)
@@ -204,7 +218,9 @@ def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
     files = AuditFiles(tmp_path)
     for audit in files.read(store.done_keys()).values():
         files.write(replace(audit, looks=audit.looks.assign(outside=1.0, needed=2.0)))
-    page = (build_page(tmp_path).parent / "site" / "env-gpsample.html").read_text()
+    index = build_page(tmp_path)
+    assert "broken: 0% of 8" in index.read_text()
+    page = (index.parent / "site" / "env-gpsample.html").read_text()
     assert ">broken<" in page
     assert ">kept<" not in page
 
