@@ -17,7 +17,9 @@ from agents.continuous.gp_ei import BoxGPEI
 from agents.continuous.gp_ts import BoxGPTS
 from agents.continuous.gp_ucb import BoxGPUCB
 from agents.core.finite import FiniteArmAgent
+from agents.core.initial import Initial
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
+from agents.core.settings import NormBound
 from agents.exact import gp_ei, gp_ucb
 from agents.exact.thompson import AsyncTS
 from gpbandit_envs.problem import Problem
@@ -80,12 +82,14 @@ class GPUCB(_ByDomain):
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the card's.
         width: `"theory"`, `"practical"`, `"bayes"`, a number, or a `WidthSchedule`.
         lam: Noise variance in the posterior; None for the card's `noise_std ** 2`.
-        norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none.
+        norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none; on arms also `"double"`,
+            see `agents.core.norm.NormGuess`.
         delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
         n_start: Arms or points drawn uniformly and evaluated before the first bound is computed.
         candidates: On a box, Sobol points at which the bound is evaluated first.
         starts: On a box, points from which it is climbed.
         iterations: On a box, most steps of a climb.
+        initial: On arms, existing data `{"arms": [...], "rewards": [...]}`; None for the card's, if it has some.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
@@ -95,17 +99,25 @@ class GPUCB(_ByDomain):
         kernel: Any = None,
         width: object = "theory",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
         candidates: int = 1_024,
         starts: int = 8,
         iterations: int = 60,
+        initial: Initial = None,
     ) -> None:
+        finite = gp_ucb.GPUCB(kernel, width, lam, norm_bound, delta, n_start, initial)
         super().__init__(
-            gp_ucb.GPUCB(kernel, width, lam, norm_bound, delta, n_start),
+            finite,
             BoxGPUCB(kernel, width, lam, norm_bound, delta, n_start, candidates, starts, iterations),
         )
+        self._initial = finite.initial
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if self._initial is not None and not problem.is_finite:
+            raise ValueError(f"initial: expected None on a box, as {problem.name} is, got data of arms")
+        super().reset(problem, rng)
 
 
 class GPEI(_ByDomain):

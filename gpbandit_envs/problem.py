@@ -8,14 +8,45 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KNOWLEDGE_LEVELS", "Certificate", "Knowledge", "Problem"]
+__all__ = ["KNOWLEDGE_LEVELS", "Certificate", "InitialData", "Knowledge", "Problem"]
 
 Knowledge = Literal["oracle", "misspecified", "learned"]
 KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "learned")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InitialData:
+    """Evaluations of finite arms from before the first step, which cost no regret.
+
+    Attributes:
+        arms: Their arms, shape `(n,)`, n >= 1, repeated where an arm was evaluated several times.
+        rewards: The noisy reward of each, shape `(n,)`, finite.
+
+    Raises:
+        ValueError: if the shapes differ, there are none, an index is no integer or negative, or a reward is not finite.
+    """
+
+    arms: Int[np.ndarray, " n"]
+    rewards: Float[np.ndarray, " n"]
+
+    def __post_init__(self) -> None:
+        arms, rewards = np.asarray(self.arms), np.array(self.rewards, dtype=np.float64)
+        if arms.ndim != 1 or len(arms) == 0 or arms.dtype.kind not in "iu" or arms.min() < 0:
+            raise ValueError(f"arms: expected at least one index >= 0, shape (n,), got {arms.dtype} {arms.shape}")
+        if rewards.shape != arms.shape:
+            raise ValueError(f"rewards: expected one for each of {len(arms)} arms, got shape {rewards.shape}")
+        if not np.isfinite(rewards).all():
+            raise ValueError(f"rewards: expected finite numbers, got {rewards[~np.isfinite(rewards)][0]}")
+        for name, array in (("arms", arms.astype(np.int64)), ("rewards", rewards)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.arms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +70,7 @@ class Problem:
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
         notes: Further plain facts, such as the preprocessing of the features.
+        initial: What was evaluated before the first step; None if nothing was.
 
     Raises:
         ValueError: if the fields contradict each other; the message names the field.
@@ -55,6 +87,7 @@ class Problem:
     misspecification: Mapping[str, float] = field(default_factory=dict)
     neighbours: np.ndarray | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
+    initial: InitialData | None = None
 
     def __post_init__(self) -> None:
         if self.arms is not None:
@@ -75,6 +108,7 @@ class Problem:
             raise ValueError(f"norm_bound: expected a finite number > 0, got {self.norm_bound!r}")
         if self.horizon is not None and self.horizon < 1:
             raise ValueError(f"horizon: expected at least 1 evaluation, got {self.horizon!r}")
+        _check_fit(self.initial, self.arms)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
@@ -130,3 +164,9 @@ class Certificate:
     gap: float | None = None
     norm: float | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def _check_fit(initial: InitialData | None, arms: np.ndarray | None) -> None:
+    n = 0 if arms is None else len(arms)
+    if initial is not None and initial.arms.max() >= n:
+        raise ValueError(f"initial: expected data of the problem's {n} arms, got arm {initial.arms.max()} among them")

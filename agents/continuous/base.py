@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from agents.core.maximise import Acquisition, Values, maximise, search_domain
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel
+from agents.core.settings import GivenModel, NormBound
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
@@ -53,7 +53,7 @@ class BoxAgent(Agent):
         *,
         kernel: Any,
         lam: float | None,
-        norm_bound: float | None,
+        norm_bound: NormBound,
         delta: float | None,
         n_start: int,
         candidates: int,

@@ -9,6 +9,7 @@ from typing import Any
 from agents.continuous.base import BoxAgent
 from agents.core.acquisition import UpperConfidenceBound, of_gradients, of_values
 from agents.core.maximise import Acquisition, Values
+from agents.core.settings import NormBound
 from agents.core.widths import (
     CompactBayes,
     EffectiveDimension,
@@ -42,7 +43,7 @@ class BoxGPUCB(BoxAgent):
         kernel: Any = None,
         width: object = "theory",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
         candidates: int = 1_024,

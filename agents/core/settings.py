@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GivenModel", "Model"]
+__all__ = ["GivenModel", "Model", "NormBound"]
+
+NormBound = float | Literal["double"] | Mapping[str, float] | None
+"""A bound; `"double"` to begin with the card's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
+0.5; None for the card's, or 1."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +27,10 @@ class Model:
         kernel: Prior covariance.
         lam: Noise variance in the posterior.
         noise_std: Noise standard deviation.
-        norm_bound: Bound on the RKHS norm.
+        norm_bound: Bound on the RKHS norm, or the first guess at it.
         delta: Allowed probability of failure.
         prior_variance: Largest prior variance of an arm or a point.
+        doubling: Whether `norm_bound` is a guess, to be doubled when the data refute it.
     """
 
     kernel: Kernel
@@ -33,6 +39,7 @@ class Model:
     norm_bound: float
     delta: float
     prior_variance: float
+    doubling: bool = False
 
 
 class GivenModel:
@@ -41,28 +48,36 @@ class GivenModel:
     Args:
         kernel: Spec, kernel or scikit-learn kernel.
         lam: Noise variance in the posterior; else the card's `noise_std ** 2`.
-        norm_bound: Bound on the RKHS norm; else the card's, or 1.
+        norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
 
     Raises:
         ValueError: if a number is out of range.
     """
 
-    def __init__(self, kernel: Any, lam: float | None, norm_bound: float | None, delta: float | None) -> None:
+    def __init__(self, kernel: Any, lam: float | None, norm_bound: NormBound, delta: float | None) -> None:
+        bound, self.doubling = _first_guess(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
-        for name, value in (("lam", lam), ("norm_bound", norm_bound)):
+        for name, value in (("lam", lam), ("norm_bound", bound)):
             if value is not None and not 0 < value < float("inf"):
                 raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
         if delta is not None and not 0 < delta < 1:
             raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
-        self.lam, self.norm_bound, self.delta = lam, norm_bound, delta
+        self.lam, self.norm_bound, self.delta = lam, bound, delta
 
-    def on(self, card: Problem) -> Model:
+    def on(self, card: Problem, *, doubles: bool = False) -> Model:
         """The settings on a problem.
 
+        Args:
+            card: The problem.
+            doubles: Whether the policy can double a guess at the norm.
+
         Raises:
-            ValueError: if neither card nor argument states the kernel or the noise.
+            ValueError: if neither card nor argument states the kernel or the noise, or if the norm bound is a guess and
+                the policy cannot double it.
         """
+        if self.doubling and not doubles:
+            raise ValueError("norm_bound: this policy cannot double a guess; give a number")
         kernel = self.kernel if self.kernel is not None else card.kernel
         if kernel is None:
             raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
@@ -79,4 +94,18 @@ class GivenModel:
             norm_bound=self.norm_bound or card.norm_bound or 1.0,
             delta=self.delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05),
             prior_variance=largest,
+            doubling=self.doubling,
         )
+
+
+def _first_guess(norm_bound: NormBound) -> tuple[float | None, bool]:
+    """The number in a `NormBound`, if there is one, and whether it is to be doubled."""
+    if norm_bound == "double":
+        return None, True
+    if isinstance(norm_bound, Mapping):
+        if set(norm_bound) != {"double"}:
+            raise ValueError(f"norm_bound: expected a mapping such as {{'double': 0.5}}, got {dict(norm_bound)!r}")
+        return norm_bound["double"], True
+    if isinstance(norm_bound, str):
+        raise ValueError(f"norm_bound: expected a number, 'double' or None, got {norm_bound!r}")
+    return norm_bound, False

@@ -10,15 +10,18 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.batch import BatchBuilder
-from agents.core.finite import FiniteArmAgent
+from agents.core.finite import FiniteArmAgent, group_pulls
+from agents.core.initial import Initial, as_initial, each_pull, leverage_in_turn
+from agents.core.norm import NormGuess
 from agents.core.protocol import Action, Actions, Pending
 from agents.core.rules import BatchRule, SequentialRule
-from agents.core.settings import GivenModel
+from agents.core.settings import GivenModel, NormBound
 from agents.core.starts import Start
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.problem import InitialData
 
 __all__ = ["UCBAgent"]
 
@@ -32,15 +35,21 @@ class UCBAgent(FiniteArmAgent):
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the card's.
         width: `"theory"`, `"practical"`, another name the policy documents, a number, or a `WidthSchedule`.
         lam: Noise variance in the posterior; None for the card's `noise_std ** 2`.
-        norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none.
+        norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none; `"double"` to begin
+            with that and double the guess whenever the data refute it, `{"double": 0.5}` to begin at 0.5; see
+            `agents.core.norm.NormGuess`.
         delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
         start: What is pulled, as one batch, before the first bound is computed.
         rule: When a batch ends.
         batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
         named_widths: The schedules behind the names of `width`.
+        initial: Existing data that the policy begins with, `{"arms": [...], "rewards": [...]}`; None for the card's, if
+            it has some. They take the place of the start, and count as pulls.
 
     Attributes:
         delta: The probability of failure that the band of `predict` is meant for, from `reset` on.
+        initial: The argument's data; None to use the card's.
+        norm_guess: The guess at the norm, from `reset` on; None if the norm bound is taken as given.
 
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither card nor argument states what is needed.
@@ -52,12 +61,13 @@ class UCBAgent(FiniteArmAgent):
         kernel: Any,
         width: object,
         lam: float | None,
-        norm_bound: float | None,
+        norm_bound: NormBound,
         delta: float | None,
         start: Start,
         rule: BatchRule,
         batch_ratio: float,
         named_widths: Mapping[str, WidthSchedule],
+        initial: Initial = None,
     ) -> None:
         self._given = GivenModel(kernel, lam, norm_bound, delta)
         self.kernel = self._given.kernel
@@ -66,6 +76,13 @@ class UCBAgent(FiniteArmAgent):
         self.start = start
         self.rule = rule
         self.batch_ratio = float(batch_ratio)
+        self.initial = as_initial(initial)
+        self.norm_guess: NormGuess | None = None
+
+    @property
+    def guesses_norm(self) -> bool:
+        """Whether the bound on the norm is a guess, doubled when the data refute it."""
+        return self._given.doubling
 
     @abstractmethod
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ArmPosterior:
@@ -77,7 +94,7 @@ class UCBAgent(FiniteArmAgent):
 
     def _start(self) -> None:
         card = self.problem
-        model = self._given.on(card)
+        model = self._given.on(card, doubles=True)
         assert card.arms is not None
         self.lam = model.lam
         self.delta = model.delta
@@ -94,8 +111,46 @@ class UCBAgent(FiniteArmAgent):
         self.posterior = self._new_posterior(model.kernel, card.arms, model.lam)
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
         self.batch_length = 0
-        self._first = self.start.arms(ExactArmPosterior(model.kernel, card.arms, model.lam), card.horizon, self.rng)
+        self.norm_guess = NormGuess(model) if model.doubling else None
+        data = self.initial if self.initial is not None else card.initial
+        self._first = _NO_ACTIONS
+        if data is None:
+            prior = ExactArmPosterior(model.kernel, card.arms, model.lam)
+            self._first = self.start.arms(prior, card.horizon, self.rng)
+            self._begin_batch()
+        else:
+            self._begin_with(data)
+
+    def _begin_with(self, data: InitialData) -> None:
+        if data.arms.max() >= self.problem.n_arms:
+            raise ValueError(f"initial: expected arms below {self.problem.n_arms}, got {data.arms.max()}")
+        arms, counts, sums = group_pulls(data.arms, data.rewards)
+        self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
+        reducible, rest = self._condition(arms, counts, sums)
+        # They were not chosen in one batch: each is weighed by what those before it had left of its leverage score.
+        leverage = each_pull(reducible, rest, counts)
+        self.sum_log_leverage = float(np.log1p(leverage).sum())
+        self.sum_log_3_leverage = float(np.log1p(3 * leverage).sum())
+        self._revise_norm()
         self._begin_batch()
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Condition the posterior on data from before the first step.
+
+        Returns:
+            The leverage score of each arm given the arms before it, in two parts: what further pulls of the arm take
+            away, and what they leave; each of shape (p,).
+        """
+        X = self.posterior.rows.X[arms]
+        leverage = leverage_in_turn(self.posterior.rows.kernel(X, X), counts, self.lam)
+        self._update(arms, counts, sums)
+        return leverage, np.zeros(len(arms))
+
+    def _revise_norm(self) -> None:
+        if self.norm_guess is not None:
+            pulled = np.flatnonzero(self.counts)
+            self.norm_guess.revise(self.posterior.rows.X[pulled], self.counts[pulled], self.sums[pulled])
+            self._constants["norm_bound"] = self.norm_guess.value
 
     def _begin_batch(self) -> None:
         self._builder: BatchBuilder | None = None
@@ -165,6 +220,7 @@ class UCBAgent(FiniteArmAgent):
         self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
         self.batch_length = self._issued
         self._update(arms, counts, sums)
+        self._revise_norm()
         self._begin_batch()
 
     def recommend(self) -> Action:
@@ -176,13 +232,16 @@ class UCBAgent(FiniteArmAgent):
         return mean, self.width * np.sqrt(variance)
 
     def diagnostics(self) -> Mapping[str, float]:
-        return {
+        facts = {
             "width": self.width,
             "information_gain": 0.5 * self.sum_log_leverage,
             "d_eff": self.effective_dimension,
             "unique_arms": float(np.count_nonzero(self.posterior.n)),
             "batch_length": float(self.batch_length),
         }
+        if self.norm_guess is not None:
+            facts |= {"norm_bound": self.norm_guess.value, "norm_shown": self.norm_guess.shown}
+        return facts
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
@@ -194,6 +253,7 @@ class UCBAgent(FiniteArmAgent):
             "closed": self._closed,
             "pending": None if self._builder is None else self._pending.copy(),
             "batch_length": self.batch_length,
+            "norm_guess": None if self.norm_guess is None else self.norm_guess.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -203,6 +263,9 @@ class UCBAgent(FiniteArmAgent):
         self.sum_log_3_leverage = float(state["sum_log_3_leverage"])
         self._first = np.array(state["first"], np.int64)
         self.batch_length = int(state["batch_length"])
+        if self.norm_guess is not None:
+            self.norm_guess.load_state_dict(state["norm_guess"])
+            self._constants["norm_bound"] = self.norm_guess.value
         self._begin_batch()
         if state["pending"] is not None:
             # Picking is deterministic, so an open batch is rebuilt by picking it again.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import ProductRule, SumRule
+from agents.core.settings import NormBound
 from agents.core.starts import UniformStart
 from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
 from agents.exact.base import ExactUCBAgent
@@ -36,9 +38,10 @@ class GPAUCB(ExactUCBAgent):
         c: float = 2.0,
         rule: Literal["product", "sum"] = "product",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
+        initial: Initial = None,
     ) -> None:
         if rule not in ("product", "sum"):
             raise ValueError(f"rule: expected 'product' or 'sum', got {rule!r}")
@@ -47,6 +50,7 @@ class GPAUCB(ExactUCBAgent):
             width=width,
             lam=lam,
             norm_bound=norm_bound,
+            initial=initial,
             delta=delta,
             start=UniformStart(n_start),
             rule=ProductRule(c) if rule == "product" else SumRule(c),

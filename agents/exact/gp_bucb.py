@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any
 
+from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import FixedRule
+from agents.core.settings import NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
 
@@ -41,9 +43,10 @@ class GPBUCB(ExactUCBAgent):
         c: float = 0.0,
         t_init: int = 0,
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
+        initial: Initial = None,
     ) -> None:
         if not 0 <= c < float("inf"):
             raise ValueError(f"c: expected a finite number >= 0, got {c!r}")
@@ -54,6 +57,7 @@ class GPBUCB(ExactUCBAgent):
             width=width,
             lam=lam,
             norm_bound=norm_bound,
+            initial=initial,
             delta=delta,
             start=UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
             rule=FixedRule(batch_size),

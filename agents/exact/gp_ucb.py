@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import SequentialRule
+from agents.core.settings import NormBound
 from agents.core.starts import UniformStart
 from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
 
@@ -32,15 +34,17 @@ class GPUCB(ExactUCBAgent):
         kernel: Any = None,
         width: object = "theory",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
+        initial: Initial = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
             width=width,
             lam=lam,
             norm_bound=norm_bound,
+            initial=initial,
             delta=delta,
             start=UniformStart(n_start),
             rule=SequentialRule(),

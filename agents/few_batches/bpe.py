@@ -13,7 +13,7 @@ from jaxtyping import Float
 from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel
+from agents.core.settings import GivenModel, NormBound
 from agents.core.widths import WidthContext, WidthSchedule, as_width
 from agents.few_batches import lengths
 from gpbandit_envs.gp import Matern
@@ -74,7 +74,8 @@ class BPE(FiniteArmAgent):
             (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
         posterior: `"batch"` (each batch on its own, as the theory wants) or `"full"` (all data).
         lam: Noise variance in the posterior; None for the card's.
-        norm_bound: Bound `Psi` on the RKHS norm; None for the card's, or 1.
+        norm_bound: Bound `Psi` on the RKHS norm, a number; None for the card's, or 1. A guess that has to be doubled
+            comes too late: what it has eliminated is gone.
         delta: Allowed probability of failure; None for `1 / T`.
 
     Attributes:
@@ -98,7 +99,7 @@ class BPE(FiniteArmAgent):
         lengths: Literal["kernel", "theorem", "equal"] = "kernel",
         posterior: Literal["batch", "full"] = "batch",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
     ) -> None:
         self._given = GivenModel(kernel, lam, norm_bound, delta)

@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.ucb import UCBAgent
-from agents.sketched.dictionary import Draws, posterior_sampling
+from agents.sketched.bless import bless
+from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
+from agents.sketched.in_turn import sketched_leverage_in_turn
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
@@ -21,6 +23,7 @@ class SketchedUCBAgent(UCBAgent):
     Args:
         qbar: Oversampling of the dictionary, `q >= 1` in theory, > 0 here.
         draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
+        resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
         **arguments: As for `UCBAgent`.
 
     Attributes:
@@ -29,7 +32,7 @@ class SketchedUCBAgent(UCBAgent):
 
     posterior: SketchedArmPosterior
 
-    def __init__(self, *, qbar: float, draws: Draws, **arguments: Any) -> None:
+    def __init__(self, *, qbar: float, draws: Draws, resampling: Resampling = "fresh", **arguments: Any) -> None:
         super().__init__(**arguments)
         if not 0 < qbar < float("inf"):
             raise ValueError(f"qbar: expected a finite number > 0, got {qbar!r}")
@@ -37,9 +40,13 @@ class SketchedUCBAgent(UCBAgent):
             raise ValueError(f"draws: expected 'pull' or 'arm', got {draws!r}")
         self.qbar = float(qbar)
         self.draws: Draws = draws
+        if resampling not in ("fresh", "coupled"):
+            raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {resampling!r}")
+        self.resampling: Resampling = resampling
 
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> SketchedArmPosterior:
         self.resparsifications = 0
+        self._coupled = CoupledDraws(len(X), self.draws) if self.resampling == "coupled" else None
         return SketchedArmPosterior(kernel, X, lam)
 
     def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -49,9 +56,21 @@ class SketchedUCBAgent(UCBAgent):
         pulled = np.flatnonzero(posterior.n)
         candidates = posterior.rows.arms[pulled]
         leverage = posterior.variance_at(candidates) / self.lam
-        dictionary = posterior_sampling(candidates, posterior.n[pulled], leverage, self.qbar, self.rng, self.draws)
-        posterior.embed(dictionary)
+        posterior.embed(self._draw(candidates, posterior.n[pulled], leverage))
         self.resparsifications += 1
+
+    def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+        if self._coupled is not None:
+            return self._coupled.draw(arms, pulls, leverage, self.qbar, self.rng)
+        return posterior_sampling(arms, pulls, leverage, self.qbar, self.rng, self.draws)
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        kernel, X = self.posterior.rows.kernel, self.posterior.rows.X
+        dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, self.lam, self.rng))
+        self.posterior.record(arms, counts, sums)
+        self.posterior.embed(dictionary)
+        self.resparsifications += 1
+        return sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam)
 
     def diagnostics(self) -> dict[str, float]:
         return {
@@ -61,8 +80,11 @@ class SketchedUCBAgent(UCBAgent):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"resparsifications": self.resparsifications}
+        coupled = None if self._coupled is None else self._coupled.state_dict()
+        return super().state_dict() | {"resparsifications": self.resparsifications, "coupled": coupled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.resparsifications = int(state["resparsifications"])
+        if self._coupled is not None:
+            self._coupled.load_state_dict(state["coupled"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import GlobalLocalRule, SumRule
+from agents.core.settings import NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
-from agents.sketched.dictionary import Draws
+from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BBKB"]
 
@@ -31,6 +33,10 @@ class BBKB(SketchedUCBAgent):
             posterior is extended rather than rebuilt; `"pull"`: every pull, as the paper writes.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
         min_batch: Start instead by uncertainty sampling that guarantees batches of about this size times `c - 1`.
+        resampling: `"fresh"`: new random numbers for every dictionary, as the paper has it; `"coupled"`: one number a
+            pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
+        initial: Existing data, `{"arms": [...], "rewards": [...]}`, from which BLESS draws the first dictionary; None
+            for the card's, if it has some. They take the place of the start.
 
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2020), Algorithms 1 and 3,
     Lemma 3.
@@ -47,16 +53,20 @@ class BBKB(SketchedUCBAgent):
         qbar: float = 2.0,
         draws: Draws = "arm",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 1,
         min_batch: float | None = None,
+        resampling: Resampling = "fresh",
+        initial: Initial = None,
     ) -> None:
         if rule not in ("global", "global-local"):
             raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
         super().__init__(
             qbar=qbar,
             draws=draws,
+            resampling=resampling,
+            initial=initial,
             kernel=kernel,
             width=width,
             lam=lam,

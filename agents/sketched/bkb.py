@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import SequentialRule
+from agents.core.settings import NormBound
 from agents.core.starts import UniformStart
 from agents.core.widths import BKBTheorem2, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent
-from agents.sketched.dictionary import Draws
+from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BKB"]
 
@@ -28,6 +30,10 @@ class BKB(SketchedUCBAgent):
         qbar: Oversampling of the dictionary.
         draws: `"pull"`: every pull is drawn, as the paper writes; `"arm"`: every arm, as its authors' code does.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
+        resampling: `"fresh"`: new random numbers for every dictionary, as the paper has it; `"coupled"`: one number a
+            pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
+        initial: Existing data, `{"arms": [...], "rewards": [...]}`, from which BLESS draws the first dictionary; None
+            for the card's, if it has some. They take the place of the start.
 
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Algorithm 1.
     """
@@ -41,13 +47,17 @@ class BKB(SketchedUCBAgent):
         qbar: float = 2.0,
         draws: Draws = "arm",
         lam: float | None = None,
-        norm_bound: float | None = None,
+        norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 1,
+        resampling: Resampling = "fresh",
+        initial: Initial = None,
     ) -> None:
         super().__init__(
             qbar=qbar,
             draws=draws,
+            resampling=resampling,
+            initial=initial,
             kernel=kernel,
             width=width,
             lam=lam,

@@ -1,0 +1,65 @@
+"""Existing data: evaluations from before the first step, and what they weigh in a confidence width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.linalg import jittered_cholesky
+from gpbandit_envs.problem import InitialData
+
+__all__ = ["Initial", "as_initial", "each_pull", "leverage_in_turn"]
+
+Initial = InitialData | Mapping[str, Any] | None
+"""Data from before the first step: `{"arms": [...], "rewards": [...]}`; None for the card's."""
+
+
+def as_initial(initial: Initial) -> InitialData | None:
+    """The data that an argument `initial` stands for.
+
+    Raises:
+        TypeError: if it is no mapping.
+        ValueError: if it has other keys than `arms` and `rewards`, or they do not fit together.
+    """
+    if initial is None or isinstance(initial, InitialData):
+        return initial
+    if not isinstance(initial, Mapping):
+        raise TypeError(f"initial: expected {{'arms': [...], 'rewards': [...]}} or None, got {initial!r}")
+    if set(initial) != {"arms", "rewards"}:
+        raise ValueError(f"initial: expected the keys 'arms' and 'rewards', got {sorted(map(str, initial))}")
+    try:
+        return InitialData(arms=np.asarray(initial["arms"]), rewards=np.asarray(initial["rewards"]))
+    except ValueError as error:
+        raise ValueError(f"initial: {error}") from None
+
+
+def leverage_in_turn(
+    K: Float[np.ndarray, "u u"], pulls: Float[np.ndarray, " u"], lam: float
+) -> Float[np.ndarray, " u"]:
+    """The leverage score of each arm given all pulls of the arms before it, in O(u^3).
+
+    Args:
+        K: Prior covariance of distinct arms, shape (u, u).
+        pulls: Pulls of each, shape (u,), > 0.
+        lam: Noise variance of one pull.
+    """
+    L, _ = jittered_cholesky(K + np.diag(lam / pulls))
+    return np.maximum(np.diagonal(L) ** 2 - lam / pulls, 0.0) / lam
+
+
+def each_pull(
+    reducible: Float[np.ndarray, " u"], rest: Float[np.ndarray, " u"], pulls: Float[np.ndarray, " u"]
+) -> Float[np.ndarray, " n"]:
+    """The leverage score of every single pull, from that of each arm before its first one.
+
+    Args:
+        reducible: The part that pulls of the arm take away: `a / (1 + j a)` is left after j of them; shape (u,).
+        rest: The part that they leave, shape (u,); 0 for an exact posterior.
+        pulls: Pulls of each, shape (u,).
+    """
+    before = np.concatenate([np.arange(n) for n in pulls])
+    a, r = (np.repeat(part, pulls.astype(np.int64)) for part in (reducible, rest))
+    return np.asarray(r + a / (1 + before * a))
