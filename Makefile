@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard test lint types contracts pytest format docs clean
+.PHONY: leaderboard test lint types contracts pytest format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install.
 $(VENV)/.installed: pyproject.toml
@@ -19,6 +19,11 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-test: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $(VENV)/.installed $@
 
 leaderboard: $(VENV)/.installed
@@ -45,6 +50,11 @@ pytest: $(VENV)/.installed-test
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
+
+# The documentation as a site that opens from disk, in build/site; a warning is an error.
+site: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/site
+	@echo "The documentation is at $(CURDIR)/build/site/index.html"
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
