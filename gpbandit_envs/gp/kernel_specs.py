@@ -39,8 +39,9 @@ def as_kernel(kernel: Any) -> Kernel:
 
     Args:
         kernel: A `Kernel`; a mapping with `"name"` one of se, matern, rational_quadratic, linear, polynomial, scale,
-            sum or product and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts of a
-            sum or product, `"kernel"` the inside of a scale); or an object of `sklearn.gaussian_process.kernels`.
+            sum, product or on_device and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts
+            of a sum or product, `"kernel"` what is scaled or put on a `"device"`); or an object of
+            `sklearn.gaussian_process.kernels`.
 
     Raises:
         TypeError: if it is none of these.
@@ -64,6 +65,11 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     if name == "scale":
         _only(name, parameters, frozenset({"kernel", "variance"}), required=True)
         return Scale(as_kernel(parameters["kernel"]), parameters["variance"])
+    if name == "on_device":
+        from gpbandit_envs.gp.devices import OnDevice
+
+        _only(name, parameters, frozenset({"kernel", "device"}), required=True)
+        return OnDevice(as_kernel(parameters["kernel"]), parameters["device"])
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)
@@ -76,7 +82,7 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
         _only(name, parameters, known)
         kernel = build(**parameters)
     else:
-        names = ", ".join([*_BASE, "scale", *_COMPOSITE])
+        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "on_device"])
         raise ValueError(f'kernel: expected "name" to be one of {names}, got {name!r}')
     return kernel if variance is None else Scale(kernel, variance)
 
