@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard test lint types contracts pytest format docs site clean
+.PHONY: leaderboard bench bench-check test lint types contracts pytest format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install.
 $(VENV)/.installed: pyproject.toml
@@ -29,6 +29,13 @@ $(VENV)/.installed-docs: pyproject.toml
 leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
 	$(BIN)/gpbandit page $(RESULTS)
+
+# Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.run
+
+bench-check: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.run --check
 
 test: lint types contracts pytest
 

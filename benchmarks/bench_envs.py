@@ -1,6 +1,6 @@
 """Speed of the environments: one step against CartPole-v1's, the native vector environment against SyncVectorEnv.
 
-Run with `python benchmarks/bench_envs.py`. Both sides of a ratio are measured in one run, alternating, and the best
+Run with `python -m benchmarks.bench_envs`. Both sides of a ratio are measured in one run, alternating, and the best
 of several rounds counts, so that a busy machine slows both alike.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from benchmarks.measure import Row
 
 STEPS = 20_000
 ROUNDS = 5
@@ -59,6 +61,15 @@ def vector_ratio(env_id: str, num_envs: int = 512, rounds: int = ROUNDS, **kwarg
         for _ in range(rounds)
     ]
     return min(a for a, _ in pairs) / num_envs, min(b for _, b in pairs) / num_envs
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
+    """What goes into the table of `benchmarks.run`."""
+    yield "step", lambda: Row("one step on finite arms", "CartPole-v1", *step_ratio(rounds=3))
+    for env_id in ("GPBandit/RKHS-v0", "GPBandit/BPEF1-v0", "GPBandit/Branin-v0"):
+        name = env_id.removeprefix("GPBandit/").removesuffix("-v0")
+        what = f"one env-step of {name}, 512 at once"
+        yield name.lower(), lambda id=env_id, what=what: Row(what, "SyncVectorEnv", *vector_ratio(id, rounds=3))  # type: ignore[misc]
 
 
 def main() -> None:

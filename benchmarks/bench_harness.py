@@ -11,6 +11,7 @@ import argparse
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import pandas as pd
 
 import agents
 from agents import Agent, Feedback, Pending
+from benchmarks.measure import Row
 from leaderboards.play.build import make_env
 from leaderboards.play.executors import LocalExecutor
 from leaderboards.play.record import RunRecord
@@ -53,26 +55,43 @@ def bare(agent: Agent, one: RunSpec) -> float:
     return time.process_time() - started
 
 
+def overhead(name: str) -> tuple[float, float, float]:
+    """Seconds of a bare loop, of the harness, and of what it asks the agent besides; interleaved, the best of each."""
+    one = spec(name)
+    plain, whole, scored = [], [], []
+    with one_blas_thread():
+        for _ in range(ROUNDS):
+            plain.append(bare(agents.make(name), one))
+            agent = agents.make(name)
+            env = make_env((one.env.id, one.env.kwargs), one.horizon)
+            started = time.process_time()
+            play(env, agent, one)
+            whole.append(time.process_time() - started)
+            scored.append(scoring(agent) * one.horizon)
+    return min(plain), min(whole), min(scored)
+
+
 def loop_overhead() -> None:
-    """The harness against the bare loop, interleaved; it also asks for recommendation and diagnostics every time."""
+    """The harness against the bare loop; it also asks for recommendation and diagnostics every time."""
     for name in ("GP-UCB", "Uniform"):
-        one = spec(name)
-        plain, whole, scored = [], [], []
-        with one_blas_thread():
-            for _ in range(ROUNDS):
-                plain.append(bare(agents.make(name), one))
-                agent = agents.make(name)
-                env = make_env((one.env.id, one.env.kwargs), one.horizon)
-                started = time.process_time()
-                play(env, agent, one)
-                whole.append(time.process_time() - started)
-                scored.append(scoring(agent) * one.horizon)
-        base, harness, score = map(min, (plain, whole, scored))
+        horizon = spec(name).horizon
+        base, harness, score = overhead(name)
         print(
-            f"{name}, horizon {one.horizon}: bare {base * 1e6 / one.horizon:.1f} us an evaluation, harness "
-            f"{harness * 1e6 / one.horizon:.1f} us ({harness / base - 1:+.1%}), of which the agent's own recommend and "
-            f"diagnostics {score * 1e6 / one.horizon:.1f} us"
+            f"{name}, horizon {horizon}: bare {base * 1e6 / horizon:.1f} us an evaluation, harness "
+            f"{harness * 1e6 / horizon:.1f} us ({harness / base - 1:+.1%}), of which the agent's own recommend and "
+            f"diagnostics {score * 1e6 / horizon:.1f} us"
         )
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
+    """What goes into the table of `benchmarks.run`."""
+
+    def row(name: str) -> Row:
+        base, harness, _ = overhead(name)
+        return Row(f"{name} in the harness, A = 1,000, T = 1,000", "bare loop", harness, base)
+
+    for name in ("GP-UCB", "Uniform"):
+        yield name.lower(), lambda name=name: row(name)  # type: ignore[misc]
 
 
 def scoring(agent: Agent) -> float:

@@ -1,0 +1,89 @@
+"""The table of ratios: written, read again, and held against what is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import bench_policies, growth, run
+from benchmarks.measure import Machine, Row, against
+from gpbandit_envs.gp import SE
+from tests.reference.posterior import dense
+
+SLOW, FAST = Row("a case", "a book", ours=2.0, theirs=3.0), Row("a case", "a book", ours=1.0, theirs=30.0)
+
+
+@pytest.fixture
+def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "README.md"
+    path.write_text(f"before\n{run.BEGIN}\n{run.END}\nafter\n")
+    monkeypatch.setattr(run, "README", path)
+    monkeypatch.setattr(run, "machine", lambda: Machine(flops=45e9, bandwidth=24e9))
+    return path
+
+
+def test_the_table_keeps_what_was_not_measured(readme: Path) -> None:
+    run.write({"envs/step": SLOW, "posteriors/step-textbook": FAST})
+    run.write({"envs/step": FAST})
+    text = readme.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "45.0 GFLOP/s" in text
+    assert list(run.kept()) == ["posteriors/step-textbook", "envs/step"]
+    assert {name: run.ratio_of(line) for name, line in run.kept().items()} == dict.fromkeys(run.kept(), 30.0)
+
+
+def test_a_regression_is_seen(readme: Path, capsys: Any) -> None:
+    run.write({"envs/step": FAST})
+    assert run.check({"envs/step": FAST, "envs/new": SLOW}, 0.6) == 0
+    assert run.check({"envs/step": SLOW}, 0.6) == 1
+    assert "envs/step: 1.5 times as fast as its reference, and was 30" in capsys.readouterr().out
+    assert run.check({"envs/step": SLOW}, 0.05) == 0
+
+
+def test_the_round_of_median_ratio_counts() -> None:
+    ours, theirs = iter([1.0, 1.0, 4.0]), iter([10.0, 2.0, 12.0])
+    row = against("a case", "a book", lambda: next(ours), lambda: next(theirs))
+    assert (row.ours, row.theirs, row.ratio) == (4.0, 12.0, 3.0)
+
+
+def test_every_case_has_a_name_of_its_own_and_is_kept() -> None:
+    assert set(run.POLICIES) <= set(bench_policies.CASES)
+    names = [f"{group}/{case}" for group, cases in run.GROUPS.items() for case, _ in cases()]
+    assert len(names) == len(set(names))
+    assert set(names) <= set(run.kept())
+
+
+def test_exponents_of_known_powers() -> None:
+    rows = pd.DataFrame(
+        [
+            {"policy": "BBKB", "axis": axis, "size": size, "seconds": size**1.5, "bytes": 7.0 * size**0.5}
+            for axis in ("A", "T")
+            for size in (1.0, 2.0, 4.0, 8.0)
+        ]
+    )
+    table = growth.exponents(rows).set_index(["axis", "quantity"])
+    np.testing.assert_allclose(table["exponent"][:, "seconds"], 1.5)
+    np.testing.assert_allclose(table["exponent"][:, "bytes"], 0.5)
+    assert table["proved"][("T", "seconds")] == 1
+    assert np.isnan(table["proved"][("T", "bytes")])
+
+
+def test_effective_dimension_against_the_textbook() -> None:
+    card, _ = growth.problem(growth.Size(A=40, T=30))
+    pulled = np.random.default_rng(0).integers(40, size=30)
+    K = SE(0.2)(np.asarray(card.arms), np.asarray(card.arms))
+    variance = dense(K, pulled, np.zeros(30), growth.NOISE**2)[1]
+    assert growth.effective_dimension(card, pulled) == pytest.approx(variance[pulled].sum() / growth.NOISE**2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux's /proc")
+def test_memory_of_a_policy_grows_with_its_arms() -> None:
+    found = [growth.measured("GP-UCB", growth.Size(A=A, T=40), limit=20.0) for A in (10_000, 40_000)]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[1]["bytes"] > 2 * found[0]["bytes"] > 2 * 8 * 10_000
