@@ -32,7 +32,7 @@ def bless(
     lam: float,
     rng: np.random.Generator,
     step: float = 2.0,
-    oversampling: float = 4.0,
+    oversampling: float = 8.0,
 ) -> Float[np.ndarray, " u"]:
     """Approximate ridge leverage scores of all pulled arms, in O(u m^2) for m drawn arms.
 
@@ -71,23 +71,32 @@ def bless(
             U, times = np.unique(rng.choice(len(X), size=R, p=pulls / n), return_counts=True)
         else:
             U, times = np.arange(len(X)), pulls
-        mass = times * _leverage(kernel, X, U, prior, J, A, lam_h)  # line 5
+        mass = times * _leverage(kernel, X, U, prior, pulls, J, A, lam_h)  # line 5
         M = max(ceil(oversampling * n / R * mass.sum()), 1)  # lines 6-7
         p = mass / mass.sum()
         drawn = rng.multinomial(M, p)  # line 8
         J = U[drawn > 0]
         # Line 9, for the points of an arm together: a point drawn k times counts k times.
         A = R * M / n * (p / times)[drawn > 0] / drawn[drawn > 0]
-    return _leverage(kernel, X, np.arange(len(X)), prior, J, A, lam)
+    return _leverage(kernel, X, np.arange(len(X)), prior, pulls, J, A, lam)
 
 
 def _leverage(
-    kernel: Kernel, X: np.ndarray, at: np.ndarray, prior: np.ndarray, J: np.ndarray, A: np.ndarray, lam: float
+    kernel: Kernel,
+    X: np.ndarray,
+    at: np.ndarray,
+    prior: np.ndarray,
+    pulls: np.ndarray,
+    J: np.ndarray,
+    A: np.ndarray,
+    lam: float,
 ) -> Float[np.ndarray, " p"]:
-    if len(J) == 0:
-        return prior[at] / lam
-    L, _ = jittered_cholesky(kernel(X[J], X[J]) + np.diag(lam * A))
-    H = solve_lower(L, kernel(X[J], X[at]))
-    # Never 0: an arm that rounding says is fully explained may still be drawn.
+    variance = prior[at]
+    if len(J):
+        L, _ = jittered_cholesky(kernel(X[J], X[J]) + np.diag(lam * A))
+        H = solve_lower(L, kernel(X[J], X[at]))
+        variance = variance - np.einsum("ij,ij->j", H, H)
+    # Never 0: an arm that rounding says is fully explained may still be drawn. And no exact score exceeds 1 / n: that
+    # is what the arm's own n pulls leave, however little all others say about it.
     floor = np.finfo(float).eps * float(prior.max())
-    return np.maximum(prior[at] - np.einsum("ij,ij->j", H, H), floor) / lam
+    return np.minimum(np.maximum(variance, floor) / lam, 1 / pulls[at])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +14,8 @@ from gymnasium.utils import seeding
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
 from gpbandit_envs.envs.render import History, Picture, draw_rgb, draw_text
 from gpbandit_envs.envs.setting import Setting, dial, make_card
-from gpbandit_envs.problem import Certificate, Problem
+from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.problem import Certificate, InitialData, Problem
 
 __all__ = ["METADATA", "BanditEnv"]
 
@@ -37,6 +39,8 @@ class BanditEnv(gym.Env[Any, Any]):
         reveal_oracle: Whether steps carry `info["oracle"]`.
         horizon: Number of evaluations that the card states; None for the id's registered time limit. It does not
             end the episode.
+        initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
+            card holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only.
         render_mode: One of `metadata["render_modes"]`.
     """
 
@@ -50,16 +54,22 @@ class BanditEnv(gym.Env[Any, Any]):
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
+        initial: int = 0,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *METADATA["render_modes"]):
             raise ValueError(f"render_mode: expected one of {METADATA['render_modes']} or None, got {render_mode!r}")
+        if isinstance(initial, bool) or not isinstance(initial, (int, np.integer)) or initial < 0:
+            raise ValueError(f"initial: expected an integer >= 0, got {initial!r}")
+        if initial and not isinstance(setting.family, ArmFamily):
+            raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
         self.setting = setting
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
         self._misspecification = dial(misspecification)
         self._reveal_oracle = bool(reveal_oracle)
         self._horizon = horizon
+        self._n_initial = int(initial)
         self._problem: Problem | None = None
         self._episodes: Episodes[Any] = Episodes(setting.family, instance_seed)
         self._cursor = 0
@@ -74,7 +84,9 @@ class BanditEnv(gym.Env[Any, Any]):
     def problem(self) -> Problem:
         """The card: everything that a policy may know."""
         if self._problem is None or (self.spec is not None and self._problem.name != self.spec.id):
-            self._problem = make_card(self.setting, self.spec, self._horizon, self._misspecification)
+            card = make_card(self.setting, self.spec, self._horizon, self._misspecification)
+            begun = self._n_initial and self._episodes.seeded
+            self._problem = replace(card, initial=self._evaluated_before()) if begun else card
         return self._problem
 
     @property
@@ -125,7 +137,17 @@ class BanditEnv(gym.Env[Any, Any]):
         if self._history is not None:
             self._history = History()
         self._noise_rng = self.stream("noise")
+        if self._n_initial:
+            self._problem = None  # this episode's data are on its card
         return 0, {}
+
+    def _evaluated_before(self) -> InitialData:
+        rng = self.stream("initial")
+        assert isinstance(self.setting.family, ArmFamily)
+        arms = rng.integers(len(self.setting.family.arms), size=self._n_initial)
+        noise = self.setting.noise
+        rewards = noise.feedback(self.mean(arms), arms, noise.variates(rng, self._n_initial))
+        return InitialData(arms=arms, rewards=rewards)
 
     def render(self) -> Any:
         """A picture of the episode so far: text for `"ansi"`, uint8 `(400, 960, 3)` for `"rgb_array"`.

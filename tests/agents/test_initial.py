@@ -1,0 +1,212 @@
+"""Policies that begin with existing data, and the leverage scores from which they draw their first dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+import leaderboards
+from agents import Feedback, Pending
+from agents.core.initial import each_pull, leverage_in_turn
+from agents.sketched.bbkb import BBKB
+from agents.sketched.bless import bless
+from agents.sketched.in_turn import sketched_leverage_in_turn
+from gpbandit_envs.gp import SE, Kernel, Linear, Matern
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.problem import InitialData, Problem
+from tests.agents.play import noisy, play
+
+RNG = np.random.default_rng(0)
+X = RNG.random((600, 2))
+MEAN = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
+PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=1.5, horizon=60)
+ARMS = RNG.integers(600, size=500)
+REWARDS = MEAN[ARMS] + 0.1 * RNG.standard_normal(500)
+DATA = {"arms": ARMS.tolist(), "rewards": REWARDS.tolist()}
+
+
+def exact_leverage(kernel: Kernel, points: np.ndarray, pulls: np.ndarray, lam: float) -> np.ndarray:
+    K = kernel(points, points)
+    posterior = K - K @ np.linalg.solve(K + np.diag(lam / pulls), K)
+    scores: np.ndarray = np.diagonal(posterior) / lam
+    return scores
+
+
+class TestBless:
+    @pytest.mark.parametrize("kernel", [SE(0.3), Matern(0.5, 1.5), Linear()])
+    @pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-4])
+    def test_scores_are_those_of_the_dense_formula_up_to_a_factor(self, kernel: Kernel, lam: float) -> None:
+        pulls = np.random.default_rng(1).integers(1, 5, size=300).astype(float)
+        exact = exact_leverage(kernel, X[:300], pulls, lam)
+        for seed in range(2):
+            scores = bless(kernel, X[:300], pulls, lam, np.random.default_rng(seed))
+            assert (scores / exact).min() > 1 / 3  # too small is what would harm
+            assert pulls @ scores == pytest.approx(pulls @ exact, rel=0.5)
+            # With more draws, as the theorem asks for, no score is too large either.
+            scores = bless(kernel, X[:300], pulls, lam, np.random.default_rng(seed), oversampling=40.0)
+            assert (scores / exact).min() > 1 / 3
+            assert (scores / exact).max() < 3
+
+    def test_more_draws_are_more_accurate(self) -> None:
+        exact = exact_leverage(SE(0.3), X, np.ones(600), 0.1)
+        error = [
+            np.mean(
+                [
+                    np.abs(np.log(bless(SE(0.3), X, np.ones(600), 0.1, np.random.default_rng(s), 2.0, q) / exact)).max()
+                    for s in range(5)
+                ]
+            )
+            for q in (2.0, 32.0)
+        ]
+        assert error[1] < 0.5 * error[0]
+
+    def test_one_arm_and_a_large_lam(self) -> None:
+        rng = np.random.default_rng(0)
+        assert bless(SE(0.3), X[:1], np.ones(1), 0.1, rng) == pytest.approx(1 / 1.1, rel=0.2)
+        assert bless(SE(0.3), X[:1], np.ones(1), 50.0, rng) == pytest.approx(1 / 50)
+
+    def test_bad_settings_are_named(self) -> None:
+        rng = np.random.default_rng(0)
+        with pytest.raises(ValueError, match="step: expected a factor > 1"):
+            bless(SE(0.3), X, np.ones(600), 0.1, rng, step=1.0)
+        with pytest.raises(ValueError, match="oversampling: expected a factor > 0"):
+            bless(SE(0.3), X, np.ones(600), 0.1, rng, oversampling=0.0)
+
+
+class TestInTurn:
+    def test_scores_of_single_pulls_are_those_of_an_exact_posterior_that_sees_one_after_the_other(self) -> None:
+        arms, pulls = np.array([4, 90, 17]), np.array([3.0, 1.0, 2.0])
+        expected = []
+        posterior = ExactArmPosterior(SE(0.3), X, 0.05)
+        for arm, n in zip(arms, pulls, strict=True):
+            for _ in range(int(n)):
+                expected.append(posterior.variance[arm] / 0.05)
+                posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
+        first = leverage_in_turn(SE(0.3)(X[arms], X[arms]), pulls, 0.05)
+        np.testing.assert_allclose(each_pull(first, np.zeros(3), pulls), expected, rtol=1e-9)
+        assert 0.5 * np.log1p(expected).sum() == pytest.approx(posterior.information_gain)
+
+    def test_the_sketched_ones_are_exact_on_a_full_dictionary(self) -> None:
+        arms, pulls = X[:300], np.random.default_rng(1).integers(1, 4, size=300).astype(float)
+        exact = leverage_in_turn(SE(0.3)(arms, arms), pulls, 0.05)
+        reducible, rest = sketched_leverage_in_turn(SE(0.3), arms, arms, pulls, 0.05)
+        np.testing.assert_allclose(reducible + rest, exact, rtol=1e-6, atol=1e-8)
+        assert rest.max() < 1e-6
+
+    def test_on_a_small_dictionary_they_are_those_of_the_dense_sketch(self) -> None:
+        arms, pulls, lam = X[:200], np.random.default_rng(1).integers(1, 4, size=200).astype(float), 0.05
+        S = arms[::20]
+        Z = np.linalg.solve(np.linalg.cholesky(SE(0.3)(S, S)), SE(0.3)(S, arms)).T
+        reducible, rest = sketched_leverage_in_turn(SE(0.3), S, arms, pulls, lam)
+        for i in (0, 1, 127, 128, 199):
+            V = Z[:i].T @ (pulls[:i, None] * Z[:i]) + lam * np.eye(len(S))
+            assert reducible[i] == pytest.approx(Z[i] @ np.linalg.solve(V, Z[i]), rel=1e-6)
+            assert rest[i] == pytest.approx((1 - Z[i] @ Z[i]) / lam, rel=1e-6, abs=1e-8)
+        # Together they bound the information gain, which no dictionary may hide from a width.
+        gain = np.linalg.slogdet(np.eye(200) + SE(0.3)(arms, arms) * pulls / lam)[1]
+        assert np.log1p(each_pull(reducible, np.zeros(200), pulls)).sum() + pulls @ rest >= gain
+
+
+@pytest.mark.parametrize("qbar", [2.0, 10.0])
+def test_the_first_dictionary_is_small_and_accurate(qbar: float) -> None:
+    agent = agents.make("BBKB", initial=DATA, width="practical", qbar=qbar)
+    assert isinstance(agent, BBKB)
+    distinct, pulls = np.unique(ARMS, return_counts=True)
+    exact = ExactArmPosterior(SE(0.3), X, 0.01)
+    exact.update(distinct, pulls.astype(float), np.zeros(len(distinct)))
+    d_eff = exact.effective_dimension()
+    for seed in range(5):
+        agent.reset(PROBLEM, np.random.default_rng(seed))
+        size = agent.diagnostics()["dictionary_size"]
+        assert size <= 3 * qbar * d_eff  # within the factor 3 of the scores
+        assert size < len(distinct)
+        ratio = agent.posterior.variance / exact.variance
+        assert ratio.max() <= 3  # Lemma 2
+        assert ratio.min() >= 1 / 3
+
+
+@pytest.mark.parametrize("id", ["GP-UCB", "GP-AUCB", "GP-BUCB", "BKB", "BBKB", "BBKB-GlobalLocal"])
+class TestPolicies:
+    def test_they_know_the_data_before_the_first_pull(self, id: str) -> None:
+        agent = agents.make(id, initial=DATA, width="practical")
+        agent.reset(PROBLEM, np.random.default_rng(0))
+        exact = ExactArmPosterior(SE(0.3), X, 0.01)
+        distinct, inverse, pulls = np.unique(ARMS, return_inverse=True, return_counts=True)
+        exact.update(distinct, pulls.astype(float), np.bincount(inverse, REWARDS))
+        band = agent.predict(X)
+        assert band is not None
+        assert np.abs(band[0] - exact.mean).max() < 0.02
+        assert (np.abs(band[0] - MEAN) <= band[1]).all()
+        assert agent.diagnostics()["information_gain"] == pytest.approx(exact.information_gain, rel=0.05)
+        assert MEAN[agent.recommend()] == pytest.approx(MEAN.max(), abs=0.03)
+
+    def test_they_pull_no_bad_arm(self, id: str) -> None:
+        agent = agents.make(id, initial=DATA, width="practical")
+        arms = np.concatenate(play(agent, PROBLEM, noisy(MEAN, 0.1, 0), 0))
+        assert len(arms) == 60
+        assert (MEAN.max() - MEAN[arms]).mean() < 0.1
+
+    def test_data_on_the_card_are_the_same_as_data_given(self, id: str) -> None:
+        card = replace(PROBLEM, initial=InitialData(arms=ARMS, rewards=REWARDS))
+        given = play(agents.make(id, initial=DATA), PROBLEM, noisy(MEAN, 0.1, 0), 0)
+        assert play(agents.make(id), card, noisy(MEAN, 0.1, 0), 0) == given
+        # The argument has the last word.
+        other = {"arms": [0], "rewards": [0.0]}
+        assert play(agents.make(id, initial=other), card, noisy(MEAN, 0.1, 0), 0) == play(
+            agents.make(id, initial=other), PROBLEM, noisy(MEAN, 0.1, 0), 0
+        )
+
+    def test_protocol(self, id: str) -> None:
+        kwargs: dict[str, Any] = {"initial": {"arms": [0, 0, 0], "rewards": [0.1, 0.3, 0.2]}}
+        if id == "GP-UCB":  # which also has a form on boxes, where there are no arms
+            id = "GP-AUCB"
+            kwargs["c"] = 1.0
+        agents.check_agent(lambda: agents.make(id, **kwargs))
+
+
+def test_one_pull_at_a_time_is_the_same_as_data() -> None:
+    """GP-UCB after pulls that were chosen for it knows what GP-UCB knows that was given them."""
+    given = agents.make("GP-UCB", initial={"arms": ARMS[:30].tolist(), "rewards": REWARDS[:30].tolist()})
+    given.reset(PROBLEM, np.random.default_rng(0))
+    taught = agents.make("GP-UCB")
+    taught.reset(PROBLEM, np.random.default_rng(0))
+    for t in range(30):
+        taught.observe(Feedback.of([t], ARMS[t : t + 1], REWARDS[t : t + 1]))
+    assert given.diagnostics()["width"] == pytest.approx(taught.diagnostics()["width"])
+    assert given.select(1, Pending.empty(PROBLEM)) == taught.select(1, Pending.empty(PROBLEM))
+
+
+def test_in_the_harness_the_data_cost_no_regret_and_help() -> None:
+    regret = {}
+    for initial in (0, 300):
+        env = ("GPBandit/RKHS-v0", {"n_arms": 200, "initial": initial})
+        run = leaderboards.run(env, ("BBKB", {"width": "practical"}), horizon=100)
+        assert run.status == "done"
+        assert len(run.trace) == 100
+        regret[initial] = run.trace["regret"].sum()
+    assert regret[300] < 0.5 * regret[0]
+
+
+@pytest.mark.parametrize(
+    ("initial", "error", "words"),
+    [
+        ([1, 2], TypeError, "initial: expected {'arms'"),
+        ({"arms": [0]}, ValueError, "initial: expected the keys 'arms' and 'rewards', got"),
+        ({"arms": [0], "rewards": []}, ValueError, "initial: rewards: expected one for each of 1 arms"),
+    ],
+)
+def test_bad_data_are_named(initial: object, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        agents.make("BBKB", initial=initial)
+
+
+def test_data_of_other_arms_are_named() -> None:
+    with pytest.raises(ValueError, match="initial: expected arms below 600, got 600"):
+        agents.make("BBKB", initial={"arms": [600], "rewards": [0.0]}).reset(PROBLEM, np.random.default_rng(0))
+    box = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, horizon=9)
+    with pytest.raises(ValueError, match="initial: expected None on a box"):
+        agents.make("GP-UCB", initial=DATA).reset(box, np.random.default_rng(0))

@@ -1,0 +1,87 @@
+"""Evaluations from before the first step: on the card, from the environment's own noise, and no steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.problem import InitialData, Problem
+
+ID = "GPBandit/RKHS-v0"
+
+
+def make(**kwargs: Any) -> Any:
+    return gym.make(ID, n_arms=40, **kwargs).unwrapped
+
+
+def test_the_card_holds_noisy_rewards_of_uniform_arms() -> None:
+    env = make(initial=4000)
+    before = env.problem
+    env.reset(seed=3)
+    data = env.problem.initial
+    assert before.initial is None  # nothing is evaluated before the first reset
+    assert len(data) == 4000
+    residual = data.rewards - env.mean(data.arms)
+    std = env.problem.noise_std
+    assert abs(residual.mean()) < 4 * std / np.sqrt(4000)
+    assert residual.std() == pytest.approx(std, rel=0.05)
+    counts = np.bincount(data.arms, minlength=40)
+    assert ((counts - 100) ** 2 / 100).sum() < 39 + 4 * np.sqrt(2 * 39)  # chi-squared
+
+
+def test_steps_do_not_notice() -> None:
+    rewards = []
+    for initial in (0, 25):
+        env = make(initial=initial)
+        env.reset(seed=3)
+        rewards.append([env.step(arm)[1] for arm in range(10)])
+    assert rewards[0] == rewards[1]
+
+
+def test_every_episode_has_its_own_and_a_seed_gives_them_again() -> None:
+    env = make(initial=25)
+    drawn = []
+    for seed in (3, None, 3):
+        env.reset(seed=seed)
+        drawn.append(env.problem.initial)
+    np.testing.assert_array_equal(drawn[0].rewards, drawn[2].rewards)
+    np.testing.assert_array_equal(drawn[0].arms, drawn[2].arms)
+    assert not np.array_equal(drawn[0].rewards, drawn[1].rewards)
+    with pytest.raises(ValueError, match="read-only"):
+        drawn[0].rewards[0] = 0.0
+
+
+@pytest.mark.parametrize("initial", [-1, 2.5, True])
+def test_bad_numbers_are_named(initial: object) -> None:
+    with pytest.raises(ValueError, match="initial: expected an integer >= 0"):
+        make(initial=initial)
+
+
+def test_a_box_has_none() -> None:
+    with pytest.raises(ValueError, match="initial: expected 0 on a box"):
+        gym.make("GPBandit/Branin-v0", initial=5)
+
+
+@pytest.mark.parametrize(
+    ("arms", "rewards", "words"),
+    [
+        ([], [], "arms: expected at least one index"),
+        ([0.5], [1.0], "arms: expected at least one index"),
+        ([-1], [1.0], "arms: expected at least one index"),
+        ([0, 1], [1.0], "rewards: expected one for each of 2 arms"),
+        ([0, 1], [1.0, float("nan")], "rewards: expected finite numbers, got nan"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(arms: list[int], rewards: list[float], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        InitialData(arms=np.array(arms), rewards=np.array(rewards))
+
+
+def test_the_card_knows_its_arms() -> None:
+    data = InitialData(arms=np.array([0, 4]), rewards=np.zeros(2))
+    with pytest.raises(ValueError, match="initial: expected data of the problem's 3 arms, got arm 4"):
+        Problem(name="p", dim=1, arms=np.zeros((3, 1)), initial=data)
