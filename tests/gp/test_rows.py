@@ -30,7 +30,7 @@ def test_products_do_not_depend_on_where_rows_are_kept(
     monkeypatch.setattr(rows_module, "_CHUNK_BYTES", chunk * 8 * len(X))
     monkeypatch.setattr(rows_module, "_BLOCK_BYTES", block)
     rows = filled(None if kept is None else kept * 8 * len(X))
-    assert rows.n_kept == min(40, 40 if kept is None else kept)
+    assert rows.n_kept == 0
     rng = np.random.default_rng(2)
     np.testing.assert_allclose(rows.gram, K[np.ix_(ARMS, ARMS)], atol=1e-14)
     for p in (1, 3, 4, 20):
@@ -39,11 +39,24 @@ def test_products_do_not_depend_on_where_rows_are_kept(
             C[:, ::2] = 0.0
             expected = C @ K[ARMS if positions is None else ARMS[positions]]
             np.testing.assert_allclose(rows.product(C, positions), expected, atol=1e-13)
+    np.testing.assert_allclose(rows.product(np.ones((1, 40)))[0], K[ARMS].sum(axis=0), atol=1e-12)
+    assert rows.n_kept == min(40, 40 if kept is None else kept)
     np.testing.assert_allclose(rows.product(np.ones((2, 5))), np.ones((2, 5)) @ K[ARMS[:5]], atol=1e-13)
     np.testing.assert_array_equal(rows.product(np.zeros((2, 40))), np.zeros((2, 50)))
     positions, arms = np.array([39, 0, 17]), np.array([4, 4, 49])
     np.testing.assert_allclose(rows.at(positions, arms), K[np.ix_(ARMS[positions], arms)], atol=1e-14)
     assert rows.at(np.zeros(0, np.int64), arms).shape == (0, 3)
+
+
+def test_rows_out_of_use_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "_KEEP_BYTES", 8 * 8 * len(X))
+    rows = filled()
+    for start in range(0, 36, 4):
+        positions = np.arange(start, start + 4)
+        np.testing.assert_allclose(rows.product(np.ones((1, 4)), positions)[0], K[ARMS[positions]].sum(axis=0))
+        assert rows.n_kept == min(start + 4, 8)
+    rows.product(np.ones((1, 4)), np.array([0, 1, 32, 33]))
+    assert [position for position in range(40) if rows._slot[position] >= 0] == [0, 1, 30, 31, 32, 33, 34, 35]
 
 
 def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +82,10 @@ def test_a_budget_changes_no_posterior(posterior: type[ExactArmPosterior | Sketc
                 p.embed(np.sort(p.rows.arms)[::2] if len(p.rows) > 1 else p.rows.arms)
             else:
                 p.update(np.array([arm]), np.ones(1), y)
-    assert bound.rows.n_kept == 6
-    assert bound.rows.nbytes < free.rows.nbytes
     np.testing.assert_allclose(bound.mean, free.mean, atol=1e-8)
     np.testing.assert_allclose(bound.variance, free.variance, atol=1e-10)
     np.testing.assert_allclose(
         bound.covariance(np.arange(3), np.arange(9)), free.covariance(np.arange(3), np.arange(9)), atol=1e-9
     )
+    assert bound.rows.n_kept == 6
+    assert bound.rows.nbytes < free.rows.nbytes
