@@ -53,9 +53,9 @@ class LogMarginalLikelihood:
         precision = np.exp(-2 * theta[2:])
         k, slope = self._unit_kernel.with_slope(self._squares @ precision)
         K = np.zeros((u, u))
-        K.flat[self._by_rows] = k * variance  # the lower triangle is all that is read
+        K.reshape(-1)[self._by_rows] = k * variance  # the lower triangle is all that is read
         lam = noise / data.counts
-        K.flat[:: u + 1] = variance + lam
+        K.reshape(-1)[:: u + 1] = variance + lam
         L, _ = jittered_cholesky(K)
         half = solve_lower(L, data.means)
         a = solve_lower(L, half, transposed=True)
@@ -69,6 +69,6 @@ class LogMarginalLikelihood:
         gradient = np.empty(len(theta))
         gradient[0] = 0.5 * ((fit - noise_fit) - (u - noise_trace))
         gradient[1] = 0.5 * (noise_fit - noise_trace + data.scatter / noise - self._repeats)
-        W = a[self._first] * a[self._second] - inverse.T.flat[self._by_columns]
+        W = a[self._first] * a[self._second] - inverse.T.reshape(-1)[self._by_columns]
         gradient[2:] = variance * precision * ((W * slope) @ self._squares)
         return value, gradient

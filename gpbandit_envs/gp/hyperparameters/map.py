@@ -18,7 +18,7 @@ __all__ = ["Estimate", "map_estimate", "standard_start"]
 _ITERATIONS = 200
 _SCREENED = 4  # random points looked at for each one climbed from
 _TIE = 1e-3  # log posteriors closer than this are the same mode
-_ROUGH, _FINE = 1e-5, 1e-9  # relative gains of the log posterior at which a climb ends
+_ROUGH, _FINE = 1e-4, 1e-7  # relative gains of the log posterior at which a climb ends
 
 
 @dataclass(frozen=True)
