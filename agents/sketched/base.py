@@ -12,6 +12,7 @@ from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.in_turn import sketched_leverage_in_turn
 from gpbandit_envs.gp import Kernel
+from gpbandit_envs.gp.rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 __all__ = ["SketchedUCBAgent"]
@@ -24,6 +25,8 @@ class SketchedUCBAgent(UCBAgent):
         qbar: Oversampling of the dictionary, `q >= 1` in theory, > 0 here.
         draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
         resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
+        max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
+            every use. None for no limit: rows of about twice the dictionary.
         **arguments: As for `UCBAgent`.
 
     Attributes:
@@ -32,8 +35,17 @@ class SketchedUCBAgent(UCBAgent):
 
     posterior: SketchedArmPosterior
 
-    def __init__(self, *, qbar: float, draws: Draws, resampling: Resampling = "fresh", **arguments: Any) -> None:
+    def __init__(
+        self,
+        *,
+        qbar: float,
+        draws: Draws,
+        resampling: Resampling = "fresh",
+        max_memory: int | str | None = None,
+        **arguments: Any,
+    ) -> None:
         super().__init__(**arguments)
+        self.max_memory = None if max_memory is None else as_bytes(max_memory)
         if not 0 < qbar < float("inf"):
             raise ValueError(f"qbar: expected a finite number > 0, got {qbar!r}")
         if draws not in ("pull", "arm"):
@@ -47,7 +59,7 @@ class SketchedUCBAgent(UCBAgent):
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> SketchedArmPosterior:
         self.resparsifications = 0
         self._coupled = CoupledDraws(len(X), self.draws) if self.resampling == "coupled" else None
-        return SketchedArmPosterior(kernel, X, lam)
+        return SketchedArmPosterior(kernel, X, lam, self.max_memory)
 
     def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         posterior = self.posterior

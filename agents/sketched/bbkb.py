@@ -37,6 +37,8 @@ class BBKB(SketchedUCBAgent):
             pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
         initial: Existing data, `{"arms": [...], "rewards": [...]}`, from which BLESS draws the first dictionary; None
             for the card's, if it has some. They take the place of the start.
+        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for as
+            much as it takes, which is about two rows of length A for every arm of the dictionary.
 
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2020), Algorithms 1 and 3,
     Lemma 3.
@@ -59,6 +61,7 @@ class BBKB(SketchedUCBAgent):
         min_batch: float | None = None,
         resampling: Resampling = "fresh",
         initial: Initial = None,
+        max_memory: int | str | None = None,
     ) -> None:
         if rule not in ("global", "global-local"):
             raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
@@ -67,6 +70,7 @@ class BBKB(SketchedUCBAgent):
             draws=draws,
             resampling=resampling,
             initial=initial,
+            max_memory=max_memory,
             kernel=kernel,
             width=width,
             lam=lam,

@@ -34,6 +34,8 @@ class BKB(SketchedUCBAgent):
             pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
         initial: Existing data, `{"arms": [...], "rewards": [...]}`, from which BLESS draws the first dictionary; None
             for the card's, if it has some. They take the place of the start.
+        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for as
+            much as it takes, which is about two rows of length A for every arm of the dictionary.
 
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Algorithm 1.
     """
@@ -52,12 +54,14 @@ class BKB(SketchedUCBAgent):
         n_start: int = 1,
         resampling: Resampling = "fresh",
         initial: Initial = None,
+        max_memory: int | str | None = None,
     ) -> None:
         super().__init__(
             qbar=qbar,
             draws=draws,
             resampling=resampling,
             initial=initial,
+            max_memory=max_memory,
             kernel=kernel,
             width=width,
             lam=lam,

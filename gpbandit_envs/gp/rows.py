@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,9 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KernelRows"]
+__all__ = ["KernelRows", "as_bytes"]
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**28
@@ -237,3 +240,22 @@ def _grown(old: np.ndarray, filled: int, shape: tuple[int, ...]) -> np.ndarray:
     inside = tuple(slice(filled) for _ in shape)
     new[inside] = old[inside]
     return new
+
+
+def as_bytes(memory: int | str) -> int:
+    """Bytes of a number of bytes or of a text such as `"1GB"` or `"500 MB"` (powers of ten).
+
+    Raises:
+        ValueError: if it is negative or no such text.
+        TypeError: if it is neither a number nor a text.
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        if memory < 0:
+            raise ValueError(f"max_memory: expected at least 0 bytes, got {memory}")
+        return memory
+    if not isinstance(memory, str):
+        raise TypeError(f"max_memory: expected bytes or a text such as '1GB', got {memory!r}")
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B)\s*", memory.upper())
+    if found is None:
+        raise ValueError(f"max_memory: expected bytes or a text such as '1GB', got {memory!r}")
+    return int(float(found[1]) * _UNITS[found[2]])

@@ -6,7 +6,7 @@ import pytest
 import gpbandit_envs.gp.rows as rows_module
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.rows import KernelRows, as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 X = np.random.default_rng(0).random((50, 2))
@@ -89,3 +89,14 @@ def test_a_budget_changes_no_posterior(posterior: type[ExactArmPosterior | Sketc
     )
     assert bound.rows.n_kept == 6
     assert bound.rows.nbytes < free.rows.nbytes
+
+
+def test_memory_is_given_in_bytes_or_units() -> None:
+    assert [as_bytes(m) for m in (7, "12B", "1.5 kB", "1GB", " 2 tb ")] == [7, 12, 1500, 10**9, 2 * 10**12]
+    for wrong in ("1", "GB", "-1GB", "1 gibibyte"):
+        with pytest.raises(ValueError, match="max_memory: expected bytes or a text such as '1GB'"):
+            as_bytes(wrong)
+    with pytest.raises(ValueError, match="at least 0 bytes, got -1"):
+        as_bytes(-1)
+    with pytest.raises(TypeError, match="max_memory"):
+        as_bytes(1.5)  # type: ignore[arg-type]
