@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from leaderboards.score.audit import Audit, AuditError, audit
+from leaderboards.score.audit import Audit, AuditError, audit, share
 
 SMALL = ("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 1})
 
@@ -29,6 +29,16 @@ def test_a_correct_bayesian_band_on_draws_from_the_prior_holds() -> None:
     assert found.first_exit() is None
     assert found.looks["t"].max() == 40
     assert found.looks.groupby("repetition").size().eq(found.looks["t"].nunique()).all()
+
+
+def test_on_draws_from_the_prior_a_band_holds_as_often_as_the_normal_distribution_says() -> None:
+    # Two arms that tell nothing of each other, looked at once: both are inside with probability P(|z| <= width)^2.
+    apart = ("GPBandit/GPSample-v0", {"n_arms": 2, "dim": 1, "lengthscale": 0.01})
+    looks = audit(apart, ("GP-UCB", {"width": 1.0}), repetitions=250, horizon=3, n_times=2).looks
+    needed = looks.loc[looks["t"] == 3, "needed"]
+    for width in (0.5, 1.0, 1.6, 2.0):
+        held = share(int((needed <= width).sum()), 250, level=0.99)
+        assert (2 * scipy.stats.norm.cdf(width) - 1) ** 2 in held
 
 
 def test_one_standard_deviation_is_left_by_some_arm_sooner_or_later() -> None:
