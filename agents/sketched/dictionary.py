@@ -108,7 +108,8 @@ class CoupledDraws:
         """The next dictionary; arguments as for `posterior_sampling`, of which `rng` numbers what is new."""
         self._number(arms, pulls, rng)
         inclusion = inclusion_probabilities(pulls, leverage, qbar, self._draws)
-        drawn = (self.lowest[arms] < inclusion) | (self.departures[arms] >= _MOST_DEPARTURES)
+        below = qbar * leverage * (pulls if self._draws == "arm" else 1.0)
+        drawn = (self.lowest[arms] < below) | (self.departures[arms] >= _MOST_DEPARTURES)
         dictionary = _never_empty(arms, drawn, inclusion)
         leaving = self._inside
         leaving[dictionary] = False

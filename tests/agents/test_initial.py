@@ -45,7 +45,7 @@ class TestBless:
         for seed in range(2):
             scores = bless(kernel, X[:300], pulls, lam, np.random.default_rng(seed))
             assert (scores / exact).min() > 1 / 3  # too small is what would harm
-            assert pulls @ scores == pytest.approx(pulls @ exact, rel=0.5)
+            assert pulls @ scores == pytest.approx(pulls @ exact, rel=0.5, abs=1.5)
             # With more draws, as the theorem asks for, no score is too large either.
             scores = bless(kernel, X[:300], pulls, lam, np.random.default_rng(seed), oversampling=40.0)
             assert (scores / exact).min() > 1 / 3
