@@ -18,6 +18,9 @@ from gpbandit_envs.problem import Problem
 
 # The search for the next point on a box, cut down: what is tested is the protocol, not how well it searches.
 FEW = {"candidates": 16, "starts": 1, "iterations": 5}
+# Fits likewise: one climb each, from the fewest data.
+LEARNERS = ("UHE-BO", "RA-BO", "Random+EXP3", "MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio")
+LEARNS = {**FEW, "n_initial": 3, "fits": 1}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
     "GP-UCB": [{**FEW}, {"width": "practical", **FEW}, {"width": "bayes", "n_start": 3, **FEW}],
@@ -32,6 +35,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "ASYNC-TS": [{"batch_size": 4}, {"scale": 0.1, "n_start": 2, "max_rank": 3}],
     "BoTorch-EI": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     "BoTorch-UCB": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
+    **{id: [LEARNS] for id in LEARNERS},
+    "MCMC-UCB": [{**LEARNS, "burn_in": 5, "samples": 3}],
     "REG-EVOLUTION": [{"population": 8, "tournament": 3}],
     "BKB": [{}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
@@ -45,7 +50,7 @@ REQUIRES = {
     "BoTorch-EI": ("botorch",),
     "BoTorch-UCB": ("botorch",),
 }
-HORIZONS = {"Optuna-TPE": 24, "Optuna-GP": 14, "BoTorch-EI": 5, "BoTorch-UCB": 5}
+HORIZONS = {**dict.fromkeys(LEARNERS, 12), "Optuna-TPE": 24, "Optuna-GP": 12, "BoTorch-EI": 5, "BoTorch-UCB": 5}
 CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
 
 
