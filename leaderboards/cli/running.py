@@ -51,6 +51,9 @@ def run(
     ] = DEFAULT_EVERY,
     shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; then `gpbandit merge`.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it may take.")] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="Play the repetitions of a pair in one go where there is a form for it.")
+    ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play what is missing of a suite; the same command again goes on where it stopped."""
@@ -58,6 +61,8 @@ def run(
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
     if scheduler is not None and executor != "dask":
         raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
+    if together and (timeout is not None or memory is not None):
+        raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
@@ -77,7 +82,15 @@ def run(
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits, scheduler)
         try:
-            summary = run_missing(specs, store, workforce, limits=limits, retry_failed=retry_failed, console=console)
+            summary = run_missing(
+                specs,
+                store,
+                workforce,
+                limits=limits,
+                retry_failed=retry_failed,
+                together=together,
+                console=console,
+            )
         except KeyboardInterrupt:
             typer.echo(
                 f"stopped: {len(store.keys())} runs are in {asked}; give the same command again to go on", err=True

@@ -20,6 +20,7 @@ from leaderboards.play.progress import ProgressReport
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec, canonical_json
 from leaderboards.play.store import SCRATCH, Store
+from leaderboards.play.vectorised import GROUP, suits
 from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, read_diary
 
 __all__ = ["Summary", "missing", "run_missing", "shard"]
@@ -70,9 +71,10 @@ def run_missing(
     *,
     limits: Limits | None = None,
     retry_failed: bool = False,
+    together: bool = False,
     console: Console | None = None,
 ) -> Summary:
-    """Play what `store` does not have yet.
+    """Play what `store` does not have yet; `together` plays repetitions in one go, without a limit of time for each.
 
     A run whose worker dies is tried three times, then recorded as crashed. Files in the store are the only truth:
     stopping at any moment, by Ctrl-C or worse, loses nothing but the runs that were being played.
@@ -83,7 +85,7 @@ def run_missing(
     specs = list(specs)
     store.sweep()
     todo = missing(specs, store, retry_failed)
-    queue = _Queue(todo)
+    queue = _Queue(todo, together)
     failures: list[Outcome] = []
     ended: Counter[str] = Counter()
     before = len(specs) - len(todo)
@@ -91,7 +93,7 @@ def run_missing(
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_made(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch))
+        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch), together)
         for outcome in tasks.play():
             ended[outcome.status] += 1
             if outcome.status != "done":
@@ -105,8 +107,9 @@ def run_missing(
 class _Queue:
     """Runs to play, pair of environment and agent by pair in turn, so that short runs of a pair go together."""
 
-    def __init__(self, specs: list[RunSpec]) -> None:
+    def __init__(self, specs: list[RunSpec], together: bool = False) -> None:
         self.estimate = Estimate()
+        self._together = together
         self._alone: deque[RunSpec] = deque()
         self._cells: OrderedDict[str, deque[RunSpec]] = OrderedDict()
         self._waiting = len(specs)
@@ -126,8 +129,13 @@ class _Queue:
             return (self._alone.popleft(),)
         cell, waiting = next(iter(self._cells.items()))
         taken = [waiting.popleft()]
+        together = self._together and suits(taken[0])
+        if together:
+            # Every worker gets some, and no group is larger than what is played at a time.
+            size = min(GROUP, -(-(1 + len(waiting)) // workers))
+            taken += [waiting.popleft() for _ in range(min(size - 1, len(waiting)))]
         seconds = self.estimate.seconds(taken[0]) if self.estimate.known(taken[0]) else None
-        if seconds is not None:
+        if seconds is not None and not together:
             # Several tasks a worker, so that all have something to do until the end.
             share = len(self) * seconds / (4 * workers)
             aim = min(_TASK_SECONDS, max(share, _LEAST_TASK_SECONDS))
@@ -152,8 +160,11 @@ class _Queue:
 class _Tasks:
     """Keeps the executor busy until the queue is empty."""
 
-    def __init__(self, queue: _Queue, store: Store, executor: Executor, limits: Limits, scratch: Path) -> None:
+    def __init__(
+        self, queue: _Queue, store: Store, executor: Executor, limits: Limits, scratch: Path, together: bool
+    ) -> None:
         self._queue = queue
+        self._together = together
         self._store = store
         self._executor = executor
         self._limits = limits
@@ -179,7 +190,9 @@ class _Tasks:
         specs = self._queue.take(self._executor.workers)
         diary = self._scratch / f"{number}.txt"
         kill = self._executor.separate
-        task = Task(number, specs, self._store.directory, diary, self._limits, _registrations(specs), kill)
+        registrations = _registrations(specs)
+        together = self._together and suits(specs[0])
+        task = Task(number, specs, self._store.directory, diary, self._limits, registrations, kill, together)
         self._executor.submit(task)
         self._open += 1
 

@@ -14,7 +14,7 @@ its single run.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -22,7 +22,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from agents.vector.make import make_vec
+from agents import make_vec
+from agents.vector.lockstep import Lockstep
 from agents.vector.protocol import VectorAgent, VectorFeedback
 from gpbandit_envs.functions.base import ArmFunction
 from gpbandit_envs.problem import Problem
@@ -37,9 +38,9 @@ from leaderboards.play.streams import env_seed, generator
 from leaderboards.play.threads import one_blas_thread
 from leaderboards.play.trace import Trace
 
-__all__ = ["play"]
+__all__ = ["GROUP", "play", "play_group", "suits"]
 
-_GROUP = 32  # repetitions at a time: enough to make the interpreter's share small, few enough for the cache
+GROUP = 32  # repetitions at a time: enough to make the interpreter's share small, few enough for the cache
 _GROUP_BYTES = 2**28
 _log = logging.getLogger(__name__)
 
@@ -68,25 +69,43 @@ def play(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunReco
             yield from _play_cell(cell, group)
 
 
+def suits(spec: RunSpec) -> bool:
+    """Whether playing repetitions together is likely to pay: the agent has a form for it, the feedback is on request.
+
+    Looks at names only; whether the environment has finite arms shows when it is built.
+    """
+    if spec.feedback != "on_request" or ":" in spec.agent.id or gym.spec(spec.env.id).vector_entry_point is None:
+        return False
+    return not isinstance(make_vec(spec.agent.id, **thawed(spec.agent.kwargs)), Lockstep)
+
+
+def play_group(specs: Sequence[RunSpec]) -> list[RunRecord] | None:
+    """The records of runs that differ in their repetition alone; None if they cannot be played together."""
+    pair = _pair_or_none(specs[0])
+    if pair is None:
+        return None
+    with one_blas_thread():
+        return pair.play_or_none(specs)
+
+
 def _play_cell(specs: list[RunSpec], group: int | None) -> Iterator[RunRecord]:
-    pair = None
-    if len(specs) > 1:
-        try:
-            pair = _Pair.of(specs[0])
-        except Exception:  # the single runs meet the same, and record it
-            _log.debug("%r cannot be built for many repetitions", specs[0], exc_info=True)
+    pair = _pair_or_none(specs[0]) if len(specs) > 1 else None
     if pair is None:
         yield from map(run_spec, specs)
         return
     size = group or pair.group_size()
     for start in range(0, len(specs), size):
         part = specs[start : start + size]
-        try:
-            records = pair.play(part)
-        except Exception:
-            _log.warning("%d repetitions of %r are played one by one", len(part), part[0], exc_info=True)
-            records = [run_spec(spec) for spec in part]
-        yield from records
+        records = pair.play_or_none(part)
+        yield from map(run_spec, part) if records is None else records
+
+
+def _pair_or_none(spec: RunSpec) -> _Pair | None:
+    try:
+        return _Pair.of(spec)
+    except Exception:  # the single runs meet the same, and record it
+        _log.debug("%r cannot be built for many repetitions", spec, exc_info=True)
+        return None
 
 
 class _Pair:
@@ -120,10 +139,17 @@ class _Pair:
     def group_size(self) -> int:
         """How many repetitions to play at a time."""
         rows = 8 * self.problem.n_arms * (self.spec.horizon + 16)
-        return int(np.clip(_GROUP_BYTES // rows, 1, _GROUP))
+        return int(np.clip(_GROUP_BYTES // rows, 1, GROUP))
 
-    def play(self, specs: list[RunSpec]) -> list[RunRecord]:
-        """The records of a group of repetitions."""
+    def play_or_none(self, specs: Sequence[RunSpec]) -> list[RunRecord] | None:
+        """The records of a group of repetitions; None if something goes wrong, which single runs will tell better."""
+        try:
+            return self._play(specs)
+        except Exception:
+            _log.warning("%d repetitions of %r are played one by one", len(specs), specs[0], exc_info=True)
+            return None
+
+    def _play(self, specs: Sequence[RunSpec]) -> list[RunRecord]:
         started, R = perf_counter(), len(specs)
         if R not in self._envs:
             self._envs[R] = _make_envs(self.spec, R)

@@ -29,6 +29,7 @@ from leaderboards.play.runner import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.threads import one_blas_thread
+from leaderboards.play.vectorised import play_group
 
 __all__ = ["TRIES", "Limits", "Outcome", "Registrations", "Task", "read_diary", "work"]
 
@@ -81,6 +82,7 @@ class Task:
         limits: What each run may use.
         registrations: What the worker may not know.
         kill: Whether the process may be stopped if a run does not end in time; not the one that the user sits at.
+        together: Whether repetitions are played in one go where they can be, see `leaderboards.play.vectorised`.
     """
 
     number: int
@@ -90,6 +92,7 @@ class Task:
     limits: Limits = Limits()
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,9 @@ def work(task: Task) -> list[Outcome]:
     task.diary.parent.mkdir(parents=True, exist_ok=True)
     with one_blas_thread(), task.diary.open("w") as diary:
         last_flush = perf_counter()
-        for spec in task.specs:
-            diary.write(f"{spec.key}\n")
-            diary.flush()
-            record = _try(spec, task, diary, store)
+        for record in _records(task, diary, store):
             finished.append(record)
-            outcomes.append(Outcome(spec, record.status, record.seconds, record.reason))
+            outcomes.append(Outcome(record.spec, record.status, record.seconds, record.reason))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
                 _flush(store, finished)
                 last_flush = perf_counter()
@@ -139,6 +139,20 @@ def read_diary(path: Path) -> tuple[str | None, str]:
     started = next((i for i, line in enumerate(lines) if line.startswith("Timeout (")), len(lines))
     keys = [line for line in lines[:started] if line]
     return (keys[-1] if keys else None), "\n".join(lines[started:])
+
+
+def _records(task: Task, diary: Any, store: Store) -> Iterator[RunRecord]:
+    specs = task.specs
+    if task.together and len(specs) > 1:
+        # The diary stays empty: if the worker dies, any of them may be to blame, and each is played again alone.
+        records = play_group(specs)
+        if records is not None:
+            yield from records
+            return
+    for spec in specs:
+        diary.write(f"{spec.key}\n")
+        diary.flush()
+        yield _try(spec, task, diary, store)
 
 
 def _flush(store: Store, finished: list[RunRecord]) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leaderboards.play.executors import LocalExecutor, SerialExecutor
 from leaderboards.play.record import RunRecord
 from leaderboards.play.runner import run_spec
+from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.vectorised import play
+from leaderboards.play.vectorised import play, suits
 
 ROUNDED = ("width", "information_gain", "d_eff")
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
@@ -102,3 +104,30 @@ def test_the_store_takes_them(tmp_path: Any) -> None:
     store.write(*play([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
     assert store.runs()["status"].eq("done").all()
     assert len(store.traces(["regret"])) == 4 * 40
+
+
+def test_what_suits() -> None:
+    assert suits(specs("GP-UCB")[0])
+    assert suits(specs("Uniform")[0])
+    assert not suits(specs("BBKB")[0])
+    assert not suits(specs("Uniform", feedback="batch:2")[0])
+    assert not suits(specs("tests.leaderboards.play.players:Sequential")[0])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_harness_plays_together(tmp_path: Any, workers: int) -> None:
+    """In this process or in two others, with agents that have a form for it and one that has none."""
+    runs = [*specs("GP-UCB", 7), *specs("Uniform", 3), *specs("BBKB", 2)]
+    executor = LocalExecutor(workers) if workers else SerialExecutor()
+    store = Store(tmp_path)
+    try:
+        summary = run_missing(runs, store, executor, together=True)
+    finally:
+        executor.close()
+    assert summary.ended == {"done": len(runs)}
+    for run in runs:
+        alone = run_spec(run)
+        for name in ("action", "reward", "inference_regret"):
+            np.testing.assert_array_equal(store.trace(run.key)[name], alone.trace[name])
+    files = len(list(store.runs_directory.iterdir()))
+    assert files < len(runs)
