@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaderboards.play.audits import AuditFiles
-from leaderboards.play.executors import process_pool
+from leaderboards.play.executors import ExecutorError, process_pool
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.runner import reason_of
 from leaderboards.play.store import Store, StoreError
@@ -54,16 +54,27 @@ def audit_runs(
 
     Raises:
         OSError: if an audit cannot be written.
-        BrokenProcessPool: if a worker dies.
+        ExecutorError: if a worker dies; what was audited before is kept.
     """
     if workers == 1:
         for key in keys:
             yield _audit_one(store.directory, key, looks, sampled)
         return
-    with process_pool(min(workers, max(len(keys), 1))) as pool:
+    from loky.process_executor import BrokenProcessPool
+
+    pool = process_pool(min(workers, max(len(keys), 1)))
+    try:
         futures = [pool.submit(_audit_one, store.directory, key, looks, sampled) for key in keys]
         for future in as_completed(futures):
             yield future.result()
+    except BrokenProcessPool:
+        raise ExecutorError(
+            "a worker died while it audited a run, perhaps for want of memory: what was audited is kept; give the same "
+            "command again with fewer --workers"
+        ) from None
+    finally:
+        # Also when the user has had enough: nobody works on.
+        pool.shutdown(kill_workers=True)
 
 
 def _audit_one(directory: Path, key: str, looks: int, sampled: int) -> Audited:

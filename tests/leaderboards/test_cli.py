@@ -110,6 +110,19 @@ def test_a_run_that_cannot_be_audited_is_named_and_the_others_are(call: Call, tm
     assert "did not repeat the stored trace: 1 of GP-UCB on RKHS: reward differs first at t = 1" in err
 
 
+def test_a_worker_that_dies_costs_its_audit_and_says_what_to_do(call: Call, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    env = ("GPBandit/RKHS-v0", {"n_arms": 15})
+    store.write(leaderboards.run(env, players.path(players.DiesWhenLookedAt), 0, 10))
+    store.write(leaderboards.run(env, "GP-UCB", 0, 10))
+    code, _, err = call("audit", tmp_path, "--workers", 2)
+    assert code == 2
+    assert "a worker died while it audited a run" in err
+    code, text, _ = call("audit", tmp_path, "--workers", 2, "--row", "GP-UCB", "--again")
+    assert code == 0
+    assert "1 run audited" in text
+
+
 def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -> None:
     path = players.path(players.Counter)
     code, text, _ = call("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", path)

@@ -54,6 +54,14 @@ class Counter(Agent):
         self.rng.bit_generator.state = state["rng"]
 
 
+class DiesWhenLookedAt(Counter):
+    """Plays like others, but takes its process with it when it is asked for its band."""
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+
 class Sequential(Counter):
     capabilities = Capabilities(FINITE, "sequential")
 
