@@ -60,10 +60,10 @@ def audit(
 def _report(store: Store, found: list[Audited], before: int) -> None:
     audited = [one for one in found if not one.error]
     banded = sum(not one.no_band for one in audited)
-    plural = "" if len(audited) == 1 else "s"
+    ending = "" if len(audited) == 1 else "s"
     typer.echo(
-        f"{store.directory}: {len(audited)} run{plural} audited, {banded} with a confidence band; {before} were before. "
-        f"See them with gpbandit page {store.directory}"
+        f"{store.directory}: {len(audited)} run{ending} audited, {banded} with a confidence band; {before} were before."
+        f" See them with gpbandit page {store.directory}"
     )
     names = store.runs()[["agent", "env"]].agg(" on ".join, axis=1)
     for title, texts in (
