@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.core.protocol import Agent, Feedback, Pending
+from agents.core.protocol import Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
@@ -34,7 +34,14 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
 
     Raises:
         AgentCheckError: at the first broken clause.
+        TypeError: if `make` is not callable.
     """
+    if not callable(make):
+        raise TypeError(f"make: expected a class or a function that builds a fresh agent, got {make!r}")
+    if not isinstance(getattr(make(), "capabilities", None), Capabilities):
+        raise AgentCheckError(
+            f"capabilities: expected a Capabilities as an attribute of the class, got none on {make!r}"
+        )
     for problem in _problems(make().capabilities.domains):
         problem = replace(problem, horizon=horizon)
         reference = _play(make, problem)

@@ -17,9 +17,9 @@ actions: one where feedback comes on request, the batch size in a batched regime
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -47,12 +47,26 @@ class Capabilities:
             `"adaptive"` (ends its own batches).
         delayed: Whether it can act while tickets are open that it did not choose to leave open.
         needs: What the problem card must state unless the agent was given it as an argument.
+
+    Raises:
+        ValueError: if a word is none of these, or there is no domain.
     """
 
     domains: frozenset[Domain]
     batch: Literal["sequential", "fixed", "adaptive"] = "sequential"
     delayed: bool = False
     needs: frozenset[Need] = frozenset()
+
+    def __post_init__(self) -> None:
+        # A misspelt domain would fit no problem, and be found right by a check that has nothing to try.
+        for name, given, known in (("domains", self.domains, Domain), ("needs", self.needs, Need)):
+            words: object = given  # what an author wrote, whatever the annotation says
+            if not isinstance(words, Set) or not words <= set(get_args(known)):
+                raise ValueError(f"{name}: expected a set among {', '.join(get_args(known))}, got {given!r}")
+        if not self.domains:
+            raise ValueError(f"domains: expected at least one of {', '.join(get_args(Domain))}, got none")
+        if self.batch not in ("sequential", "fixed", "adaptive"):
+            raise ValueError(f"batch: expected 'sequential', 'fixed' or 'adaptive', got {self.batch!r}")
 
 
 @dataclass(frozen=True)

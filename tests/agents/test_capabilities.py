@@ -1,0 +1,45 @@
+"""What an author gets wrong first: the capabilities of a class, and what is handed to `check_agent`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents import Capabilities, Pending
+from agents.core.finite import FiniteArmAgent
+
+
+class Nameless(FiniteArmAgent):
+    """States no capabilities."""
+
+    def select(self, n: int, pending: Pending) -> np.ndarray:
+        return np.zeros(1, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"domains": {"finit"}}, "domains: expected a set among finite, box, got {'finit'}"),
+        ({"domains": "finite"}, "domains: expected a set among finite, box, got 'finite'"),
+        ({"domains": set()}, "domains: expected at least one of finite, box, got none"),
+        (
+            {"domains": {"box"}, "batch": "batched"},
+            "batch: expected 'sequential', 'fixed' or 'adaptive', got 'batched'",
+        ),
+        ({"domains": {"box"}, "needs": {"prior"}}, "needs: expected a set among kernel, noise, horizon, norm, neigh"),
+    ],
+)
+def test_a_misspelt_capability_is_named(kwargs: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Capabilities(**kwargs)
+    assert str(raised.value).startswith(words)
+
+
+def test_the_check_says_what_it_wants_to_be_given() -> None:
+    with pytest.raises(TypeError, match="make: expected a class or a function that builds a fresh agent, got <agents"):
+        agents.check_agent(agents.make("Uniform"))  # type: ignore[arg-type]
+    with pytest.raises(agents.AgentCheckError, match="capabilities: expected a Capabilities as an attribute"):
+        agents.check_agent(Nameless)
