@@ -63,6 +63,7 @@ class Faithful(VectorAgent):
 
     def __init__(self, fast: DoubtfulAgent, make: Callable[[], Agent]) -> None:
         self._fast = fast
+        self.rounded = fast.rounded
         self._make = make
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:

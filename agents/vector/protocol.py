@@ -75,7 +75,12 @@ class VectorAgent(ABC):
 
     Every repetition chooses the arms that the policy of the same id chooses alone, given the same generator and the
     same feedback.
+
+    Attributes:
+        rounded: Names of the diagnostics that equal the single policy's up to rounding; the others are the same.
     """
+
+    rounded: tuple[str, ...] = ()
 
     @abstractmethod
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:

@@ -37,6 +37,8 @@ class VectorUCB(DoubtfulAgent):
         ValueError: if its start or its batch rule is none of those known here.
     """
 
+    rounded = ("width", "information_gain", "d_eff")
+
     def __init__(self, policy: ExactUCBAgent) -> None:
         if not self.covers(policy):
             raise ValueError(f"policy: expected no start, and batches that end one by one or by drift, got {policy!r}")
@@ -48,7 +50,8 @@ class VectorUCB(DoubtfulAgent):
     @staticmethod
     def covers(policy: ExactUCBAgent) -> bool:
         """Whether this class can play what `policy` plays."""
-        return type(policy.rule) in (SequentialRule, ProductRule, SumRule) and policy.start == UniformStart(0)
+        plain = policy.start == UniformStart(0) and policy.initial is None and not policy.guesses_norm
+        return plain and type(policy.rule) in (SequentialRule, ProductRule, SumRule)
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)

@@ -46,7 +46,8 @@ class RunRecord:
         final: Whether another try would only end the same way.
         facts: Plain facts about the environment's instance, such as the optimum.
         data: `instance`, a hash of arms and means; `sources`, what the card's notes say of its data; `knowledge` and
-            `misspecification`, how true the card's kernel and noise are (see `gpbandit_envs.problem.Problem`).
+            `misspecification`, how true the card's kernel and noise are (see `gpbandit_envs.problem.Problem`);
+            `rounded`, where there are any: columns that equal those of a single run up to rounding.
     """
 
     spec: RunSpec

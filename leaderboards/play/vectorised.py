@@ -6,7 +6,7 @@ its single run.
 | of a record | against the single run |
 |---|---|
 | `action`, `reward`, `mean`, `regret`, `batch`, `cost`, `inference_regret`; facts and data | equal bit for bit |
-| `width`, `information_gain`, `d_eff` of GP-UCB and GP-AUCB | equal up to rounding |
+| `width`, `information_gain`, `d_eff` of GP-UCB and GP-AUCB | equal up to rounding; `data["rounded"]` names them |
 | all other diagnostics | equal bit for bit |
 | `policy_seconds`, `seconds` | those of the group, in equal shares |
 """
@@ -163,12 +163,14 @@ class _Pair:
         for i, (spec, function) in enumerate(zip(specs, functions)):
             instance: Any = _Instance(function)
             oracle = Oracle(instance, self.problem)
-            data = {
+            data: dict[str, Any] = {
                 "instance": oracle.fingerprint(),
                 "sources": describe(self.problem.notes.get("data")),
                 "knowledge": self.problem.knowledge,
                 "misspecification": dict(self.problem.misspecification),
             }
+            if self.agent.rounded:
+                data["rounded"] = list(self.agent.rounded)
             trace = columns.trace(i, self.problem).frame(spec.horizon)
             records.append(RunRecord(spec, "done", trace, facts=oracle.facts(), data=data))
         for record in records:

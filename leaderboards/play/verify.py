@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,13 @@ from leaderboards.play.provenance import Provenance
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 
-__all__ = ["TOLERANCE", "Verdict", "compare", "verify"]
+__all__ = ["ROUNDED", "TOLERANCE", "Verdict", "compare", "verify"]
 
 TOLERANCE = 1e-9
 """Relative and absolute tolerance where another CPU or another library build may round differently."""
+
+ROUNDED = 1e-6
+"""The same for what a run that was played together with others states of itself, summed up in another order."""
 
 _CLOCK = ("policy_seconds",)
 
@@ -60,8 +63,13 @@ def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor)
         Provenance(store.directory).verified(agreed)
 
 
-def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> str | None:
-    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere."""
+def compare(
+    one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0, rounded: Collection[str] = ()
+) -> str | None:
+    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere.
+
+    The columns `rounded` may differ by `ROUNDED` in any case.
+    """
     if len(one) != len(other):
         return f"{len(one)} evaluations against {len(other)}"
     missing = set(one.columns) ^ set(other.columns)
@@ -72,7 +80,8 @@ def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> s
         if name in _CLOCK:
             continue
         a, b = one[name].to_numpy(), other[name].to_numpy()
-        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
+        allowed = max(tolerance, ROUNDED) if name in rounded else tolerance
+        equal = np.isclose(a, b, rtol=allowed, atol=allowed, equal_nan=True) if allowed else _same(a, b)
         if not equal.all():
             row = int(np.argmin(equal))
             if first is None or row < first[0]:
@@ -91,10 +100,13 @@ def _judge(store: Store, again: Store, key: str) -> Verdict:
     status = again.metadata(key)["status"]
     if status != metadata["status"]:
         return Verdict(key, False, exact, f"was {metadata['status']}, is now {status}: {again.metadata(key)['reason']}")
-    difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE)
+    rounded = metadata["data"].get("rounded", ())
+    difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE, rounded)
     if difference is not None:
         return Verdict(key, False, exact, difference)
-    return Verdict(key, True, exact, "identical" if exact else f"equal within {TOLERANCE:g} on another machine")
+    if not exact:
+        return Verdict(key, True, exact, f"equal within {TOLERANCE:g} on another machine")
+    return Verdict(key, True, exact, f"identical, {', '.join(rounded)} up to rounding" if rounded else "identical")
 
 
 def _machine(found: dict[str, Any]) -> dict[str, Any]:

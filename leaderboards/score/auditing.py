@@ -85,7 +85,7 @@ def _audit_one(directory: Path, key: str, looks: int, sampled: int) -> Audited:
     except (StoreError, KeyError) as error:
         return Audited(key, str(error))
     try:
-        found = probe(store.spec(key), looks, sampled, trace)
+        found = probe(store.spec(key), looks, sampled, trace, store.metadata(key)["data"].get("rounded", ()))
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
         return Audited(key, reason_of(error))
     AuditFiles(directory).write(found)

@@ -7,6 +7,7 @@ look which changed the agent, or a run that this machine cannot repeat, is known
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,13 @@ SAMPLED = 256
 """Arms at which a sketched variance is compared with the exact one, unless said otherwise; points of a box."""
 
 
-def probe(spec: RunSpec, looks: int = LOOKS, sampled: int = SAMPLED, stored: pd.DataFrame | None = None) -> StoredAudit:
+def probe(
+    spec: RunSpec,
+    looks: int = LOOKS,
+    sampled: int = SAMPLED,
+    stored: pd.DataFrame | None = None,
+    rounded: Collection[str] = (),
+) -> StoredAudit:
     """Audit the run `spec`.
 
     Args:
@@ -41,6 +48,7 @@ def probe(spec: RunSpec, looks: int = LOOKS, sampled: int = SAMPLED, stored: pd.
         looks: At how many log-spaced times it is looked at, at least 2; every time if there are as many.
         sampled: At how many arms variances are compared; on a box, at how many points everything is.
         stored: The run's trace, to be compared with what is played again.
+        rounded: Its columns that may differ by rounding.
 
     Returns:
         One row per look: `t`, `bytes`, and the columns of `leaderboards.score.band` and `leaderboards.score.sketch`.
@@ -69,7 +77,7 @@ def probe(spec: RunSpec, looks: int = LOOKS, sampled: int = SAMPLED, stored: pd.
             no_band = no_band or ("" if band is not None else "the agent states no confidence band")
             looked = look_at_band(band, np.zeros(0) if f is None else f)
             rows.append({"t": t, "bytes": held_bytes(agent), **looked, **look_at_sketch(agent, arms)})
-        differs = compare(stored, replayed.trace()) if stored is not None else None
+        differs = compare(stored, replayed.trace(), rounded=rounded) if stored is not None else None
         width, unpromised = promise(spec.agent, problem) if not no_band else ("", no_band)
         about: dict[str, Any] = {
             "width": width,

@@ -150,6 +150,19 @@ def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path) -> N
     assert "(4 done, 2 timeout)" in text
 
 
+def test_repetitions_played_together(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, _, _ = call("run", suite, "--out", out, "--executor", "serial", "--together")
+    assert code == 0
+    assert Store(out).runs()["status"].eq("done").all()
+    code, said, _ = call("verify", out, "--workers", 1)
+    assert code == 0
+    assert "up to rounding" in said
+    code, _, err = call("run", suite, "--out", out, "--together", "--timeout", "5")
+    assert code != 0
+    assert "neither --timeout nor --memory" in err
+
+
 def test_lists(call: Call) -> None:
     everything = call("list")[1]
     for kind, names in (("envs", registered()), ("agents", agents.registered()), ("suites", suite_names())):

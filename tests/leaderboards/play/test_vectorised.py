@@ -14,8 +14,8 @@ from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.vectorised import play, suits
+from leaderboards.play.verify import compare, verify
 
-ROUNDED = ("width", "information_gain", "d_eff")
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
 
 
@@ -29,12 +29,14 @@ def specs(agent: str, n: int = 5, env: Ref = ENV, horizon: int = 40, **kwargs: A
 def assert_same(together: RunRecord, alone: RunRecord) -> None:
     assert together.spec == alone.spec
     assert (together.status, together.reason) == (alone.status, alone.reason)
-    assert (together.facts, together.data) == (alone.facts, alone.data)
+    rounded = together.data.get("rounded", [])
+    assert together.facts == alone.facts
+    assert {name: value for name, value in together.data.items() if name != "rounded"} == alone.data
     assert list(together.trace.columns) == list(alone.trace.columns)
     for name in together.trace.columns:
         ours, theirs = together.trace[name].to_numpy(), alone.trace[name].to_numpy()
         assert ours.dtype == theirs.dtype
-        if name in ROUNDED:
+        if name in rounded:
             np.testing.assert_allclose(ours, theirs, rtol=1e-9)
         elif name != "policy_seconds":
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
@@ -129,5 +131,16 @@ def test_the_harness_plays_together(tmp_path: Any, workers: int) -> None:
         alone = run_spec(run)
         for name in ("action", "reward", "inference_regret"):
             np.testing.assert_array_equal(store.trace(run.key)[name], alone.trace[name])
+    verdicts = list(verify(store, [run.key for run in runs[:3]], tmp_path / "again", SerialExecutor()))
+    assert [verdict.agrees for verdict in verdicts] == [True] * 3
+    assert "information_gain" in verdicts[0].text
     files = len(list(store.runs_directory.iterdir()))
     assert files < len(runs)
+
+
+def test_only_what_is_rounded_may_differ_by_rounding() -> None:
+    one = run_spec(specs("GP-UCB", 1)[0]).trace
+    for name, change in (("width", 1 + 1e-12), ("reward", 1 + 1e-12), ("width", 1 + 1e-3)):
+        other = one.assign(**{name: one[name] * change})
+        found = compare(one, other, rounded=["width"])
+        assert (found is None) == (name == "width" and change < 1 + 1e-6)
