@@ -78,6 +78,31 @@ def test_equal_rewards_are_survived(id: str, card: Any) -> None:
     assert np.isfinite(band).all()
 
 
+@pytest.mark.parametrize("id", LEARNED)
+@pytest.mark.parametrize(
+    ("mean", "lost"),
+    [
+        (lambda X: 1e150 * np.sin(9 * X[:, 0]), 0),
+        (lambda X: 1e-300 * np.sin(9 * X[:, 0]), 0),
+        (lambda X: np.where(X[:, 0] > 0.5, 1.0, 0.0), 0),
+        (wave, 3),
+        (wave, 1),
+    ],
+    ids=["huge", "tiny", "step", "two of three fail", "all fail"],
+)
+def test_hard_feedback_is_survived(id: str, mean: Any, lost: int) -> None:
+    agent, card = make(id), problem(dim=2)
+    agent.reset(card, np.random.default_rng(0))
+    for t in range(12):
+        action = agent.select(1, Pending.empty(card))
+        failed = np.array([lost > 0 and (lost == 1 or t % lost > 0)])
+        agent.observe(Feedback(np.array([t]), action, np.where(failed, np.nan, mean(action)), np.ones(1), failed))
+        assert np.isfinite(agent.recommend()).all()
+        assert np.isfinite(agent.predict(np.array([[0.5, 0.5]]))).all()
+        assert np.isfinite(list(agent.diagnostics().values())).all()
+    assert len(agent.y) == (0 if lost == 1 else 4 if lost else 12)
+
+
 @pytest.mark.parametrize("id", [*LEARNED, "Random"])
 def test_integer_coordinates_are_played_at_their_levels(id: str) -> None:
     domain = Domain((Dimension(), Dimension(0, 3, integer=True)))
