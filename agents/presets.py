@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from types import MappingProxyType
 from typing import Any
@@ -23,14 +23,17 @@ class Preset:
         environment: Id of the environment.
         horizon: Evaluations T.
         agents: Keyword arguments of each agent of the experiment, by id.
+        environment_kwargs: Keyword arguments of the environment.
     """
 
     source: str
     environment: str
     horizon: int
     agents: Mapping[str, Mapping[str, Any]]
+    environment_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "environment_kwargs", MappingProxyType(dict(self.environment_kwargs)))
         frozen = {id: MappingProxyType(dict(kwargs)) for id, kwargs in self.agents.items()}
         object.__setattr__(self, "agents", MappingProxyType(frozen))
 
@@ -62,6 +65,18 @@ def _bpe(environment: str, width: float) -> Preset:
     )
 
 
+def _nas(bandwidth: float, initial: int) -> Preset:
+    kernel = {"name": "se", "lengthscale": bandwidth}
+    bbkb = {"kernel": kernel, "width": "practical", "norm_bound": 1.0, "qbar": 2.0, "c": 2.0}
+    return Preset(
+        "Calandriello et al. (2020), section 5 and appendix D.2",
+        "GPBandit/NASBench101-v0",
+        10_000,
+        {"Uniform": {}, "EpsGreedy": {}, "REG-EVOLUTION": {}, "BBKB": bbkb, "BBKB-GlobalLocal": bbkb},
+        {"initial": initial} if initial else {},
+    )
+
+
 _TABLE_1 = "Calandriello et al. (2020), Table 1 and appendix D.1; GP-BUCB there is GP-AUCB here"
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
@@ -89,6 +104,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 "ASYNC-TS": 10.0,
             },
         ),
+        "bbkb-nas": _nas(100.0, 0),
+        "bbkb-nas-initial": _nas(125.0, 2_000),
         "bpe-f1": _bpe("GPBandit/BPEF1-v0", sqrt(2)),
         "bpe-f2": _bpe("GPBandit/BPEF2-v0", sqrt(6)),
     }

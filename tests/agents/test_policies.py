@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import agents
+import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
 from agents.core.rules import GlobalLocalRule
@@ -81,6 +82,15 @@ class TestBPE:
         assert best.sum() > 1.5
         with pytest.raises(ValueError, match="a grid of spacing"):
             agents.make("BPE").reset(replace(box, dim=9), np.random.default_rng(0))
+
+    def test_a_box_of_the_harness_is_played_on_its_grid(self) -> None:
+        run = leaderboards.run(("GPBandit/BPEF1-v0", {"grid": None}), ("BPE", {"width": 2.0**0.5}), horizon=200)
+        assert run.status == "done", run.error
+        assert run.trace.groupby("batch").size().tolist() == lengths.growing(200)
+        steps = np.stack([run.trace[f"action_{i}"] for i in range(2)], axis=1) * ceil(200**0.5)
+        np.testing.assert_allclose(steps, np.rint(steps), atol=1e-9)  # spacing 1 / 15 <= 1 / sqrt(200)
+        last = run.trace["regret"].to_numpy()[-len(run.trace) // 4 :]
+        assert last.mean() < 0.3 * run.trace["regret"].to_numpy()[:15].mean()
 
     def test_the_offline_band_covers(self) -> None:
         agent = agents.make("BPE")

@@ -26,6 +26,14 @@ def test_table_1_of_bbkb() -> None:
     assert {abalone["BBKB"]["kernel"]["lengthscale"], 5.0} <= set(BANDWIDTH_SWEEP)
 
 
+def test_the_nas_experiment_begins_with_2000_random_architectures_or_none() -> None:
+    with_data, without = agents.preset("bbkb-nas-initial"), agents.preset("bbkb-nas")
+    assert dict(with_data.environment_kwargs) == {"initial": 2000}
+    assert dict(without.environment_kwargs) == {}
+    assert with_data.agents["BBKB"]["kernel"]["lengthscale"] == 125.0
+    assert without.agents["BBKB"]["kernel"]["lengthscale"] == 100.0
+
+
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(ValueError, match="name: expected one of bbkb-abalone"):
         agents.preset("bbkb-abalon")
