@@ -50,6 +50,57 @@ def test_regret_ratio(agent: str, bound: float, uniform: np.ndarray) -> None:
         assert np.median(last_batches) > 20 * np.median(first_batches)  # batches grow
 
 
+# A run at the short lengthscale takes as long as fifty at the other, and ratios differ by 1 % over repetitions.
+@pytest.mark.parametrize(
+    ("lengthscale", "repetitions", "low", "high"), [(5.0, 2, 0.31, 0.36), (17.5, REPETITIONS, 0.10, 0.12)]
+)
+def test_theory_widths_of_bbkb(lengthscale: float, repetitions: int, low: float, high: float) -> None:
+    """The constants of Theorem 2 cost a factor 3 at the short lengthscale and nothing at the long one."""
+    env = (ENV[0], {"kernel": {"name": "se", "lengthscale": lengthscale}})
+    ratios = []
+    for r in range(repetitions):
+        run = leaderboards.run(env, ("BBKB", {"width": "theory"}), repetition=r, horizon=T)
+        other = leaderboards.run(env, "Uniform", repetition=r, horizon=T)
+        ratios.append(run.trace["regret"].sum() / other.trace["regret"].sum())
+    print(f"lengthscale {lengthscale}: regret ratios {np.round(ratios, 4)}")  # noqa: T201
+    assert low < np.median(ratios) < high
+
+
+@pytest.mark.parametrize(("agent", "bound"), [("BKB", 0.165), ("BBKB", 0.170)])
+def test_coupled_dictionaries_cost_no_regret(agent: str, bound: float) -> None:
+    """At T = 2,000, over the same episodes."""
+    median = {}
+    baseline = [leaderboards.run(ENV, "Uniform", repetition=r, horizon=2_000).trace["regret"].sum() for r in range(3)]
+    for resampling in ("fresh", "coupled"):
+        ratios = []
+        for r in range(3):
+            settings = {"width": "practical", "resampling": resampling}
+            run = leaderboards.run(ENV, (agent, settings), repetition=r, horizon=2_000)
+            ratios.append(run.trace["regret"].sum() / baseline[r])
+        median[resampling] = np.median(ratios)
+    print(f"{agent}: {median}")  # noqa: T201
+    assert max(median.values()) <= bound
+    assert median["coupled"] == pytest.approx(median["fresh"], rel=0.05)
+
+
+def test_bpe_takes_four_batches() -> None:
+    run = leaderboards.run(ENV, ("BPE", {"width": 1.0}), horizon=1_000)
+    assert run.status == "done"
+    assert run.trace.groupby("batch").size().tolist() == [32, 179, 424, 365]
+
+
+def test_bbkb_begins_with_existing_data() -> None:
+    """2,000 evaluations of random arms cost no regret and spare almost all that learning would."""
+    regret = {}
+    for initial in (0, 2_000):
+        env = (ENV[0], {**SETTINGS, "initial": initial})
+        run = leaderboards.run(env, ("BBKB", {"width": "practical"}), horizon=1_000)
+        assert run.status == "done"
+        regret[initial] = run.trace["regret"].sum()
+    print(f"regret after 1,000 pulls without and with data: {regret}")  # noqa: T201
+    assert regret[2_000] < 0.8 * regret[0]
+
+
 def test_gp_ucb_against_refitting_scikit_learn() -> None:
     """At t = 400 a step of GP-UCB is at least 40 times faster than a refit with a prediction at all arms."""
     env = gymnasium.make(ENV[0], max_episode_steps=T, **SETTINGS)
