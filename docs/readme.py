@@ -21,6 +21,7 @@ from gpbandit_envs.registry import ENVIRONMENTS
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 FIGURE = ROOT / "docs" / "figures" / "quick.png"
+DARK_FIGURE = FIGURE.with_stem("quick-dark")
 
 
 def _summary(documented: object) -> str:
@@ -72,7 +73,7 @@ def with_tables(text: str) -> str:
 
 
 def draw(results: Path) -> None:
-    """Mean cumulative regret with its 95 % interval, one panel a task."""
+    """Mean cumulative regret with its 95 % interval, one panel a task; for a light page and for a dark one."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -81,24 +82,28 @@ def draw(results: Path) -> None:
 
     from leaderboards import Store
     from leaderboards.score.summary import curve_table, summarise
-    from leaderboards.show.palette import looks
+    from leaderboards.show.palette import DARK, LIGHT, looks
 
     summary = summarise(Store(results))
     curves = curve_table(summary)
     curves = curves[curves["metric"] == "cumulative_regret"]
-    colours = {agent: look.light for agent, look in looks(summary.agents).items()}
-    sns.set_theme(style="ticks", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False})
-    fig, axes = plt.subplots(1, len(summary.tasks), figsize=(4.2 * len(summary.tasks), 3.4), layout="constrained")
-    for ax, task in zip(axes, summary.tasks, strict=True):
-        for agent, colour in colours.items():
-            curve = curves[(curves["task"] == task) & (curves["agent"] == agent)]
-            ax.plot(curve["t"], curve["mean"], color=colour, label=agent)
-            ax.fill_between(curve["t"], curve["low"].clip(lower=0), curve["high"], color=colour, alpha=0.15, lw=0)
-        ax.set(title=task, xlabel="evaluations", ylim=(0, None), xlim=(0, None))
-    axes[0].set_ylabel("cumulative regret")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colours), frameon=False)
-    FIGURE.parent.mkdir(exist_ok=True)
-    fig.savefig(FIGURE, dpi=110)
+    axes_only = {"axes.spines.top": False, "axes.spines.right": False}
+    for path, palette, ink, page in ((FIGURE, LIGHT, "black", "white"), (DARK_FIGURE, DARK, "#cfd0d0", "none")):
+        names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+        rc = axes_only | dict.fromkeys(names, ink) | {"figure.facecolor": page, "axes.facecolor": page}
+        sns.set_theme(style="ticks", context="notebook", rc=rc)
+        colours = {agent: palette[look.hue] for agent, look in looks(summary.agents).items()}
+        fig, axes = plt.subplots(1, len(summary.tasks), figsize=(4.2 * len(summary.tasks), 3.4), layout="constrained")
+        for ax, task in zip(axes, summary.tasks, strict=True):
+            for agent, colour in colours.items():
+                curve = curves[(curves["task"] == task) & (curves["agent"] == agent)]
+                ax.plot(curve["t"], curve["mean"], color=colour, label=agent)
+                ax.fill_between(curve["t"], curve["low"].clip(lower=0), curve["high"], color=colour, alpha=0.15, lw=0)
+            ax.set(title=task, xlabel="evaluations", ylim=(0, None), xlim=(0, None))
+        axes[0].set_ylabel("cumulative regret")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colours), frameon=False)
+        path.parent.mkdir(exist_ok=True)
+        fig.savefig(path, dpi=110)
 
 
 def main() -> None:

@@ -129,9 +129,14 @@ def test_a_formula_that_cannot_be_drawn_is_a_warning(tmp_path: Path) -> None:
         "html_math_renderer = 'mathml'\n",
         encoding="utf-8",
     )
-    (tmp_path / "index.md").write_text("# Page\n\nGood $\\sqrt{x}$.\n", encoding="utf-8")
+    (tmp_path / "index.md").write_text(
+        "# Page\n\nGood $\\sqrt{x}$, $\\tilde\\ell_t$ and $\\max_x f(x)$ at $x\\,y$.\n", encoding="utf-8"
+    )
     build = ["-q", "-W", "-b", "html", str(tmp_path), str(tmp_path / "out")]
     assert build_main(build) == 0
-    assert "<msqrt>" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<msqrt>" in page
+    assert re.search(r"<msub>\s*<mover", page)  # the index stands beside the accented letter, not below it
+    assert "munderover" not in page
     (tmp_path / "index.md").write_text("# Page\n\nBad $\\nonsense{x}$.\n", encoding="utf-8")
     assert build_main(build) != 0
