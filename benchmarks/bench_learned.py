@@ -1,6 +1,6 @@
 """What it costs to learn the kernel: fits against scikit-learn's, policies against each other, one BLAS thread.
 
-    python benchmarks/bench_learned.py [--rounds N] [--horizon T] [--skip-mcmc]
+    python -m benchmarks.bench_learned [--rounds N] [--horizon T] [--skip-mcmc]
 
 Both sides of a ratio do the same work in turn in one process; medians over the rounds are printed.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import gymnasium
 import numpy as np
@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 import agents
 import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
+from benchmarks.measure import Row, against
 from gpbandit_envs.gp.hyperparameters import Flat, Hyperparameters, HyperPrior, map_estimate
 
 FLAT = HyperPrior(Flat(), Flat(), Flat())
@@ -103,6 +104,30 @@ def policies(rounds: int, horizon: int, with_mcmc: bool) -> None:
         base = np.array(seconds["MAP-UCB"])
         cells = [f"{id} {np.median(s):.2f} s ({np.median(np.array(s) / base):.2f}x)" for id, s in seconds.items()]
         print(f"{env_id}: " + ", ".join(cells), flush=True)
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
+    """For `benchmarks.run`: one fit against scikit-learn's, and UHE-BO against averaging over hyperparameters."""
+    X, y = data(200, 12, 0)
+    yield (
+        "map-fit",
+        lambda: against(
+            "MAP fit, Matern 5/2 ARD, n = 200, d = 12",
+            "scikit-learn, same bounds and start",
+            lambda: timed(lambda: fit_ours(X, y, 1))[0],
+            lambda: timed(lambda: fit_theirs(X, y))[0],
+        ),
+    )
+    yield (
+        "uhe-bo",
+        lambda: against(
+            "UHE-BO, 24 evaluations of Hartmann3",
+            "MCMC-UCB",
+            lambda: policy_seconds("UHE-BO", PROBLEMS[1], 24, 0),
+            lambda: policy_seconds("MCMC-UCB", PROBLEMS[1], 24, 0),
+            rounds=1,
+        ),
+    )
 
 
 def main() -> None:

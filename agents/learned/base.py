@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from jaxtyping import Float
@@ -62,6 +63,15 @@ class LearnedAgent(Agent):
     """
 
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential")
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls) -> None:
+        """State the arguments that a subclass passes on, for who reads signatures: the registry, the leaderboard."""
+        super().__init_subclass__()
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+            own[-1:] = list(inspect.signature(LearnedAgent.__init__).parameters.values())[1:]
+        cls.__signature__ = inspect.Signature(own)
 
     def __init__(
         self,

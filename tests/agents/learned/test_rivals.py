@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -245,6 +247,14 @@ def test_random_search_draws_uniformly_and_recommends_the_best_average() -> None
 def test_bad_arguments_are_named(id: str, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         agents.make(id, **arguments)
+
+
+@pytest.mark.parametrize("id", LEARNED)
+def test_all_arguments_are_stated(id: str) -> None:
+    parameters = inspect.signature(agents.spec(id).load()).parameters
+    assert parameters["width"].default == 1.96
+    with pytest.raises(TypeError, match=f"{re.escape(id)}: unknown argument 'widht'; it takes .*width"):
+        agents.make(id, widht=2.0)
 
 
 def test_priors_have_a_json_form() -> None:
