@@ -1,6 +1,6 @@
 """How time and memory of the finite-arm policies grow with arms A, horizon T and effective dimension d_eff.
 
-    python -m benchmarks.growth [--policy NAME] [--seconds 4] [--out benchmarks/growth]
+    python -m benchmarks.growth [--policy NAME] [--seconds 4] [--out benchmarks/measured]
 
 One size doubles, the others stay; the exponent is the slope of the log-log line through the largest sizes that a run
 takes at most `--seconds` for. Every run has a process of its own, whose CPU time in the policy and whose peak of
@@ -200,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policy", action="append", help="only these")
     parser.add_argument("--seconds", type=float, default=4.0, help="CPU seconds that a run may take")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "growth")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "measured")
     arguments = parser.parse_args()
     rows = []
     for row in measurements(arguments.policy or policies(), arguments.seconds):
