@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from leaderboards.cli import auditing, checking, data, listing, looking, page, running, sharing
+from leaderboards.cli import auditing, checking, data, listing, looking, page, reproducing, running, sharing
 from leaderboards.cli.errors import UserError
 
 __all__ = ["app", "main"]
@@ -36,6 +36,7 @@ app.command("submit")(sharing.submit)
 app.command("add")(sharing.add)
 app.command("verify")(checking.verify)
 app.command("audit")(auditing.audit)
+app.command("reproduce")(reproducing.reproduce)
 app.command("query")(checking.query)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")

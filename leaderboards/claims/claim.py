@@ -1,0 +1,98 @@
+"""A claim: what a paper states, the figure of ours that speaks to it, and where that figure has to lie.
+
+The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
+means, *disagrees* if all of it lies outside, *cannot be told* otherwise. Where a paper uses a word (clearly, close),
+the range is our reading of it and stands beside the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from leaderboards.claims.runs import NotPlayedError, Runs
+from leaderboards.score.intervals import Interval
+
+__all__ = ["Checked", "Claim", "Verdict", "judge"]
+
+Verdict = Literal["agrees", "disagrees", "cannot be told"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper.
+
+    Attributes:
+        name: Short name, unique in its experiment.
+        source: Figure, section or theorem.
+        statement: What the paper says, in our words.
+        figure: What is measured, with its unit.
+        measure: Works the figure out; bootstrap draws come from the generator. None where nothing here can speak to
+            the statement; `note` then says why.
+        low: Least value with which the statement holds.
+        high: Largest value with which it holds.
+        quick: Whether the verdict is stable enough at short horizons for continuous integration.
+        note: What the paper leaves open, or what was tried where we disagree.
+    """
+
+    name: str
+    source: str
+    statement: str
+    figure: str
+    measure: Callable[[Runs, np.random.Generator], Interval] | None
+    low: float = -math.inf
+    high: float = math.inf
+    quick: bool = False
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"low, high: expected low < high, got {self.low!r} and {self.high!r}")
+        if self.measure is None and not self.note:
+            raise ValueError(f"note: expected the reason why nothing measures {self.name!r}, got an empty one")
+
+    @property
+    def range(self) -> str:
+        """Where the figure has to lie."""
+        if math.isinf(self.low) and math.isinf(self.high):
+            return "anywhere"
+        if math.isinf(self.high):
+            return f"at least {self.low:g}"
+        if math.isinf(self.low):
+            return f"at most {self.high:g}"
+        return f"{self.low:g} to {self.high:g}"
+
+    def check(self, runs: Runs, rng: np.random.Generator) -> Checked:
+        """Measure and judge; rows that have not been played leave the verdict open."""
+        nothing = Interval(math.nan, math.nan, math.nan, 0)
+        if self.measure is None:
+            return Checked(self, nothing, "cannot be told")
+        try:
+            interval = self.measure(runs, rng)
+        except NotPlayedError:
+            interval = nothing
+        return Checked(self, interval, judge(interval, self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A claim with its verdict."""
+
+    claim: Claim
+    interval: Interval
+    verdict: Verdict
+
+
+def judge(interval: Interval, low: float, high: float) -> Verdict:
+    """The verdict on a figure that should lie in `[low, high]`."""
+    if not interval.is_known:
+        return "cannot be told"
+    if interval.low >= low and interval.high <= high:
+        return "agrees"
+    if interval.high < low or interval.low > high:
+        return "disagrees"
+    return "cannot be told"

@@ -1,0 +1,97 @@
+"""The experiments of the papers: a suite or a study each, with the claims that are checked on it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from leaderboards.claims import bbkb, bpe, gp_bucb, starvation
+from leaderboards.claims.claim import Claim
+from leaderboards.claims.runs import Runs
+
+__all__ = ["EXPERIMENTS", "PAPERS", "Experiment", "Quick", "experiment"]
+
+PAPERS: Mapping[str, str] = MappingProxyType(
+    {
+        "bkb": "Calandriello et al. (2019), Gaussian process optimization with adaptive sketching",
+        "bbkb": "Calandriello et al. (2020), Near-linear time Gaussian process optimization with adaptive batching",
+        "gp-bucb": "Desautels, Krause and Burdick (2012), Parallelizing exploration-exploitation tradeoffs with "
+        "Gaussian process bandit optimization",
+        "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The short form of an experiment.
+
+    Attributes:
+        repetitions: How many repetitions.
+        horizon: Number of evaluations; the suite's if None.
+        agents: Rows that its stable claims need; all if empty.
+    """
+
+    repetitions: int
+    horizon: int | None = None
+    agents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    Attributes:
+        name: Its name, and that of its suite if it has one.
+        paper: Key of `PAPERS`.
+        claims: What the paper says of it.
+        quick: Its short form.
+        study: For an experiment without a bandit loop: makes the tables of so many repetitions.
+        repetitions: How many repetitions a full study has.
+    """
+
+    name: str
+    paper: str
+    claims: tuple[Claim, ...]
+    quick: Quick
+    study: Callable[[int], Runs] | None = None
+    repetitions: int = 100
+
+
+_BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
+_BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
+_BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {
+        found.name: found
+        for found in (
+            Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
+            Experiment("bbkb-abalone", "bbkb", bbkb.regression(17.5), _BBKB_QUICK),
+            Experiment("bbkb-cadata", "bbkb", bbkb.regression(12.5), _BBKB_QUICK),
+            Experiment("gpbucb-matern", "gp-bucb", gp_bucb.synthetic("Fig. 2 (a), (d), (e)"), _BUCB_QUICK),
+            Experiment("gpbucb-se", "gp-bucb", gp_bucb.synthetic("Fig. 4"), _BUCB_QUICK),
+            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.synthetic("Fig. 3 (a), (b)"), _BUCB_QUICK),
+            Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.synthetic("Fig. 3 (c), (d)"), _BUCB_QUICK),
+            Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
+            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), _BUCB_QUICK),
+            Experiment("bpe-f1", "bpe", bpe.fixed_function("Fig. 3", "Fig. 5", "Fig. 7", "Fig. 9"), _BPE_QUICK),
+            Experiment("bpe-f2", "bpe", bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"), _BPE_QUICK),
+        )
+    }
+)
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if name not in EXPERIMENTS:
+        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"name: no experiment {name!r}; {hint}there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

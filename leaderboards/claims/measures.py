@@ -1,0 +1,139 @@
+"""Figures that claims speak of: paired by repetition, with bootstrap intervals.
+
+| symbol | meaning |
+|---|---|
+| `R` | cumulative regret of a run, from evaluation `first` to its end |
+| relative difference | `(R_a - R_b) / mean R_b`, paired by repetition: 0.1 is a tenth more regret than b's average |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from leaderboards.claims.runs import Runs
+from leaderboards.score.intervals import LEVEL, Interval, bootstrap_interval, mean_interval
+from leaderboards.score.metrics import batches_so_far, regret_ratio
+from leaderboards.score.statistics import loglog_slope, paired_difference
+
+__all__ = [
+    "Measure",
+    "batches",
+    "faster",
+    "found",
+    "gap",
+    "growth",
+    "more_regret",
+    "ratio_to_uniform",
+    "simple",
+    "spread",
+]
+
+Measure = Callable[[Runs, np.random.Generator], Interval]
+
+
+def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Measure:
+    """Relative difference of the cumulative regrets of a and b between the evaluations `first` and `last`."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(a, b)
+        x, y = (runs.column(agent, "regret", both)[:, first - 1 : last].sum(axis=1) for agent in (a, b))
+        return paired_difference(x / y.mean(), y / y.mean(), rng)
+
+    return measure
+
+
+def simple(a: str, b: str) -> Measure:
+    """Difference of the final simple regrets of a and b, in units of the reward."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(a, b)
+        x, y = (runs.column(agent, "regret", both).min(axis=1) for agent in (a, b))
+        return paired_difference(x, y, rng)
+
+    return measure
+
+
+def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
+    """Share of runs in which a evaluated an optimal arm at least once, less that of b."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(a, b)
+        x, y = ((runs.column(agent, "regret", both).min(axis=1) <= tolerance).astype(float) for agent in (a, b))
+        return paired_difference(x, y, rng)
+
+    return measure
+
+
+def gap(a: str, b: str, c: str, d: str) -> Measure:
+    """`(R_a - R_b) - (R_c - R_d)` over the mean of `R_b`: how much further apart a and b are than c and d."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        all_four = runs.together(a, b, c, d)
+        w, x, y, z = (runs.column(agent, "regret", all_four).sum(axis=1) for agent in (a, b, c, d))
+        return bootstrap_interval(((w - x) - (y - z)) / x.mean(), rng)
+
+    return measure
+
+
+def spread(a: str, b: str, resamples: int = 4000) -> Measure:
+    """`log(sd R_a / sd R_b)`: 0 where both regrets vary alike from repetition to repetition; percentile bootstrap."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(a, b)
+        R = np.stack([runs.column(agent, "regret", both).sum(axis=1) for agent in (a, b)])
+        n = len(both)
+        if n < 3:
+            return Interval(np.nan, np.nan, np.nan, n)
+        draws = R[:, rng.integers(0, n, (resamples, n))].std(axis=2, ddof=1)
+        draws = draws[:, (draws > 0).all(axis=0)]
+        low, high = np.quantile(np.log(draws[0] / draws[1]), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        sd = R.std(axis=1, ddof=1)
+        return Interval(float(np.log(sd[0] / sd[1])), float(low), float(high), n)
+
+    return measure
+
+
+def ratio_to_uniform(agent: str, uniform: str = "Uniform") -> Measure:
+    """Regret ratio `R_T / R_T^unif` of an agent."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(agent, uniform)
+        x, y = (runs.column(name, "regret", both).sum(axis=1) for name in (agent, uniform))
+        return bootstrap_interval(regret_ratio(x, y), rng)
+
+    return measure
+
+
+def faster(a: str, b: str, last: int | None = None) -> Measure:
+    """`log10` of the seconds that b spends on its choices over those of a: 1 where a is ten times faster."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        both = runs.together(a, b)
+        x, y = (runs.column(agent, "policy_seconds", both)[:, :last].sum(axis=1) for agent in (a, b))
+        return paired_difference(np.log10(y), np.log10(x), rng)
+
+    return measure
+
+
+def growth(agent: str, share: float = 0.9) -> Measure:
+    """Power of t with which an agent's seconds grow, over the last `share` of the run; Student's interval."""
+
+    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+        seconds = np.cumsum(runs.column(agent, "policy_seconds", runs.together(agent)), axis=1)
+        slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, share)
+        return Interval(np.nan, np.nan, np.nan, len(seconds)) if slope is None else slope.exponent
+
+    return measure
+
+
+def batches(agent: str, of: Callable[[Float[np.ndarray, "n T"]], Float[np.ndarray, " n"]] | None = None) -> Measure:
+    """Number of batches of a run, or a function of the batch number of each evaluation."""
+
+    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+        number = batches_so_far(runs.column(agent, "batch", runs.together(agent))).astype(float)
+        return mean_interval(number[:, -1] if of is None else of(number))
+
+    return measure

@@ -1,0 +1,101 @@
+"""A reproduction as files: JSON and CSV to keep, Markdown and HTML to read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from leaderboards.claims.claim import Checked
+from leaderboards.claims.experiments import PAPERS
+from leaderboards.claims.reproduce import Reproduction
+from leaderboards.show import palette
+from leaderboards.show.numbers import number, rounded
+
+__all__ = ["as_json", "interval_text", "markdown", "write"]
+
+_STYLE = "style.css"
+
+
+def as_json(made: Reproduction) -> dict[str, Any]:
+    """All that the pages show, as plain values; numbers to 4 digits, None where not known."""
+    return {
+        "experiment": made.experiment.name,
+        "paper": PAPERS[made.experiment.paper],
+        "paper_key": made.experiment.paper,
+        "quick": made.quick,
+        "horizon": made.horizon,
+        "repetitions": made.played,
+        "repetitions_asked": made.asked,
+        "command": f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}",
+        "claims": [_claim(one) for one in made.checked],
+        "table": [
+            {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
+            for row in made.table.to_dict(orient="records")
+        ],
+    }
+
+
+def _claim(one: Checked) -> dict[str, Any]:
+    claim, interval = one.claim, one.interval
+    return {
+        "name": claim.name,
+        "source": claim.source,
+        "statement": claim.statement,
+        "figure": claim.figure,
+        "range": "above 0" if 0 < claim.low < 1e-300 else claim.range,
+        "estimate": rounded(interval.estimate),
+        "low": rounded(interval.low),
+        "high": rounded(interval.high),
+        "n": interval.n,
+        "verdict": one.verdict,
+        "note": claim.note,
+    }
+
+
+def interval_text(claim: dict[str, Any]) -> str:
+    """`estimate (low to high)`, or a dash."""
+    if claim["estimate"] is None:
+        return "–"
+    text = number(claim["estimate"])
+    known = claim["low"] is not None and claim["high"] is not None
+    return f"{text} ({number(claim['low'])} to {number(claim['high'])})" if known else text
+
+
+def markdown(made: Sequence[dict[str, Any]], level: int = 1) -> str:
+    """A page of several experiments of one paper, from their JSON forms."""
+    return _render("claims.md.j2", made=made, level=level)
+
+
+def write(made: Reproduction, directory: Path) -> Path:
+    """Write `claims.json`, `scores.csv`, `claims.md` and `claims.html`; returns the last."""
+    directory.mkdir(parents=True, exist_ok=True)
+    values = as_json(made)
+    assert not any(isinstance(x, float) and not math.isfinite(x) for x in values.values())
+    (directory / "claims.json").write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    made.table.to_csv(directory / "scores.csv", index=False, float_format="%.5g")
+    (directory / "claims.md").write_text(markdown([values]), encoding="utf-8")
+    style = (resources.files("leaderboards.show") / "static" / _STYLE).read_text(encoding="utf-8")
+    hues = "".join(f" --hue{i}: {palette.LIGHT[i]};" for i in range(len(palette.HUES)))
+    page = directory / "claims.html"
+    page.write_text(_render("claims.html.j2", made=[values], style=style, hues=hues), encoding="utf-8")
+    return page
+
+
+def _render(template: str, **context: Any) -> str:
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("leaderboards.claims", "templates"),
+        autoescape=jinja2.select_autoescape(["html.j2"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters["interval"] = interval_text
+    templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
+    return templates.get_template(template).render(context)

@@ -1,0 +1,136 @@
+"""Play an experiment, as far as it is missing, and check what the paper says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.claims.claim import Checked
+from leaderboards.claims.experiments import Experiment
+from leaderboards.claims.runs import Runs
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.store import Store
+from leaderboards.play.suite import Suite, load_suite
+from leaderboards.score.intervals import mean_interval
+
+__all__ = ["Reproduction", "check", "suite_of"]
+
+_BOOTSTRAP_SEED = 20_200_101
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An experiment with its verdicts.
+
+    Attributes:
+        experiment: What was reproduced.
+        quick: Whether in its short form.
+        horizon: Evaluations of a run; None for a study.
+        asked: Repetitions that the experiment has.
+        played: Most repetitions that every row has; fewer than asked where the runs were cut.
+        checked: The claims with their verdicts.
+        table: A row an agent: `agent`, `repetitions`, `regret`, `regret_low`, `regret_high`, `simple_regret`,
+            `batches`, `policy_seconds`; the columns' means for a study.
+    """
+
+    experiment: Experiment
+    quick: bool
+    horizon: int | None
+    asked: int
+    played: int
+    checked: tuple[Checked, ...]
+    table: pd.DataFrame
+
+
+def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | None = None) -> Suite:
+    """The suite of an experiment, in its short form or with fewer repetitions if so asked.
+
+    Raises:
+        ValueError: if the experiment is a study.
+    """
+    if experiment.study is not None:
+        raise ValueError(f"experiment: expected one with a suite, got the study {experiment.name!r}")
+    suite = load_suite(experiment.name)
+    if quick:
+        short = experiment.quick
+        agents = tuple(entry for entry in suite.agents if not short.agents or entry.ref.label in short.agents)
+        horizon = suite.horizon if short.horizon is None else short.horizon
+        suite = suite.model_copy(
+            update={
+                "name": f"{suite.name}-quick",
+                "horizon": horizon,
+                "repetitions": short.repetitions,
+                "agents": agents,
+            }
+        )
+    return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions})
+
+
+def check(
+    experiment: Experiment, store: Store | None, quick: bool = False, repetitions: int | None = None
+) -> Reproduction:
+    """Check the claims on the runs in `store`, or on the study.
+
+    Args:
+        experiment: What to reproduce.
+        store: Where its runs are; unused by a study.
+        quick: The short form, whose claims are those that are stable there.
+        repetitions: Only so many.
+
+    Raises:
+        ValueError: if there is no store for an experiment that has a suite.
+    """
+    horizon: int | None = None
+    if experiment.study is not None:
+        asked = experiment.quick.repetitions if quick else experiment.repetitions
+        played = asked if repetitions is None else repetitions
+        runs = experiment.study(played)
+        table = _means(runs)
+    elif store is None:
+        raise ValueError(f"store: expected the results folder of {experiment.name!r}, got None")
+    else:
+        suite = suite_of(experiment, quick, repetitions)
+        asked, horizon = suite_of(experiment, quick).repetitions, suite.horizon
+        specs: Sequence[RunSpec] = list(suite.specs())
+        runs = Runs.read(store, specs)
+        played = min((runs.count(entry.ref.label) for entry in suite.agents), default=0)
+        table = _scores(runs)
+    claims = [claim for claim in experiment.claims if claim.quick or not quick]
+    # Every claim draws from a stream of its own: a claim that is added changes no other verdict.
+    checked = tuple(
+        claim.check(runs, np.random.default_rng([_BOOTSTRAP_SEED, *claim.name.encode()])) for claim in claims
+    )
+    return Reproduction(experiment, quick, horizon, asked, played, checked, table)
+
+
+def _scores(runs: Runs) -> pd.DataFrame:
+    rows = []
+    for agent in runs.agents:
+        repetitions = runs.together(agent)
+        regret = runs.column(agent, "regret", repetitions)
+        total = mean_interval(regret.sum(axis=1))
+        rows.append(
+            {
+                "agent": agent,
+                "repetitions": len(repetitions),
+                "regret": total.estimate,
+                "regret_low": total.low,
+                "regret_high": total.high,
+                "simple_regret": float(regret.min(axis=1).mean()),
+                "batches": float(runs.column(agent, "batch", repetitions).max(axis=1).mean()),
+                "policy_seconds": float(runs.column(agent, "policy_seconds", repetitions).sum(axis=1).mean()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _means(runs: Runs) -> pd.DataFrame:
+    rows: list[dict[str, object]] = []
+    for name in runs.agents:
+        repetitions = runs.together(name)
+        means = {column: float(runs.column(name, column, repetitions).mean()) for column in ("covered", "sd")}
+        rows.append({"band": name, "repetitions": len(repetitions), **means})
+    return pd.DataFrame(rows)

@@ -1,0 +1,81 @@
+"""`gpbandit reproduce`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from leaderboards.claims.experiments import EXPERIMENTS, Experiment, experiment
+from leaderboards.claims.report import as_json, interval_text, write
+from leaderboards.claims.reproduce import Reproduction, check, suite_of
+from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.running import adopt
+from leaderboards.play.executors import make_executor
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.schedule import missing, run_missing
+from leaderboards.play.store import Store
+from leaderboards.play.suite import prepare
+from leaderboards.play.work import Limits
+
+__all__ = ["reproduce"]
+
+_INCOMPLETE = 1
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
+    quick: Annotated[bool, typer.Option("--quick", help="The short form, with the claims that are stable there.")] = (
+        False
+    ),
+    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/NAME.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Only so many repetitions.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    only_check: Annotated[bool, typer.Option("--only-check", help="Play nothing; judge what is there.")] = False,
+) -> None:
+    """Play an experiment of a paper, as far as it is missing, and check the paper's claims on it."""
+    try:
+        chosen = experiment(name)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    directory = out if out is not None else Path("results") / f"{name}{'-quick' if quick else ''}"
+    load_plugins()
+    with user_errors(directory):
+        store = None if chosen.study is not None else Store(directory)
+        failed = 0
+        if store is not None and not only_check:
+            failed = _play(chosen, store, quick, repetitions, workers)
+        made = check(chosen, store, quick, repetitions)
+        page = write(made, directory)
+    _report(made, page)
+    if failed:
+        typer.echo(f"  {failed} runs failed; what they would say is left out", err=True)
+        raise typer.Exit(_INCOMPLETE)
+
+
+def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None, workers: int) -> int:
+    """Play what is missing; how many runs failed."""
+    suite = suite_of(chosen, quick, repetitions)
+    suite.check()
+    specs = list(suite.specs())
+    prepare(missing(specs, store))
+    adopt(suite, store)
+    limits = Limits()
+    workforce = make_executor("serial" if workers == 1 else "local", workers, limits)
+    try:
+        return len(run_missing(specs, store, workforce, limits=limits, console=Console(stderr=True)).failures)
+    finally:
+        workforce.close()
+
+
+def _report(made: Reproduction, page: Path) -> None:
+    for claim in as_json(made)["claims"]:
+        typer.echo(f"  {claim['verdict']:>14}  {claim['name']}: {interval_text(claim)}, expected {claim['range']}")
+    counts = Counter(one.verdict for one in made.checked)
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+    cut = f" of {made.asked}" if made.played < made.asked else ""
+    typer.echo(f"{made.experiment.name}: {verdicts}; {made.played}{cut} repetitions. See {page.resolve()}")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.claims.claim import Claim, judge
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
+from leaderboards.claims.measures import batches, faster, found, gap, growth, more_regret, simple, spread
+from leaderboards.claims.reproduce import check, suite_of
+from leaderboards.claims.runs import NotPlayedError, Runs
+from leaderboards.score.intervals import Interval
+
+
+def runs(**regrets: np.ndarray) -> Runs:
+    """Each agent's regrets, shape (n, T); an agent takes 1 s an evaluation and closes a batch after every second."""
+    return Runs(
+        {
+            agent: {
+                r: pd.DataFrame(
+                    {
+                        "t": np.arange(1, len(row) + 1),
+                        "regret": row,
+                        "batch": 1 + np.arange(len(row)) // 2,
+                        "policy_seconds": np.full(len(row), 1.0),
+                    }
+                )
+                for r, row in enumerate(rows)
+            }
+            for agent, rows in regrets.items()
+        }
+    )
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.1, 0.3, "agrees"),
+        (0.6, 0.9, "disagrees"),
+        (-0.3, -0.1, "disagrees"),
+        (0.4, 0.6, "cannot be told"),
+        (-0.1, 0.6, "cannot be told"),
+        (math.nan, math.nan, "cannot be told"),
+    ],
+)
+def test_a_verdict_is_where_the_interval_lies(low: float, high: float, verdict: str) -> None:
+    assert judge(Interval((low + high) / 2, low, high, 5), 0.0, 0.5) == verdict
+
+
+def test_more_regret_is_paired_and_relative() -> None:
+    base = RNG.random((6, 20)) + 0.5
+    found_ = more_regret("a", "b")(runs(a=1.5 * base, b=base), RNG)
+    assert found_.estimate == pytest.approx(0.5)
+    assert found_.low > 0.4
+    late = more_regret("a", "b", 11)(runs(a=np.hstack([base[:, :10], 2 * base[:, 10:]]), b=base), RNG)
+    assert late.estimate == pytest.approx(1.0)
+    early = more_regret("a", "b", 1, 10)(runs(a=np.hstack([base[:, :10], 2 * base[:, 10:]]), b=base), RNG)
+    assert early.estimate == pytest.approx(0.0)
+
+
+def test_only_repetitions_that_both_played_count() -> None:
+    base = RNG.random((6, 20)) + 0.5
+    both = runs(a=base[:4] * 2, b=base)
+    assert more_regret("a", "b")(both, RNG).n == 4
+    with pytest.raises(NotPlayedError, match="a, c"):
+        more_regret("a", "c")(both, RNG)
+
+
+def test_simple_and_found() -> None:
+    a, b = np.full((4, 5), 0.3), np.full((4, 5), 0.5)
+    a[:, 2], b[0, 3] = 0.0, 0.0
+    made = runs(a=a, b=b)
+    assert simple("a", "b")(made, RNG).estimate == pytest.approx(-0.375)
+    assert found("a", "b")(made, RNG).estimate == pytest.approx(0.75)
+
+
+def test_gap_and_spread() -> None:
+    one = np.linspace(1, 2, 8)[:, None] * np.ones((8, 4))
+    made = runs(a=5 * one, b=2 * one, c=3 * one, d=one)
+    assert gap("a", "b", "c", "d")(made, RNG).estimate == pytest.approx((3 - 2) / 2)
+    wide = spread("a", "d")(made, RNG)
+    assert wide.estimate == pytest.approx(math.log(5))
+    assert wide.low == pytest.approx(math.log(5))  # both agents are resampled together
+    assert not spread("a", "b")(runs(a=one[:2], b=one[:2]), RNG).is_known
+
+
+def test_seconds_growth_and_batches() -> None:
+    made = runs(a=np.ones((3, 40)), b=np.ones((3, 40)))
+    assert faster("a", "b")(made, RNG).estimate == pytest.approx(0.0)
+    assert growth("a")(made, RNG).estimate == pytest.approx(1.0, abs=1e-6)
+    assert batches("a")(made, RNG).estimate == 20
+
+
+def test_a_claim_whose_runs_are_not_there_stays_open() -> None:
+    claim = Claim("x", "Fig. 0", "a is worse", "more regret", more_regret("a", "b"), low=0.0)
+    assert claim.check(runs(a=np.ones((2, 3))), RNG).verdict == "cannot be told"
+    with pytest.raises(ValueError, match="note"):
+        Claim("x", "Fig. 0", "?", "not measured", None)
+    with pytest.raises(ValueError, match="low < high"):
+        Claim("x", "Fig. 0", "?", "f", more_regret("a", "b"), low=1.0, high=0.0)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiments_are_whole(name: str) -> None:
+    one = EXPERIMENTS[name]
+    assert one.paper in PAPERS
+    names = [claim.name for claim in one.claims]
+    assert len(names) == len(set(names))
+    assert all(claim.source and claim.statement.endswith(".") for claim in one.claims)
+    if one.study is not None:
+        with pytest.raises(ValueError, match="study"):
+            suite_of(one)
+        return
+    suite = suite_of(one)
+    suite.check()
+    assert suite.name == name
+    labels = {entry.ref.label for entry in suite.agents}
+    assert set(one.quick.agents) <= labels
+    assert {entry.ref.label for entry in suite_of(one, quick=True).agents} == set(one.quick.agents or labels)
+    # Every measured claim asks only for rows that the suite has.
+    rows = {label: 0.5 + RNG.random((4, 120)) for label in labels}
+    for claim in one.claims:
+        if claim.measure is not None:
+            assert np.isfinite(claim.measure(runs(**rows), RNG).estimate), claim.name
+    with pytest.raises(ValueError, match="store"):
+        check(one, None)
+
+
+def test_unknown_experiments_are_named() -> None:
+    with pytest.raises(ValueError, match="did you mean 'bpe-f1'"):
+        experiment("bpe-f11")

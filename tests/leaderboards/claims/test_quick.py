@@ -1,0 +1,67 @@
+"""The quick forms: every claim that is marked as stable at short horizons agrees, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.kernels import SE
+from leaderboards.claims.starvation import bands
+from leaderboards.cli import main
+
+
+def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", name, "--quick", "--workers", "1", "--out", str(out), *more])
+    assert end.value.code == 0
+    values = json.loads((out / "claims.json").read_text())
+    assert values["quick"] is True
+    return {claim["name"]: claim for claim in values["claims"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bkb-fig1", "gpbucb-matern", "gpbucb-se", "bpe-f1", "bpe-f2"])
+def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
+    claims = reproduce(name, tmp_path)
+    assert claims
+    assert {claim["verdict"] for claim in claims.values()} == {"agrees"}, claims
+    page = (tmp_path / "claims.html").read_text()
+    for claim in claims.values():
+        assert f'id="{claim["name"]}"' in page
+    assert f"## {name}" in (tmp_path / "claims.md").read_text()
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) > 2
+
+
+def test_what_is_there_is_not_played_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = reproduce("gpbucb-se", tmp_path, "--repetitions", "2")
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    again = reproduce("gpbucb-se", tmp_path, "--repetitions", "2", "--only-check")
+    assert first == again
+    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert "2 of 8 repetitions" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "bpe-f3"])
+    assert end.value.code == 2
+    assert "no experiment 'bpe-f3'" in capsys.readouterr().err
+
+
+def test_bands_of_a_full_dictionary_are_exact() -> None:
+    """With all pulled arms in the dictionary DTC is the exact posterior, and the regressors' variance is below it."""
+    rng = np.random.default_rng(1)
+    X, lam = np.linspace(0, 1, 60)[:, None], 0.01
+    arms = np.arange(0, 30, 4)
+    y = rng.normal(size=len(arms))
+    mean, dtc, regressors = bands(SE(0.1), X, lam, arms, y, arms)
+    exact = ExactArmPosterior(SE(0.1), X, lam)
+    exact.update(arms, np.ones(len(arms)), y)
+    np.testing.assert_allclose(mean, exact.mean, atol=1e-6)
+    np.testing.assert_allclose(dtc, exact.variance, atol=1e-6)
+    assert (regressors <= dtc + 1e-12).all()
+    assert regressors[-1] < 1e-3 < 0.99 < dtc[-1]
