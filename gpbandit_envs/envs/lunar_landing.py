@@ -24,7 +24,21 @@ _LIMIT, _FRAMES_PER_SECOND = 1_000, 50
 _IDLE, _LEFT, _MAIN, _RIGHT = range(4)
 
 _BEST_KNOWN = BestKnown(
-    (0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05), "python benchmarks/best_known.py LunarLanding"
+    (
+        1.05018,
+        1.08479,
+        0.279365,
+        0.191534,
+        0.933763,
+        0.716721,
+        0.496909,
+        0.727819,
+        0.000677827,
+        0.258834,
+        0.040211,
+        0.112561,
+    ),
+    "python benchmarks/best_known.py LunarLanding --sobol 64 --local 400 --starts 1",
 )
 
 
