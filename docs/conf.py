@@ -39,6 +39,7 @@ myst_heading_anchors = 4
 # MathML is drawn by the browser itself: nothing to fetch, nothing to run, and it follows the text in light and dark.
 html_math_renderer = "mathml"
 
+toc_object_entries = False  # modules only: every method of every class would be copied into every page
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
