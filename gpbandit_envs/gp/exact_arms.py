@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,18 @@ class ExactArmPosterior(ArmPosterior):
         return K - left.T @ right
 
     reducible_covariance = covariance
+
+    def reducible_among(
+        self, arms: Int[np.ndarray, " n"]
+    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+        T, X, kernel = self.pulled.T, self.rows.X[arms], self.rows.kernel
+        G = T @ self.rows.at(np.arange(len(T)), arms)
+
+        def among(some: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+            left, right = G[:, some], G if others is None else G[:, others]
+            return kernel(X[some], X if others is None else X[others]) - left.T @ right
+
+        return among
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         pulled, L = self.pulled.factor()

@@ -17,6 +17,7 @@ Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
 from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.linalg import jittered_cholesky
 
 __all__ = ["SketchedArmPosterior"]
 
@@ -198,6 +200,13 @@ class SketchedArmPosterior(ArmPosterior):
     ) -> Float[np.ndarray, "p q"]:
         """`lam z^T V^-1 z'`: pulls change V, and never what the dictionary cannot express (BBKB, Alg. 1, line 7)."""
         return self._product(self.lam * self._embedding.P, arms, others)
+
+    def reducible_among(
+        self, arms: Int[np.ndarray, " n"]
+    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+        L, _ = jittered_cholesky(self.lam * self._embedding.P)
+        W = L.T @ self._embedding.of_arms(arms)
+        return lambda some, others: W[:, some].T @ (W if others is None else W[:, others])
 
     def _product(self, M: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         """`Z M Z'^T`."""
