@@ -60,7 +60,7 @@ docs: $(VENV)/.installed-test
 
 # The documentation as a site that opens from disk, in build/site; a warning is an error.
 site: $(VENV)/.installed-docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/site
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs build/site
 	@echo "The documentation is at $(CURDIR)/build/site/index.html"
 
 format: $(VENV)/.installed-test
