@@ -13,7 +13,7 @@ _ABOVE_ZERO = math.nextafter(0.0, 1.0)
 
 
 def most_batches(T: int) -> int:
-    """Theorem 1: the number of batches of BPE is at most `ceil(log2 log2 T) + 1`."""
+    """Proposition 1: the number of batches of BPE is at most `ceil(log2 log2 T) + 1`."""
     return math.ceil(math.log2(math.log2(T))) + 1
 
 
@@ -107,7 +107,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
         ),
         Claim(
             "few-batches",
-            "Theorem 1",
+            "Proposition 1",
             "BPE makes at most ceil(log2 log2 T) + 1 batches.",
             "number of batches less the bound",
             batches("BPE", lambda number: number[:, -1] - most_batches(number.shape[1])),
