@@ -91,6 +91,9 @@ class NormGuess:
     with twice the norm wherever the guess has passed it. A guess that has not been refuted may still be below the norm:
     then some function of that norm explains all feedback so far, and no policy can tell it from the mean.
 
+    Under a misspecified kernel the mean may have a huge norm or none, and the guess goes on growing: sound, and dear.
+    On Abalone at lengthscale 5, where papers do well with a norm of 1, it reaches 512 within 2,000 pulls.
+
     Args:
         model: The settings of the episode; its norm bound is the first guess.
 
