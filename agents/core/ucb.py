@@ -113,7 +113,7 @@ class UCBAgent(FiniteArmAgent):
         self.batch_length = 0
         self.norm_guess = NormGuess(model) if model.doubling else None
         data = self.initial if self.initial is not None else card.initial
-        self._first = _NO_ACTIONS
+        self._first, self._started = _NO_ACTIONS, 0
         if data is None:
             prior = ExactArmPosterior(model.kernel, card.arms, model.lam)
             self._first = self.start.arms(prior, card.horizon, self.rng)
@@ -174,10 +174,12 @@ class UCBAgent(FiniteArmAgent):
             if len(pending):
                 return _NO_ACTIONS
             self._begin_batch()  # every evaluation of the last batch failed
-        if self.n_pulls == 0 and self._issued < len(self._first):
-            picks = self._first[self._issued : self._issued + n]
+        if self._started < len(self._first):
+            # Feedback may come before all of them are under way: the rest are still pulled.
+            picks = self._first[self._started : self._started + n]
+            self._started += len(picks)
             self._issued += len(picks)
-            self._closed = self._issued == len(self._first)
+            self._closed = self._started == len(self._first)
             return picks
         return self._pick(n, pending)
 
@@ -249,6 +251,7 @@ class UCBAgent(FiniteArmAgent):
             "sum_log_leverage": self.sum_log_leverage,
             "sum_log_3_leverage": self.sum_log_3_leverage,
             "first": self._first.copy(),
+            "started": self._started,
             "issued": self._issued,
             "closed": self._closed,
             "pending": None if self._builder is None else self._pending.copy(),
@@ -261,7 +264,7 @@ class UCBAgent(FiniteArmAgent):
         self.posterior.load_state_dict(state["posterior"])
         self.sum_log_leverage = float(state["sum_log_leverage"])
         self.sum_log_3_leverage = float(state["sum_log_3_leverage"])
-        self._first = np.array(state["first"], np.int64)
+        self._first, self._started = np.array(state["first"], np.int64), int(state["started"])
         self.batch_length = int(state["batch_length"])
         if self.norm_guess is not None:
             self.norm_guess.load_state_dict(state["norm_guess"])

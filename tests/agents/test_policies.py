@@ -348,3 +348,21 @@ def test_uncertainty_sampling_ignores_what_it_sees() -> None:
         assert posterior.variance[arm] == pytest.approx(posterior.variance.max(), rel=1e-9)
         posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
     assert MEAN[agents_[0].recommend()] == pytest.approx(MEAN.max(), abs=0.1)
+
+
+@pytest.mark.parametrize("id", ["GP-UCB", "BKB", "BBKB", "GP-BUCB"])
+def test_a_start_is_pulled_to_its_end_whenever_feedback_comes(id: str) -> None:
+    card = Problem(name="line", dim=1, arms=np.linspace(0, 1, 30)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=40)
+    whole, split = agents.make(id, n_start=4), agents.make(id, n_start=4)
+    for agent in (whole, split):
+        agent.reset(card, np.random.default_rng(3))
+    nothing = Pending.empty(card)
+    together = whole.select(4, nothing)
+    one_by_one = []
+    for t in range(4):
+        arm = split.select(1, nothing)
+        split.observe(Feedback.of([t], arm, [0.5]))
+        one_by_one.append(int(arm[0]))
+    assert one_by_one == together.tolist()
+    whole.observe(Feedback.of(range(4), together, [0.5] * 4))
+    assert whole.select(1, nothing).tolist() == split.select(1, nothing).tolist()
