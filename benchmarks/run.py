@@ -18,7 +18,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bench_envs, bench_harness, bench_policies, bench_posteriors, bench_vector
+from benchmarks import bench_envs, bench_harness, bench_learned, bench_policies, bench_posteriors, bench_vector
 from benchmarks.measure import Row, against, machine
 
 README = Path(__file__).parent / "README.md"
@@ -47,6 +47,7 @@ GROUPS = {
     "envs": bench_envs.cases,
     "harness": bench_harness.cases,
     "vector": bench_vector.cases,
+    "learned": bench_learned.cases,
 }
 
 

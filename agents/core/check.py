@@ -121,7 +121,7 @@ def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndar
         raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
     if problem.is_finite:
         if actions.dtype.kind != "i" or ((actions < 0) | (actions >= problem.n_arms)).any():
-            raise AgentCheckError(f"select: expected indices below {problem.n_arms}, got {actions!r}")
+            raise AgentCheckError(f"select: expected integer indices below {problem.n_arms}, got {actions!r}")
     elif actions.shape[1] != problem.dim or not ((actions >= 0) & (actions <= 1)).all():
         raise AgentCheckError(f"select: expected points of the unit cube, got {actions!r}")
     return actions

@@ -87,7 +87,7 @@ def spec(id: str) -> AgentSpec:
     except KeyError:
         close = difflib.get_close_matches(id, _registry, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known ids: {', '.join(_registry)}"
-        raise ValueError(f"id: no agent {id!r}; {hint}") from None
+        raise ValueError(f"id: no agent {id!r}; {hint} (a class of your own is 'module:Class')") from None
 
 
 def make(id: str, **kwargs: Any) -> Agent:

@@ -194,8 +194,8 @@ def load_suite(name: str) -> Suite:
         text = (resources.files("leaderboards") / "suites" / f"{name}.toml").read_text(encoding="utf-8")
     else:
         close = difflib.get_close_matches(name, suite_names(), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(suite_names())}"
-        raise SuiteError(f"suite: no suite {name!r}; {hint}; or give the path of a TOML file")
+        hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
+        raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")
     try:
         return parse_suite(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -86,11 +87,15 @@ def promise(agent: Ref, problem: Problem) -> tuple[str, str]:
     kernel and noise. What a card of level `"oracle"` leaves unsaid of the norm is a draw from the prior.
     """
     width = stated_width(agent)
-    norm_bound = problem.norm_bound or agent.kwargs.get("norm_bound")
+    stated = agent.kwargs.get("norm_bound")
+    guessed = stated == "double" or isinstance(stated, Mapping)
+    norm_bound = problem.norm_bound or stated
     if width not in (_RKHS, _BAYES):
         return width, "a tuned width is promised nothing" if width else "no width is stated"
     if problem.knowledge != "oracle" or "kernel" in agent.kwargs or "lam" in agent.kwargs:
         return width, "the kernel and noise it is given are not known to be true"
+    if width == _RKHS and guessed:
+        return width, "the norm of the mean is guessed, and doubled when the data refute the guess"
     if width == _RKHS and not norm_bound:
         return width, "no bound on the norm of the mean is known"
     if width == _BAYES and norm_bound:

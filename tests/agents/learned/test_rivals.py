@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import replace
+from math import e
 from typing import Any
 
 import numpy as np
@@ -217,7 +218,7 @@ def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
     low, high = agent.y[:5].min(), agent.y[:5].max()
     reward = np.clip((mean - low) / (high - low), 0, 1)
     gained = agent._exp3.state()["log_weights"] - before["log_weights"]  # type: ignore[operator]
-    rate = np.sqrt(2 * np.log(2) / ((np.e - 1) * 4))
+    rate = np.sqrt(2 * np.log(2) / ((e - 1) * 4))
     expected = np.zeros(2)
     expected[before["arm"]] = rate * reward / (2 * before["probability"])  # type: ignore[call-overload, operator]
     np.testing.assert_allclose(gained, expected, rtol=1e-9)

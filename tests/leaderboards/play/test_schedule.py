@@ -121,7 +121,7 @@ def test_retry_failed_plays_again_what_is_not_done(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_skipped(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    summary = run_missing(specs_of("GP-UCB", env=Ref("Test/Box-v0"), repetitions=1), store, SerialExecutor())
+    summary = run_missing(specs_of("BBKB", env=Ref("Test/Box-v0"), repetitions=1), store, SerialExecutor())
     assert summary.ended == {"skipped": 1}
     assert "finite" in store.runs()["reason"].iloc[0]
 

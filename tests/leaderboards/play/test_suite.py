@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.leaderboards.play.players  # noqa: F401 - registers Test/Plain-v0
 from leaderboards.play.suite import Suite, SuiteError, load_suite, suite_names
 
 TEXT = """
@@ -111,7 +112,7 @@ def test_wrong_ids_and_settings_are_found_before_anything_runs(
 
 
 def test_unknown_suites(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"no suite 'quik'; did you mean 'quick'\?"):
+    with pytest.raises(SuiteError, match=r"no suite 'quik'; did you mean 'quick', or give the path of a TOML file"):
         load_suite("quik")
     with pytest.raises(SuiteError, match="cannot be read"):
         load_suite(str(tmp_path / "nope.toml"))
