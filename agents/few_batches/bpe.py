@@ -88,7 +88,7 @@ class BPE(FiniteArmAgent):
     """
 
     capabilities = Capabilities(
-        frozenset({"finite", "box"}), batch="adaptive", needs=frozenset({"horizon", "kernel", "noise"})
+        frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
     )
 
     def __init__(
@@ -175,7 +175,8 @@ class BPE(FiniteArmAgent):
             mask = np.full(len(arms), -np.inf)
             mask[self.alive] = 0.0
             self._builder = BatchBuilder(self.posterior, 1.0, mask)
-        self._issued = 0
+        self._issued = self._answered = 0
+        self._waiting: dict[int, tuple[float, float]] = {}
         self.width = self._width_of(self.batch + 1)
 
     def _width_of(self, batch: int) -> float:
@@ -186,7 +187,7 @@ class BPE(FiniteArmAgent):
         return self._schedule(replace(self._context, t=self.n_pulls + 1))
 
     def select(self, n: int, pending: Pending) -> Actions:
-        length = self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
+        length = self._length
         if self._issued == length and len(pending) == 0:
             self._begin_batch()  # every evaluation of the last batch failed
         picks = np.array([self._builder.next() for _ in range(min(n, length - self._issued))], np.int64)
@@ -202,9 +203,25 @@ class BPE(FiniteArmAgent):
             steps = np.rint(feedback.actions * (self._side - 1)).astype(np.int64)
             arms = np.ravel_multi_index(tuple(steps.T), (self._side,) * self.problem.dim)
             feedback = replace(feedback, actions=arms)
+        self._answered += len(feedback.failed)
         super().observe(feedback)
+        if self._answered >= self._length and self._waiting:
+            self._end_batch()
+
+    @property
+    def _length(self) -> int:
+        """Planned length of the present batch."""
+        return self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        # Feedback may come before the batch is complete; the bounds wait for all of it.
+        for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist(), strict=True):
+            n, s = self._waiting.get(arm, (0.0, 0.0))
+            self._waiting[arm] = n + count, s + total
+
+    def _end_batch(self) -> None:
+        arms = np.array(sorted(self._waiting), np.int64)
+        counts, sums = np.array([self._waiting[arm] for arm in arms.tolist()]).T
         positions = arms if self._full else np.searchsorted(self.alive, arms)
         self.posterior.update(positions, counts, sums)
         self.known = self.posterior
@@ -236,7 +253,7 @@ class BPE(FiniteArmAgent):
             "information_gain": self.known.information_gain,
             "d_eff": self.known.effective_dimension(),
             "alive": float(len(self.alive)),
-            "batch_length": float(self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]),
+            "batch_length": float(self._length),
             "inconsistent": float(self.inconsistent),
         }
 
@@ -248,6 +265,8 @@ class BPE(FiniteArmAgent):
             "best": self.best,
             "batch": self.batch,
             "issued": self._issued,
+            "answered": self._answered,
+            "waiting": dict(self._waiting),
             "floor": self._floor,
             "inconsistent": self.inconsistent,
         }
@@ -267,4 +286,5 @@ class BPE(FiniteArmAgent):
         self._begin_batch()
         for _ in range(int(state["issued"])):
             self._builder.next()  # picking is deterministic
-        self._issued = int(state["issued"])
+        self._issued, self._answered = int(state["issued"]), int(state["answered"])
+        self._waiting = {int(arm): (float(n), float(s)) for arm, (n, s) in state["waiting"].items()}

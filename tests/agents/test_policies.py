@@ -366,3 +366,14 @@ def test_a_start_is_pulled_to_its_end_whenever_feedback_comes(id: str) -> None:
     assert one_by_one == together.tolist()
     whole.observe(Feedback.of(range(4), together, [0.5] * 4))
     assert whole.select(1, nothing).tolist() == split.select(1, nothing).tolist()
+
+
+@pytest.mark.parametrize("feedback", ["batch:7", "delay:5"])
+def test_bpe_keeps_its_batches_whenever_feedback_comes(feedback: str) -> None:
+    task = ("GPBandit/RKHS-v0", {"n_arms": 60})
+    asked = leaderboards.run(task, "BPE", horizon=200)
+    given = leaderboards.run(task, "BPE", horizon=200, feedback=feedback)
+    assert asked.trace is not None
+    assert given.status == "done", given.reason
+    assert given.trace is not None
+    np.testing.assert_array_equal(given.trace["action"], asked.trace["action"])
