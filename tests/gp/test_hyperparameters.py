@@ -95,7 +95,7 @@ def test_likelihood_and_gradient_agree_with_scikit_learn(family: str, nu: float)
         (Gamma(), lambda t: gamma(1e-3, scale=1e4).logpdf(np.exp(t)) + t),
         (LogNormal(0.5, 2.0), lambda t: norm(0.5, 2.0).logpdf(t)),
     ],
-    ids=str,
+    ids=["gamma", "default gamma", "log-normal"],
 )
 def test_priors_are_densities_of_the_logarithm(prior: Prior, density: Any) -> None:
     theta = np.linspace(-3, 3, 7)
