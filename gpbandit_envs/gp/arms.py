@@ -88,15 +88,15 @@ class ArmPosterior(ABC):
         """Posterior mean and variance at any points `X`."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the kernel rows, which are computed anew."""
+        """Everything but the numbers in the kernel rows, which are computed anew."""
         return {
-            "arms": self.rows.arms.copy(),
+            "rows": self.rows.state_dict(),
             "v": self._v.copy(),
             "mean": self._mean.copy(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state of `state_dict` into a posterior of the same kernel, arms and lam."""
-        self.rows.add(np.asarray(state["arms"], np.int64))
+        self.rows.load_state_dict(state["rows"])
         self._v = np.array(state["v"])
         self._mean = np.array(state["mean"])

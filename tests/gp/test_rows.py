@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gpbandit_envs.gp.kept_rows as kept_module
 import gpbandit_envs.gp.rows as rows_module
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
-from gpbandit_envs.gp.rows import KernelRows, as_bytes
+from gpbandit_envs.gp.kept_rows import as_bytes
+from gpbandit_envs.gp.rows import KernelRows
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 X = np.random.default_rng(0).random((50, 2))
@@ -27,7 +29,7 @@ def filled(max_memory: int | None = None) -> KernelRows:
 def test_products_do_not_depend_on_where_rows_are_kept(
     kept: int | None, chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_module, "_CHUNK_BYTES", chunk * 8 * len(X))
+    monkeypatch.setattr(kept_module, "_CHUNK_BYTES", chunk * 8 * len(X))
     monkeypatch.setattr(rows_module, "_BLOCK_BYTES", block)
     rows = filled(None if kept is None else kept * 8 * len(X))
     assert rows.n_kept == 0
@@ -49,19 +51,19 @@ def test_products_do_not_depend_on_where_rows_are_kept(
 
 
 def test_rows_out_of_use_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_KEEP_BYTES", 8 * 8 * len(X))
+    monkeypatch.setattr(kept_module, "_KEEP_BYTES", 8 * 8 * len(X))
     rows = filled()
     for start in range(0, 36, 4):
         positions = np.arange(start, start + 4)
         np.testing.assert_allclose(rows.product(np.ones((1, 4)), positions)[0], K[ARMS[positions]].sum(axis=0))
         assert rows.n_kept == min(start + 4, 8)
     rows.product(np.ones((1, 4)), np.array([0, 1, 32, 33]))
-    assert [position for position in range(40) if rows._slot[position] >= 0] == [0, 1, 30, 31, 32, 33, 34, 35]
+    assert [position for position in range(40) if rows._kept._slot[position] >= 0] == [0, 1, 30, 31, 32, 33, 34, 35]
 
 
 def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(3).random((5000, 1))
-    monkeypatch.setattr(rows_module, "_BLOCK_COLUMNS", 1000)
+    monkeypatch.setattr(kept_module, "_BLOCK_COLUMNS", 1000)
     monkeypatch.setattr(rows_module, "_BLOCK_BYTES", 8 * 1024)
     rows = KernelRows(SE(0.2), points)
     rows.add(np.arange(6))
