@@ -53,10 +53,11 @@ pytest: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered
 	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
 
-# What is generated: the README's tables and the pages on the environments.
+# What is generated: the README's tables, the pages on the environments and those on the papers.
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
+	$(BIN)/python docs/generate_papers.py
 
 # The documentation as a site that opens from disk, in build/site; a warning is an error.
 site: $(VENV)/.installed-docs

@@ -37,6 +37,7 @@ class Claim:
         high: Largest value with which it holds.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
         note: What the paper leaves open, or what was tried where we disagree.
+        paper: Key of the paper that says it; empty for the experiment's own.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Claim:
     high: float = math.inf
     quick: bool = False
     note: str = ""
+    paper: str = ""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:

@@ -17,7 +17,7 @@ from leaderboards.claims.reproduce import Reproduction
 from leaderboards.show import palette
 from leaderboards.show.numbers import number, rounded
 
-__all__ = ["as_json", "interval_text", "markdown", "write"]
+__all__ = ["as_json", "interval_text", "markdown", "of_paper", "write"]
 
 _STYLE = "style.css"
 
@@ -26,14 +26,13 @@ def as_json(made: Reproduction) -> dict[str, Any]:
     """All that the pages show, as plain values; numbers to 4 digits, None where not known."""
     return {
         "experiment": made.experiment.name,
-        "paper": PAPERS[made.experiment.paper],
-        "paper_key": made.experiment.paper,
+        "papers": [PAPERS[key] for key in made.experiment.papers],
         "quick": made.quick,
         "horizon": made.horizon,
         "repetitions": made.played,
         "repetitions_asked": made.asked,
         "command": f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}",
-        "claims": [_claim(one) for one in made.checked],
+        "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
         "table": [
             {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
             for row in made.table.to_dict(orient="records")
@@ -67,9 +66,14 @@ def interval_text(claim: dict[str, Any]) -> str:
     return f"{text} ({number(claim['low'])} to {number(claim['high'])})" if known else text
 
 
-def markdown(made: Sequence[dict[str, Any]], level: int = 1) -> str:
-    """A page of several experiments of one paper, from their JSON forms."""
-    return _render("claims.md.j2", made=made, level=level)
+def markdown(made: Sequence[dict[str, Any]], title: str) -> str:
+    """A page of several experiments, from their JSON forms."""
+    return _render("claims.md.j2", made=made, title=title)
+
+
+def of_paper(values: dict[str, Any], paper: str) -> dict[str, Any]:
+    """The JSON form of an experiment with the claims of one paper alone."""
+    return {**values, "claims": [claim for claim in values["claims"] if claim["paper"] == paper]}
 
 
 def write(made: Reproduction, directory: Path) -> Path:
@@ -79,11 +83,12 @@ def write(made: Reproduction, directory: Path) -> Path:
     assert not any(isinstance(x, float) and not math.isfinite(x) for x in values.values())
     (directory / "claims.json").write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     made.table.to_csv(directory / "scores.csv", index=False, float_format="%.5g")
-    (directory / "claims.md").write_text(markdown([values]), encoding="utf-8")
+    title = "; ".join(values["papers"])
+    (directory / "claims.md").write_text(markdown([values], title), encoding="utf-8")
     style = (resources.files("leaderboards.show") / "static" / _STYLE).read_text(encoding="utf-8")
     hues = "".join(f" --hue{i}: {palette.LIGHT[i]};" for i in range(len(palette.HUES)))
     page = directory / "claims.html"
-    page.write_text(_render("claims.html.j2", made=[values], style=style, hues=hues), encoding="utf-8")
+    page.write_text(_render("claims.html.j2", made=[values], title=title, style=style, hues=hues), encoding="utf-8")
     return page
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import Experiment
-from leaderboards.claims.runs import Runs
+from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, load_suite
@@ -58,12 +58,16 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
         short = experiment.quick
         agents = tuple(entry for entry in suite.agents if not short.agents or entry.ref.label in short.agents)
         horizon = suite.horizon if short.horizon is None else short.horizon
+        environments = tuple(
+            entry for entry in suite.environments if not short.environments or entry.ref.label in short.environments
+        )
         suite = suite.model_copy(
             update={
                 "name": f"{suite.name}-quick",
                 "horizon": horizon,
                 "repetitions": short.repetitions,
                 "agents": agents,
+                "environments": environments,
             }
         )
     return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions})
@@ -95,8 +99,8 @@ def check(
         suite = suite_of(experiment, quick, repetitions)
         asked, horizon = suite_of(experiment, quick).repetitions, suite.horizon
         specs: Sequence[RunSpec] = list(suite.specs())
-        runs = Runs.read(store, specs)
-        played = min((runs.count(entry.ref.label) for entry in suite.agents), default=0)
+        runs = Runs.read(store, specs, experiment.columns)
+        played = min((runs.count(row) for row in rows_of(specs).values()), default=0)
         table = _scores(runs)
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
     # Every claim draws from a stream of its own: a claim that is added changes no other verdict.
@@ -107,12 +111,12 @@ def check(
 
 
 def _scores(runs: Runs) -> pd.DataFrame:
-    rows = []
+    made = []
     for agent in runs.agents:
         repetitions = runs.together(agent)
         regret = runs.column(agent, "regret", repetitions)
         total = mean_interval(regret.sum(axis=1))
-        rows.append(
+        made.append(
             {
                 "agent": agent,
                 "repetitions": len(repetitions),
@@ -124,13 +128,13 @@ def _scores(runs: Runs) -> pd.DataFrame:
                 "policy_seconds": float(runs.column(agent, "policy_seconds", repetitions).sum(axis=1).mean()),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(made)
 
 
 def _means(runs: Runs) -> pd.DataFrame:
-    rows: list[dict[str, object]] = []
+    made: list[dict[str, object]] = []
     for name in runs.agents:
         repetitions = runs.together(name)
-        means = {column: float(runs.column(name, column, repetitions).mean()) for column in ("covered", "sd")}
-        rows.append({"band": name, "repetitions": len(repetitions), **means})
-    return pd.DataFrame(rows)
+        means = {column: float(runs.column(name, column, repetitions).mean()) for column in runs.columns(name)}
+        made.append({"row": name, "repetitions": len(repetitions), **means})
+    return pd.DataFrame(made)

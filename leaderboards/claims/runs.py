@@ -10,9 +10,16 @@ import pandas as pd
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 
-__all__ = ["COLUMNS", "NotPlayedError", "Runs"]
+__all__ = ["COLUMNS", "NotPlayedError", "Runs", "rows_of"]
 
 COLUMNS = ("t", "regret", "batch", "policy_seconds")
+"""The columns of a trace that every experiment reads."""
+
+
+def rows_of(specs: Sequence[RunSpec]) -> dict[str, str]:
+    """The row of each run by its key: its agent's label, `agent@environment` in a suite of several environments."""
+    several = len({spec.env.label for spec in specs}) > 1
+    return {spec.key: f"{spec.agent.label}@{spec.env.label}" if several else spec.agent.label for spec in specs}
 
 
 class NotPlayedError(LookupError):
@@ -23,21 +30,29 @@ class Runs:
     """Tables of one experiment, by agent and repetition.
 
     Args:
-        tables: For each agent its tables by repetition; traces have the columns `COLUMNS`.
+        tables: For each agent its tables by repetition; traces have the columns `COLUMNS` and those that the
+            experiment asks for besides.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[int, pd.DataFrame]]) -> None:
         self._tables = {agent: dict(sorted(runs.items())) for agent, runs in tables.items() if runs}
 
     @classmethod
-    def read(cls, store: Store, specs: Sequence[RunSpec]) -> Runs:
-        """The runs among `specs` that are done."""
-        done = store.done_keys()
+    def read(cls, store: Store, specs: Sequence[RunSpec], columns: Sequence[str] = ()) -> Runs:
+        """The runs among `specs` that are done.
+
+        Args:
+            store: Where they are.
+            specs: The runs of one suite.
+            columns: Columns besides `COLUMNS`; those that an agent's traces do not have are left out.
+        """
+        done, names = store.done_keys(), rows_of(specs)
         tables: dict[str, dict[int, pd.DataFrame]] = {}
         for spec in specs:
-            runs = tables.setdefault(spec.agent.label, {})
             if spec.key in done:
-                runs[spec.repetition] = store.trace(spec.key, COLUMNS)
+                trace = store.trace(spec.key, None if columns else COLUMNS)
+                kept = [name for name in (*COLUMNS, *columns) if name in trace]
+                tables.setdefault(names[spec.key], {})[spec.repetition] = trace[kept]
         return cls(tables)
 
     @property
@@ -48,6 +63,10 @@ class Runs:
     def count(self, agent: str) -> int:
         """How many repetitions of an agent there are."""
         return len(self._tables.get(agent, {}))
+
+    def columns(self, agent: str) -> tuple[str, ...]:
+        """Names of the columns of an agent's tables."""
+        return tuple(next(iter(self._tables[agent].values())).columns)
 
     def together(self, *agents: str) -> list[int]:
         """Repetitions that all of `agents` have played, in order.
@@ -61,6 +80,12 @@ class Runs:
         return sorted(common)
 
     def column(self, agent: str, name: str, repetitions: Sequence[int]) -> np.ndarray:
-        """One column of an agent's traces, shape `(n, T)`."""
+        """One column of an agent's traces, shape `(n, T)`.
+
+        Raises:
+            KeyError: if the traces were read without it.
+        """
         runs = self._tables[agent]
+        if name not in runs[repetitions[0]]:
+            raise KeyError(f"{name}: {agent} has no such column; the experiment must ask for it")
         return np.stack([runs[r][name].to_numpy() for r in repetitions])

@@ -10,7 +10,7 @@ from leaderboards.claims.claim import Claim, judge
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
 from leaderboards.claims.measures import batches, faster, found, gap, growth, more_regret, simple, spread
 from leaderboards.claims.reproduce import check, suite_of
-from leaderboards.claims.runs import NotPlayedError, Runs
+from leaderboards.claims.runs import NotPlayedError, Runs, rows_of
 from leaderboards.score.intervals import Interval
 
 
@@ -25,6 +25,9 @@ def runs(**regrets: np.ndarray) -> Runs:
                         "regret": row,
                         "batch": 1 + np.arange(len(row)) // 2,
                         "policy_seconds": np.full(len(row), 1.0),
+                        "action": np.arange(len(row)) % 7,
+                        "cost": np.full(len(row), 2.0),
+                        "dictionary_size": np.full(len(row), 5.0),
                     }
                 )
                 for r, row in enumerate(rows)
@@ -108,7 +111,8 @@ def test_a_claim_whose_runs_are_not_there_stays_open() -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiments_are_whole(name: str) -> None:
     one = EXPERIMENTS[name]
-    assert one.paper in PAPERS
+    assert set(one.papers) <= set(PAPERS)
+    assert {claim.paper or one.paper for claim in one.claims} == set(one.papers)
     names = [claim.name for claim in one.claims]
     assert len(names) == len(set(names))
     assert all(claim.source and claim.statement.endswith(".") for claim in one.claims)
@@ -119,11 +123,12 @@ def test_experiments_are_whole(name: str) -> None:
     suite = suite_of(one)
     suite.check()
     assert suite.name == name
+    assert set(one.quick.environments) <= {entry.ref.label for entry in suite.environments}
     labels = {entry.ref.label for entry in suite.agents}
     assert set(one.quick.agents) <= labels
     assert {entry.ref.label for entry in suite_of(one, quick=True).agents} == set(one.quick.agents or labels)
     # Every measured claim asks only for rows that the suite has.
-    rows = {label: 0.5 + RNG.random((4, 120)) for label in labels}
+    rows = {label: 0.5 + RNG.random((4, 120)) for label in rows_of(list(suite.specs())).values()}
     for claim in one.claims:
         if claim.measure is not None:
             assert np.isfinite(claim.measure(runs(**rows), RNG).estimate), claim.name
