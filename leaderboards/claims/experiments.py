@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from leaderboards.claims import bbkb, bpe, gp_bucb, guarantees, starvation, theorems, tried
+from leaderboards.claims import bbkb, bbkb_nas, bpe, gp_bucb, guarantees, starvation, theorems, tried
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 
@@ -89,6 +89,13 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.regression(17.5), tried.ABALONE), _BBKB_QUICK),
             Experiment("bbkb-cadata", "bbkb", bbkb.regression(12.5), _BBKB_QUICK),
+            *(
+                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS)
+                for name, bench, quick in (
+                    ("bbkb-nas", "NASBench201", Quick(3, 400, environments=("NASBench201",))),
+                    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",))),
+                )
+            ),
             Experiment(
                 "gpbucb-matern",
                 "gp-bucb",

@@ -99,8 +99,10 @@ def check(
         suite = suite_of(experiment, quick, repetitions)
         asked, horizon = suite_of(experiment, quick).repetitions, suite.horizon
         specs: Sequence[RunSpec] = list(suite.specs())
-        runs = Runs.read(store, specs, experiment.columns)
-        played = min((runs.count(row) for row in rows_of(specs).values()), default=0)
+        # A short form may have one environment of several: its rows are called as in the full form.
+        rows = rows_of(specs, len(load_suite(experiment.name).environments) > 1)
+        runs = Runs.read(store, rows, specs, experiment.columns)
+        played = min((runs.count(row) for row in rows.values()), default=0)
         table = _scores(runs)
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
     # Every claim draws from a stream of its own: a claim that is added changes no other verdict.

@@ -16,9 +16,8 @@ COLUMNS = ("t", "regret", "batch", "policy_seconds")
 """The columns of a trace that every experiment reads."""
 
 
-def rows_of(specs: Sequence[RunSpec]) -> dict[str, str]:
+def rows_of(specs: Sequence[RunSpec], several: bool) -> dict[str, str]:
     """The row of each run by its key: its agent's label, `agent@environment` in a suite of several environments."""
-    several = len({spec.env.label for spec in specs}) > 1
     return {spec.key: f"{spec.agent.label}@{spec.env.label}" if several else spec.agent.label for spec in specs}
 
 
@@ -38,21 +37,22 @@ class Runs:
         self._tables = {agent: dict(sorted(runs.items())) for agent, runs in tables.items() if runs}
 
     @classmethod
-    def read(cls, store: Store, specs: Sequence[RunSpec], columns: Sequence[str] = ()) -> Runs:
+    def read(cls, store: Store, rows: Mapping[str, str], specs: Sequence[RunSpec], columns: Sequence[str] = ()) -> Runs:
         """The runs among `specs` that are done.
 
         Args:
             store: Where they are.
+            rows: The row of each by its key, see `rows_of`.
             specs: The runs of one suite.
             columns: Columns besides `COLUMNS`; those that an agent's traces do not have are left out.
         """
-        done, names = store.done_keys(), rows_of(specs)
+        done = store.done_keys()
         tables: dict[str, dict[int, pd.DataFrame]] = {}
         for spec in specs:
             if spec.key in done:
                 trace = store.trace(spec.key, None if columns else COLUMNS)
                 kept = [name for name in (*COLUMNS, *columns) if name in trace]
-                tables.setdefault(names[spec.key], {})[spec.repetition] = trace[kept]
+                tables.setdefault(rows[spec.key], {})[spec.repetition] = trace[kept]
         return cls(tables)
 
     @property
