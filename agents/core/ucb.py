@@ -157,9 +157,10 @@ class UCBAgent(FiniteArmAgent):
         self._issued = 0
         self._closed = False
         self.effective_dimension = self.posterior.effective_dimension()
-        self.width = self.schedule(self._context())
+        self.width = self.schedule(self.width_context())
 
-    def _context(self) -> WidthContext:
+    def width_context(self) -> WidthContext:
+        """What the width schedule sees now."""
         return WidthContext(
             t=self.n_pulls + 1,
             information_gain=getattr(self.posterior, "information_gain", 0.0),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import ceil, log, sqrt
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,48 +13,15 @@ from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.settings import GivenModel, NormBound
-from agents.core.widths import WidthContext, WidthSchedule, as_width
+from agents.core.widths import WidthContext, as_width
 from agents.few_batches import lengths
+from agents.few_batches.grid import Grid
+from agents.few_batches.widths import GrowingWidth, OfflineTheorem
 from gpbandit_envs.gp import Matern
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE", "GrowingWidth", "OfflineTheorem"]
-
-_LARGEST_GRID = 1_000_000
-
-
-@dataclass(frozen=True)
-class OfflineTheorem(WidthSchedule):
-    """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without looking at its feedback.
-
-    Reference: Li and Scarlett (2022), Algorithm 1, line 15; Vakili et al. (2021), Theorem 1.
-
-    Attributes:
-        n_batches: Number of batches B, set by the policy.
-    """
-
-    n_batches: int = 1
-
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * self.n_batches / c.delta))
-
-
-@dataclass(frozen=True)
-class GrowingWidth(WidthSchedule):
-    """`sqrt(3 log(2 i))` in batch i.
-
-    Reference: Li and Scarlett (2022), section 5.
-
-    Attributes:
-        batch: Number i of the batch, set by the policy.
-    """
-
-    batch: int = 1
-
-    def __call__(self, context: WidthContext) -> float:
-        return sqrt(3 * log(2 * self.batch))
+__all__ = ["BPE"]
 
 
 class BPE(FiniteArmAgent):
@@ -117,17 +83,9 @@ class BPE(FiniteArmAgent):
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.horizon is None:
             raise ValueError(f"horizon: BPE plans its batches in advance, and {problem.name} does not state one")
-        self._side = 0
-        if not problem.is_finite:
-            self._side = ceil(sqrt(problem.horizon)) + 1
-            if self._side**problem.dim > _LARGEST_GRID:
-                raise ValueError(
-                    f"problem: a grid of spacing 1/sqrt(T) has {self._side}^{problem.dim} points in {problem.name}; "
-                    f"at most {_LARGEST_GRID:,} are possible"
-                )
-            axis = np.linspace(0, 1, self._side)
-            grid = np.stack(np.meshgrid(*[axis] * problem.dim, indexing="ij"), axis=-1).reshape(-1, problem.dim)
-            problem = replace(problem, arms=grid)
+        self._grid = None if problem.is_finite else Grid.of(problem)
+        if self._grid is not None:
+            problem = replace(problem, arms=self._grid.points())
         super().reset(problem, rng)
 
     def _start(self) -> None:
@@ -196,13 +154,11 @@ class BPE(FiniteArmAgent):
 
     def _to_actions(self, arms: np.ndarray) -> Actions:
         assert self.problem.arms is not None
-        return self.problem.arms[arms].copy() if self._side else arms
+        return arms if self._grid is None else self.problem.arms[arms].copy()
 
     def observe(self, feedback: Feedback) -> None:
-        if self._side:
-            steps = np.rint(feedback.actions * (self._side - 1)).astype(np.int64)
-            arms = np.ravel_multi_index(tuple(steps.T), (self._side,) * self.problem.dim)
-            feedback = replace(feedback, actions=arms)
+        if self._grid is not None:
+            feedback = replace(feedback, actions=self._grid.nearest(feedback.actions))
         self._answered += len(feedback.failed)
         super().observe(feedback)
         if self._answered >= self._length and self._waiting:
@@ -240,7 +196,7 @@ class BPE(FiniteArmAgent):
     def recommend(self) -> Action:
         """The arm of largest posterior mean among those that were alive in the last complete batch."""
         assert self.problem.arms is not None
-        return self.problem.arms[self.best].copy() if self._side else self.best
+        return self.best if self._grid is None else self.problem.arms[self.best].copy()
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior."""

@@ -56,7 +56,7 @@ class VectorUCB(DoubtfulAgent):
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)
         policy.reset(problem, np.random.default_rng(0))  # it reads the card; without a start it draws nothing
-        self._constants = vars(policy._context())
+        self._constants = vars(policy.width_context())
         self._prior = float(policy.posterior.rows.prior.max())
         single = policy.posterior.rows
         if self._rows is None or not self._rows.serves(single.kernel, single.X):

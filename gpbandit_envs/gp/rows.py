@@ -49,12 +49,13 @@ class KernelRows:
 
     def _clear(self) -> None:
         self._kept.clear()
+        self._u = 0
         self.position = np.full(len(self.X), -1, np.int64)
         self._gram = np.empty((64, 64))
         self._joined: list[int] = []
 
     def __len__(self) -> int:
-        return len(self.arms)
+        return self._u
 
     @property
     def arms(self) -> Int[np.ndarray, " u"]:
@@ -63,7 +64,7 @@ class KernelRows:
 
     @property
     def gram(self) -> Float[np.ndarray, "u u"]:
-        return self._gram[: len(self), : len(self)]
+        return self._gram[: self._u, : self._u]
 
     @property
     def n_kept(self) -> int:
@@ -73,7 +74,7 @@ class KernelRows:
     @property
     def nbytes(self) -> int:
         """Bytes in use for rows, Gram matrix, prior variances and positions."""
-        return 8 * (self.n_kept * len(self.X) + len(self) ** 2 + 3 * len(self) + 2 * len(self.X))
+        return 8 * (self.n_kept * len(self.X) + self._u**2 + 3 * self._u + 2 * len(self.X))
 
     def add(self, arms: Int[np.ndarray, " p"]) -> Int[np.ndarray, " p"]:
         """Positions of `arms` (distinct), after adding those that are missing."""
@@ -81,7 +82,8 @@ class KernelRows:
         missing = positions < 0
         if missing.any():
             new = arms[missing]
-            old, u = len(self), len(self) + len(new)
+            old, u = self._u, self._u + len(new)
+            self._u = u
             self._kept.add(new)
             self._joined.append(len(new))
             self.position[new] = np.arange(old, u)

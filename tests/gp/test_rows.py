@@ -102,3 +102,34 @@ def test_memory_is_given_in_bytes_or_units() -> None:
         as_bytes(-1)
     with pytest.raises(TypeError, match="max_memory"):
         as_bytes(1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("posterior", [ExactArmPosterior, SketchedArmPosterior])
+@pytest.mark.parametrize("kept", [None, 9])
+def test_restored_rows_round_the_same(
+    posterior: type[ExactArmPosterior | SketchedArmPosterior], kept: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "_KEEP_BYTES", 8 * 9 * len(X))
+    rng = np.random.default_rng(3)
+
+    def on(one: ExactArmPosterior | SketchedArmPosterior, arms: np.ndarray, y: np.ndarray) -> None:
+        if isinstance(one, SketchedArmPosterior):
+            one.record(arms, np.ones(len(arms)), y)
+            one.embed(arms)
+        else:
+            one.update(arms, np.ones(len(arms)), y)
+
+    budget = None if kept is None else kept * 8 * len(X)
+    whole = posterior(SE(0.3), X, 0.01, budget)
+    pulls = [(rng.permutation(50)[: rng.integers(1, 8)], rng.normal(size=8)) for _ in range(24)]
+    for i, (arms, y) in enumerate(pulls):
+        on(whole, arms, y[: len(arms)])
+        if i % 5 == 4:
+            restored = posterior(SE(0.3), X, 0.01, budget)
+            restored.load_state_dict(whole.state_dict())
+            whole, before = restored, whole
+            on(before, *((a := pulls[0][0]), pulls[0][1][: len(a)]))
+            on(restored, *((a := pulls[0][0]), pulls[0][1][: len(a)]))
+            np.testing.assert_array_equal(restored.mean, before.mean)
+            np.testing.assert_array_equal(restored.variance, before.variance)
+            np.testing.assert_array_equal(restored.rows.gram, before.rows.gram)
