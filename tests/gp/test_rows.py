@@ -127,9 +127,10 @@ def test_restored_rows_round_the_same(
         if i % 5 == 4:
             restored = posterior(SE(0.3), X, 0.01, budget)
             restored.load_state_dict(whole.state_dict())
-            whole, before = restored, whole
-            on(before, *((a := pulls[0][0]), pulls[0][1][: len(a)]))
-            on(restored, *((a := pulls[0][0]), pulls[0][1][: len(a)]))
-            np.testing.assert_array_equal(restored.mean, before.mean)
-            np.testing.assert_array_equal(restored.variance, before.variance)
-            np.testing.assert_array_equal(restored.rows.gram, before.rows.gram)
+            arms, y = pulls[0]
+            for one in (whole, restored):
+                on(one, arms, y[: len(arms)])
+            np.testing.assert_array_equal(restored.mean, whole.mean)
+            np.testing.assert_array_equal(restored.variance, whole.variance)
+            np.testing.assert_array_equal(restored.rows.gram, whole.rows.gram)
+            whole = restored
