@@ -90,7 +90,8 @@ def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == "benchmarks":
         measured = ROOT / "benchmarks" / "README.md"
         if measured.exists():
-            text = measured.read_text(encoding="utf-8")
+            # Its pictures lie beside it.
+            text = re.sub(r"\]\((?=[^)]*\.png\))", "](../benchmarks/", measured.read_text(encoding="utf-8"))
     if docname == "reproduce" and not any((DOCS / "papers").glob("*.md")):
         text = _TREE.sub("This copy has none of their pages: `gpbandit reproduce` makes them.", text)
     text = _FILE.sub(r"```{code-block} \1\n:caption: \2\n", text)
