@@ -76,11 +76,11 @@ class GPUCB(_ByDomain):
 
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
     `"practical"` the one of the BBKB experiments, `"bayes"` that of Srinivas et al. (2010) for a draw from the prior,
-    Theorem 1 on arms and Theorem 2 on a box.
+    Theorem 1 on arms and Theorem 2 on a box, `"growing"` the `sqrt(3 log 2t)` of the BPE experiments.
 
     Args:
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the card's.
-        width: `"theory"`, `"practical"`, `"bayes"`, a number, or a `WidthSchedule`.
+        width: `"theory"`, `"practical"`, `"bayes"`, `"growing"`, a number, or a `WidthSchedule`.
         lam: Noise variance in the posterior; None for the card's `noise_std ** 2`.
         norm_bound: Bound `F` on the RKHS norm; None for the card's, or 1 if the card has none; on arms also `"double"`,
             see `agents.core.norm.NormGuess`.

@@ -15,6 +15,7 @@ from agents.core.widths import (
     EffectiveDimension,
     FiniteBayes,
     InformationGain,
+    Logarithmic,
     WidthContext,
     WidthSchedule,
     as_width,
@@ -23,7 +24,12 @@ from agents.core.widths import (
 __all__ = ["BoxGPUCB"]
 
 _WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
-    {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": CompactBayes()}
+    {
+        "theory": InformationGain(),
+        "practical": EffectiveDimension(),
+        "bayes": CompactBayes(),
+        "growing": Logarithmic(),
+    }
 )
 
 
@@ -33,7 +39,7 @@ class BoxGPUCB(BoxAgent):
     Named widths as for finite arms; `"bayes"` is the one for a compact set. Other arguments: see `BoxAgent`.
 
     Args:
-        width: `"theory"`, `"practical"`, `"bayes"`, a number, or a `WidthSchedule`.
+        width: `"theory"`, `"practical"`, `"bayes"`, `"growing"`, a number, or a `WidthSchedule`.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """

@@ -30,6 +30,7 @@ __all__ = [
     "FiniteBayes",
     "InformationGain",
     "LogDeterminant",
+    "Logarithmic",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -107,6 +108,17 @@ class FiniteBayes(WidthSchedule):
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
+
+
+@dataclass(frozen=True)
+class Logarithmic(WidthSchedule):
+    """`C sqrt(3 log(2 t))`, for comparison: no theorem stands behind it.
+
+    Reference: Li and Scarlett (2022), section 5, their `beta_i = 3 log(2 i)` with every evaluation a batch.
+    """
+
+    def __call__(self, context: WidthContext) -> float:
+        return context.batch_ratio * sqrt(3 * log(2 * context.t))
 
 
 @dataclass(frozen=True)

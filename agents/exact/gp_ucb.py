@@ -18,7 +18,8 @@ class GPUCB(ExactUCBAgent):
     """Pull `argmax mean_{t-1} + width_t sd_{t-1}`, one arm at a time.
 
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
-    `"bayes"` that of Srinivas et al. (2010) for a draw from the prior, `"practical"` the one of the BBKB experiments.
+    `"bayes"` that of Srinivas et al. (2010) for a draw from the prior, `"practical"` the one of the BBKB experiments,
+    `"growing"` the `sqrt(3 log 2t)` of the BPE experiments.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:

@@ -34,6 +34,7 @@ CONTEXT = WidthContext(
 FORMULAS = [
     (widths.Constant(1.96), 1.96),
     (widths.FiniteBayes(), 2 * sqrt(2 * log(20 * 49 * pi**2 / 0.3))),
+    (widths.Logarithmic(), 2 * sqrt(3 * log(14))),
     (
         widths.CompactBayes(a=1.5, b=2.0, side=4.0),
         2 * sqrt(2 * log(2 * 49 * pi**2 / 0.15) + 6 * log(49 * 3 * 2 * 4 * sqrt(log(4 * 3 * 1.5 / 0.05)))),
