@@ -15,6 +15,8 @@ from gpbandit_envs.problem import Problem
 
 __all__ = ["AgentCheckError", "check_agent"]
 
+_DELAY = 3
+
 
 class AgentCheckError(AssertionError):
     """An agent broke a clause of the protocol; the message says which and on what problem."""
@@ -26,7 +28,9 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
     The clauses: actions are valid, as many as allowed, and never none while nothing is pending; selecting does not
     change beliefs; inputs are not mutated; equal seeds give equal play; a state saved, pickled or not, and restored
     into a fresh agent goes on as if uninterrupted; the order within a delivery does not matter; one arm, one
-    starting pull and duplicated arms work; a failed evaluation is survived.
+    starting pull and duplicated arms work; a failed evaluation is survived. An agent that declares `delayed` is also
+    played with feedback that comes three evaluations late, and resumed while tickets are open. Whether it should
+    heed those is its own affair: Uniform rightly does not.
 
     Args:
         make: Builds a fresh agent.
@@ -53,6 +57,15 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
+        if make().capabilities.delayed:
+            late = _play(make, problem, _Disturbance(delay=_DELAY))
+            resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=horizon // 2))
+            if not np.array_equal(late, resumed):
+                raise AgentCheckError(
+                    f"resume: restored with {_DELAY} tickets open, play differs on {problem.name}; open evaluations "
+                    "are those in pending, or part of the state"
+                )
+            _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ class _Disturbance:
     resume_after: int = 0
     permute: bool = False
     fail_every: int = 0
+    delay: int = 0
 
 
 def _problems(domains: frozenset[str]) -> Iterator[Problem]:
@@ -74,7 +88,7 @@ def _problems(domains: frozenset[str]) -> Iterator[Problem]:
 
 
 def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:
-    """Play with feedback on request and return all actions."""
+    """Play with feedback on request, or with a delay, and return all actions."""
     disturb = disturbance or _Disturbance()
     noise = np.random.default_rng(2)
     shuffle = np.random.default_rng(3)
@@ -84,7 +98,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
     history = []
     while played < problem.horizon:
-        adaptive = agent.capabilities.batch == "adaptive"
+        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay
         actions = _select(agent, problem.horizon - played if adaptive else 1, pending, problem)
         history.append(actions)
         pending = Pending(
@@ -93,9 +107,15 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
         )
         rewards = np.concatenate([rewards, _mean(actions, problem) + 0.1 * noise.standard_normal(len(actions))])
         played += len(actions)
-        if len(actions) == 0 or not adaptive or played == problem.horizon:
-            _observe(agent, pending, rewards, disturb, shuffle)
-            pending, rewards = Pending.empty(problem), np.zeros(0)
+        if disturb.delay and played < problem.horizon:
+            arrived = pending.tickets + disturb.delay < played
+            if len(actions) == 0:
+                arrived[0] = True  # time passes until the next one
+        else:
+            arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
+        if arrived.any():
+            _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
             state = copy.deepcopy(agent.state_dict())
             agent = make()
@@ -103,6 +123,10 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
             agent.load_state_dict(state)
             disturb = replace(disturb, resume_after=0)
     return np.concatenate(history)
+
+
+def _part(pending: Pending, which: np.ndarray) -> Pending:
+    return Pending(pending.tickets[which], pending.actions[which])
 
 
 def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndarray:

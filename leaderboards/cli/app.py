@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from leaderboards.cli import auditing, checking, data, listing, looking, page, reproducing, running, sharing
+from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
 __all__ = ["app", "main"]
@@ -21,6 +22,7 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 app = typer.Typer(
     name="gpbandit",
+    cls=Commands,
     help="Leaderboards of Gaussian-process bandits: run suites, look at results.",
     no_args_is_help=True,
     add_completion=False,
@@ -51,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # Batch systems stop their jobs with SIGTERM, which is then as clean as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        code = app(args=given, prog_name="gpbandit", standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except UserError as error:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from gpbandit_envs import datasets
+from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Fetch and list the real data sets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=Commands, help="Fetch and list the real data sets.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("fetch")

@@ -7,13 +7,16 @@ import typer
 
 import agents
 from gpbandit_envs.registry import registered
+from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.suite import SuiteError, load_suite, suite_names
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List environments, agents and suites.", invoke_without_command=True, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Commands, help="List environments, agents and suites.", invoke_without_command=True, rich_markup_mode=None
+)
 
 
 @app.callback()

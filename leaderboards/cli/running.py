@@ -16,6 +16,7 @@ from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.estimate import Estimate
 from leaderboards.play.executors import EXECUTORS, make_executor
+from leaderboards.play.oracle import NO_REGRET
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.progress import duration
 from leaderboards.play.schedule import Summary, missing, run_missing
@@ -99,6 +100,8 @@ def run(
         finally:
             workforce.close()
     report(summary, asked, time.monotonic() - started)
+    for env in without_regret(store, specs):
+        typer.echo(f"  {env}: {NO_REGRET}", err=True)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
@@ -152,20 +155,27 @@ def adopt(suite: Suite, store: Store) -> None:
     store.write_suite(suite.frozen())
 
 
+def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:
+    """Labels of the environments that leave regret unknown, by one run that is done on each."""
+    done = store.done_keys()
+    one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
+    return [env for env, key in one_each.items() if store.trace(key, ["regret"])["regret"].isna().all()]
+
+
 def report(summary: Summary, directory: Path, seconds: float) -> None:
     """Say in a few lines what was done."""
     ended = sum(summary.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(summary.ended.items())) or "nothing was missing"
     typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {summary.before} were there before")
-    for outcome in summary.failures[:_FAILURES_SHOWN]:
-        spec = outcome.spec
-        typer.echo(
-            f"  {outcome.status}: {spec.agent.label} on {spec.env.label}, repetition {spec.repetition}: "
-            f"{outcome.reason}",
-            err=True,
-        )
-    hidden = len(summary.failures) - _FAILURES_SHOWN
-    if hidden > 0:
+    repetitions: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each of them
+    for outcome in summary.failures:
+        what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
+        repetitions.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
+    for (what, reason), numbers in list(repetitions.items())[:_FAILURES_SHOWN]:
+        which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
+        typer.echo(f"  {what}, {which}: {reason}", err=True)
+    hidden = sum(len(numbers) for numbers in list(repetitions.values())[_FAILURES_SHOWN:])
+    if hidden:
         typer.echo(f"  and {hidden} more", err=True)
     if summary.failures:
         typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

@@ -7,6 +7,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import gymnasium as gym
@@ -96,9 +97,9 @@ def make_agent(agent: AgentLike) -> Agent:
     if isinstance(agent, Agent):
         return agent
     id, kwargs = _pair(agent, "agent", "an agents.Agent")
-    if ":" not in id:
+    if ":" not in id and not id.endswith(".py"):
         return agents.make(id, **thawed(kwargs))
-    found: object = load_entry_point(id)
+    found = _load_class(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
@@ -156,7 +157,35 @@ def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
         id, kwargs = thing
         if isinstance(id, str) and isinstance(kwargs, Mapping):
             return id, kwargs
-    raise TypeError(f"{name}: expected an id, an (id, kwargs) pair or {kind}, got {thing!r}")
+    hint = ""
+    if isinstance(thing, type):
+        hint = f": give an instance of the class, {thing.__name__}(...)"
+    elif callable(thing):
+        hint = ": give what it returns"
+    raise TypeError(f"{name}: expected an id, an (id, kwargs) pair or {kind}, got {thing!r}{hint}")
+
+
+def _load_class(id: str) -> object:
+    """What `"package.module:Class"` names.
+
+    Raises:
+        ValueError: if there is no such thing.
+        ImportError: if the module is there and cannot be imported.
+    """
+    module, _, attribute = id.partition(":")
+    if module.endswith(".py") or "/" in module:
+        dotted = ".".join(part for part in PurePath(module.removesuffix(".py")).parts if part not in ("/", ".", ".."))
+        raise ValueError(
+            f"agent: expected 'module:Class', got the file {id!r}: write '{dotted}:{attribute or 'Class'}'"
+        )
+    try:
+        return load_entry_point(id)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise  # the module is there, and imports another that is not
+        raise ValueError(
+            f"agent: {id!r} names a module that is neither in this folder nor installed ({error})"
+        ) from None
 
 
 def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
@@ -170,7 +199,8 @@ def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
     try:
         return gym.spec(name if colon else id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        close = difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
+        same = [known for known in gym.registry if known.rpartition("/")[2] == id]  # all but the namespace
+        close = same or difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 

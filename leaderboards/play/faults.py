@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ from leaderboards.play.feedback import parse_feedback
 
 __all__ = ["AgentError", "EnvError", "RunTimeout", "check_actions", "check_recommendation", "misfit"]
 
-_NEEDS = {
-    "kernel": ("kernel", ("kernel",)),
-    "noise": ("noise_std", ("noise_std", "lam")),
-    "horizon": ("horizon", ("horizon",)),
-    "norm": ("norm_bound", ("norm_bound",)),
-    "neighbours": ("neighbours", ("neighbours",)),
+# A field of the card, and the arguments that state the same, with how one writes them in a suite.
+_NEEDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "kernel": ("kernel", {"kernel": 'kernel = { name = "se", lengthscale = 1.0 }'}),
+    "noise": ("noise_std", {"noise_std": "noise_std = 0.1", "lam": "lam = 0.01"}),
+    "horizon": ("horizon", {"horizon": ""}),
+    "norm": ("norm_bound", {"norm_bound": "norm_bound = 1.0"}),
+    "neighbours": ("neighbours", {"neighbours": ""}),
 }
 
 
@@ -39,11 +42,24 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
     domain = "finite" if problem.is_finite else "box"
     if domain not in capabilities.domains:
         return f"the agent plays on {' and '.join(sorted(capabilities.domains))} domains, the environment's is {domain}"
-    for need in sorted(capabilities.needs):
-        field, arguments = _NEEDS[need]
-        if getattr(problem, field) is None and not any(getattr(agent, name, None) for name in arguments):
-            return f"the agent needs {need}, which neither the environment's card nor its arguments state"
+    unstated = [need for need in sorted(capabilities.needs) if not _stated(need, agent, problem)]
+    if unstated:
+        taken = inspect.signature(type(agent)).parameters
+        examples = [
+            next((example for name, example in _NEEDS[need][1].items() if name in taken and example), "")
+            for need in unstated
+        ]
+        advice = f"; give it, for example, {', '.join(examples)}" if all(examples) else ""
+        return (
+            f"the agent needs {' and '.join(unstated)}, which neither the environment's card nor its arguments "
+            f"state{advice}"
+        )
     return parse_feedback(feedback).misfit(capabilities)
+
+
+def _stated(need: str, agent: Agent, problem: Problem) -> bool:
+    field, arguments = _NEEDS[need]
+    return getattr(problem, field) is not None or any(getattr(agent, name, None) for name in arguments)
 
 
 def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) -> Actions:

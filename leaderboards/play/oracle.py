@@ -10,7 +10,12 @@ import numpy as np
 
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Oracle"]
+__all__ = ["NO_REGRET", "Oracle"]
+
+NO_REGRET = (
+    "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
+    '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
+)
 
 
 class Oracle:

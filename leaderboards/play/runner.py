@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,17 +14,20 @@ import pandas as pd
 
 from agents import Agent
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import describe_agent, describe_env, horizon_of, make_agent, make_env
+from leaderboards.play.build import check_env_ref, describe_agent, describe_env, horizon_of, make_agent, make_env
 from leaderboards.play.checkpoint import Checkpoint
 from leaderboards.play.faults import AgentError, EnvError, RunTimeout, misfit
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.loop import Loop
+from leaderboards.play.oracle import NO_REGRET
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.play.threads import one_blas_thread
 
 __all__ = ["play", "reason_of", "run", "run_spec"]
+
+_log = logging.getLogger("gpbandit")
 
 
 def run(
@@ -53,15 +57,20 @@ def run(
         TypeError: for an unknown keyword, or something that is neither id, pair nor object.
     """
     env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    if not isinstance(env, gym.Env):
+        check_env_ref(env_ref)
     horizon = horizon_of(env, horizon)
     spec = RunSpec(env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback)
     started = perf_counter()
     built_env, built_agent = make_env(env, horizon), make_agent(agent)
     try:
-        return play(built_env, built_agent, spec, started)
+        record = play(built_env, built_agent, spec, started)
     finally:
         if built_env is not env:
             built_env.close()
+    if record.status == "done" and record.trace["regret"].isna().all():
+        _log.warning("%s: %s", env_ref.label, NO_REGRET)
+    return record
 
 
 def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:

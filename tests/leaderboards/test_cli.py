@@ -136,7 +136,7 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     code, text, errors = call(*arguments)
     assert code == 0
     assert "(2 crashed, 4 done)" in text
-    assert "crashed: Raises on RKHS, repetition 0: RuntimeError: no idea what to pull" in errors
+    assert "crashed: Raises on RKHS, 2 repetitions: RuntimeError: no idea what to pull" in errors
     assert "--retry-failed" in errors
     assert "(2 crashed), 4 were there before" in call(*arguments, "--retry-failed")[1]
 
@@ -161,6 +161,43 @@ def test_repetitions_played_together(call: Call, suite: Path, tmp_path: Path) ->
     code, _, err = call("run", suite, "--out", out, "--together", "--timeout", "5")
     assert code != 0
     assert "neither --timeout nor --memory" in err
+
+
+LAB = """
+import gymnasium as gym
+import numpy as np
+from gpbandit_envs.problem import Problem
+
+class Lab(gym.Env):
+    action_space = gym.spaces.Discrete(5)
+    observation_space = gym.spaces.Discrete(1)
+    problem = Problem(name="lab", dim=1, arms=np.linspace(0, 1, 5)[:, None])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(action), False, False, {}
+
+gym.register("Lab-v0", entry_point=Lab, max_episode_steps=20)
+"""
+
+
+def test_what_is_skipped_and_what_has_no_regret(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_lab.py").write_text(LAB)
+    monkeypatch.syspath_prepend(tmp_path)
+    suite = tmp_path / "lab.toml"
+    suite.write_text(
+        'name = "lab"\nhorizon = 5\nrepetitions = 3\n[[environments]]\nid = "a_lab:Lab-v0"\n'
+        '[[agents]]\nid = "Uniform"\n[[agents]]\nid = "BKB"\n'
+    )
+    code, _, err = call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
+    assert code == 0
+    assert "skipped: BKB on Lab, 3 repetitions: the agent needs kernel and noise" in err
+    assert err.count("Lab: no regret can be computed") == 1
+    page = call("page", tmp_path / "r")
+    assert page[0] == 0
 
 
 def test_lists(call: Call) -> None:
@@ -201,9 +238,13 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected at least 1, got 0")
     check_error(call("run", suite, "--nope"), "--nope", "gpbandit --help")
     check_error(call("run"), "Missing argument", "gpbandit --help")
-    check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform'?")
+    check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform' or ")
     check_error(call("run", suite, "--out", out, "--agent", "nomodule:X"), "No module named 'nomodule'")
-    check_error(call("nope"), "nope", "gpbandit --help")
+    check_error(call("run", suite, "--out", out, "--agent", "my_agent.py:Greedy"), "write 'my_agent:Greedy'")
+    check_error(call("nope"), "gpbandit: no command 'nope'; there are run, page, ")
+    check_error(call("rum"), "gpbandit: no command 'rum'; did you mean 'run'?")
+    check_error(call("list", "environments"), "gpbandit list: no command 'environments'; did you mean 'envs'?")
+    check_error(call("data", "get"), "gpbandit data: no command 'get'; there are fetch, list")
     check_error(call("page", tmp_path / "none"), "no folder", "gpbandit run SUITE")
     check_error(call("page", tmp_path), "holds no results")
     assert not out.exists()

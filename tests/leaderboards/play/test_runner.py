@@ -10,6 +10,7 @@ import pytest
 import leaderboards
 from agents import Feedback
 from gpbandit_envs.wrappers import BatchFeedback
+from leaderboards.play.oracle import NO_REGRET
 from leaderboards.play.record import TRACE_COLUMNS
 from tests.leaderboards.play.players import (
     Adaptive,
@@ -313,12 +314,52 @@ def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
     assert play(needy, Plain()).status == "done"
 
 
+def test_what_a_card_leaves_out_can_be_given() -> None:
+    reason = str(play("GP-UCB", Plain()).reason)
+    assert reason.startswith("the agent needs kernel and noise, which neither the environment's card")
+    assert reason.endswith('; give it, for example, kernel = { name = "se", lengthscale = 1.0 }, lam = 0.01')
+    given = {"kernel": {"name": "se", "lengthscale": 1.0}}
+    assert "needs noise, which" in str(play(("GP-UCB", given), Plain()).reason)
+    assert play(("GP-UCB", {**given, "lam": 0.01}), Plain()).status == "done"
+
+
+class Unscored(Plain):
+    """Tells rewards and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.optimum
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, float(action), False, False, {}
+
+
+def test_a_run_without_regret_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    record = play(Counter(), Unscored())
+    assert record.status == "done"
+    assert record.trace["regret"].isna().all()
+    assert record.trace["reward"].notna().all()
+    assert [entry.message for entry in caplog.records] == [f"Unscored: {NO_REGRET}"]
+    caplog.clear()
+    assert play(Counter()).trace["regret"].notna().all()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     ("env", "agent", "horizon", "error", "message"),
     [
         ("GPBandit/RKSH-v0", "Uniform", 10, ValueError, "did you mean 'GPBandit/RKHS-v0'"),
         ("NoSuchNamespace/X-v0", "Uniform", 10, ValueError, "no environment 'NoSuchNamespace/X-v0'"),
-        (("GPBandit/RKHS-v0", {"arms": 3}), "Uniform", 10, TypeError, "arms"),
+        ("RKHS-v0", "Uniform", 10, ValueError, "did you mean 'GPBandit/RKHS-v0'"),
+        (("GPBandit/RKHS-v0", {"arms": 3}), "Uniform", 10, TypeError, r"RKHS-v0: unknown argument 'arms'.*n_arms, dim"),
+        (("Test/Plain-v0", {"arms": 3}), "Uniform", 10, TypeError, r"'arms'; it takes n_arms, spoil, fail, end\Z"),
+        (Plain, "Uniform", 10, TypeError, "give an instance of the class, Plain"),
+        (SMALL, Counter, 10, TypeError, "give an instance of the class, Counter"),
+        (SMALL, lambda: Counter(), 10, TypeError, "give what it returns"),
+        (SMALL, "my_agent.py:Greedy", 10, ValueError, "write 'my_agent:Greedy'"),
+        (SMALL, "./lab/my_agent.py:Greedy", 10, ValueError, "write 'lab.my_agent:Greedy'"),
+        (SMALL, "my_agent.py", 10, ValueError, "write 'my_agent:Class'"),
+        (SMALL, "nowhere.at_all:Greedy", 10, ValueError, "names a module that is neither in this folder nor installed"),
         (SMALL, "Unifrom", 10, ValueError, "did you mean 'Uniform'"),
         (SMALL, ("EpsGreedy", {"epsilom": 3}), 10, TypeError, "unknown argument 'epsilom'"),
         (SMALL, "collections:Counter", 10, TypeError, "to be a subclass of agents.Agent"),

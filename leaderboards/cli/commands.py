@@ -1,0 +1,32 @@
+"""Groups of commands that say which there are when one is asked for that is not."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from typer.core import TyperGroup
+
+from leaderboards.cli.errors import UserError
+
+__all__ = ["Commands"]
+
+_BEGINNING = 3
+
+
+class Commands(TyperGroup):
+    """A group whose error for an unknown command names the closest one, or all."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As in Typer.
+
+        Raises:
+            UserError: if there is no such command.
+        """
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            begun = [name for name in known if name[:_BEGINNING] == args[0][:_BEGINNING]]  # environments, for envs
+            close = difflib.get_close_matches(args[0], known, n=1) or begun
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise UserError(f"{ctx.command_path}: no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
