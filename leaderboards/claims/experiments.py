@@ -102,8 +102,10 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(gp_bucb.synthetic("Fig. 2 (a), (d), (e)"), tried.MATERN),
                 _BUCB_QUICK,
             ),
-            Experiment("gpbucb-se", "gp-bucb", gp_bucb.synthetic("Fig. 4"), _BUCB_QUICK),
-            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.synthetic("Fig. 3 (a), (b)"), _BUCB_QUICK),
+            Experiment("gpbucb-se", "gp-bucb", _noted(gp_bucb.synthetic("Fig. 4"), tried.SE), _BUCB_QUICK),
+            Experiment(
+                "gpbucb-cosines", "gp-bucb", _noted(gp_bucb.synthetic("Fig. 3 (a), (b)"), tried.COSINES), _BUCB_QUICK
+            ),
             Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.synthetic("Fig. 3 (c), (d)"), _BUCB_QUICK),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
             Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), _BUCB_QUICK),
