@@ -27,53 +27,19 @@ from leaderboards.play.gather import gather
 from leaderboards.play.index import Index, Quarantined
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of
+from leaderboards.play.run_table import run_table
+from leaderboards.play.spec import RunSpec, labels_of
 
 __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
 
-
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
-_COLUMNS = (
-    "env",
-    "agent",
-    "repetition",
-    "horizon",
-    "status",
-    "reason",
-    "seconds",
-    "env_id",
-    "agent_id",
-    "seed",
-    "feedback",
-    "evaluations",
-    "tries",
-    "finished",
-    "error",
-    "standing",
-)
 
 
 class StoreError(Exception):
     """A results folder cannot serve a request; the text says what to do."""
-
-
-class _Labels:
-    """Labels of environments and agents: those of the suite, else those they were written with."""
-
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        self._labels = labels
-        self._found: dict[str, str] = {}  # thousands of runs share a few environments and agents
-
-    def __call__(self, ref: Mapping[str, Any], feedback: str | None = None) -> str:
-        text = f"{feedback} {json.dumps(ref)}"
-        if text not in self._found:
-            identity = Ref(ref["id"], ref["kwargs"]).identity
-            key = canonical_json(identity if feedback is None else [identity, feedback])
-            self._found[text] = self._labels.get(key, ref["label"])
-        return self._found[text]
 
 
 class Store:
@@ -181,26 +147,8 @@ class Store:
         since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
         `suite.json` where it names the run's environment or agent, else those the run was written with.
         """
-        label = _Labels(labels_of(self.suite() or {}))
-        provenance = Provenance(self.directory)
-        rows = {}
-        for key, run in self._index.entries().items():
-            spec = run["spec"]
-            known = {
-                **run,
-                **spec,
-                "env": label(spec["env"], spec["feedback"]),
-                "agent": label(spec["agent"]),
-                "env_id": spec["env"]["id"],
-                "agent_id": spec["agent"]["id"],
-                "evaluations": run["stop"] - run["start"],
-                "standing": provenance.standing(key),
-            }
-            rows[key] = [known[name] for name in _COLUMNS]
-        if not rows:
-            return pd.DataFrame(columns=list(_COLUMNS), index=pd.Index([], name="key", dtype=object))
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("key")
-        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
+        labels = labels_of(self.suite() or {})
+        return run_table(self._index.entries(), labels, Provenance(self.directory))
 
     def metadata(self, key: str) -> dict[str, Any]:
         """All that is known of a run besides its trace: the entry of its file, and `origin` (versions, machine).
