@@ -52,7 +52,7 @@ ABALONE: Mapping[str, str] = {
     "smaller-regret-than-gp-aucb": _BANDWIDTH + "Against BBKB at 12.5, the bandwidth of GP-AUCB here, GP-AUCB has "
     "0.24 +- 0.29 more: 7 of its 10 runs are at 0.107 to 0.110 as well.",
     "smaller-regret-than-async-ts": _BANDWIDTH + "Against BBKB at 12.5, ASYNC-TS is at 2.4 +- 1.1 more.",
-    "bkb-steeper": "BKB's cost per evaluation here grows with its dictionary and not with t, since pulls of one arm are "
+    "bkb-steeper": "BKB's cost per evaluation grows with its dictionary here and not with t, as pulls of one arm are "
     "kept as one; the paper counts T max(A, T) d_eff^2 for all.",
 }
 F1: Mapping[str, str] = {
