@@ -32,7 +32,8 @@ _GLOBAL, _LOCAL, _EVOLUTION = "BBKB", "BBKB-GlobalLocal", "REG-EVOLUTION"
 def batch_growth(row: str, before: int = 0) -> Measure:
     """Power of t with which `b_t` grows, by least squares on logarithms; `before` evaluations came before the first.
 
-    Batches that begin in the first 100 evaluations are left out, and the last, which the horizon cuts.
+    Every evaluation counts once, as in a plot against t. Batches that begin in the first 100 evaluations are left out,
+    and the last, which the horizon cuts.
     """
 
     def power(batch: np.ndarray) -> float:
@@ -41,7 +42,7 @@ def batch_growth(row: str, before: int = 0) -> Measure:
         kept = (begins >= _SETTLED) & (np.arange(len(lengths)) < len(lengths) - 1)
         if np.count_nonzero(kept) < 3:
             return math.nan
-        return float(np.polyfit(np.log(begins[kept]), np.log(lengths[kept]), 1)[0])
+        return float(np.polyfit(np.log(begins[kept]), np.log(lengths[kept]), 1, w=np.sqrt(lengths[kept]))[0])
 
     def measure(runs: Runs, _: np.random.Generator) -> Interval:
         numbers = runs.column(row, "batch", runs.together(row))

@@ -50,6 +50,8 @@ def reproduce(
         if store is not None and not only_check:
             failed = _play(chosen, store, quick, repetitions, workers)
         made = check(chosen, store, quick, repetitions)
+        if made.table.empty and only_check:
+            raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
         page = write(made, directory)
     _report(made, page)
     if failed:

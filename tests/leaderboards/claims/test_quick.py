@@ -52,6 +52,13 @@ def test_an_unknown_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
     assert "no experiment 'bpe-f3'" in capsys.readouterr().err
 
 
+def test_nothing_to_check_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "bpe-f1", "--only-check", "--out", str(tmp_path / "empty")])
+    assert end.value.code == 2
+    assert "holds no finished run of bpe-f1" in capsys.readouterr().err
+
+
 def test_bands_of_a_full_dictionary_are_exact() -> None:
     """With all pulled arms in the dictionary DTC is the exact posterior, and the regressors' variance is below it."""
     rng = np.random.default_rng(1)

@@ -1,0 +1,43 @@
+"""Kept results and the pages made from them are those of the claims as they are now."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboards.claims.experiments import EXPERIMENTS
+
+ROOT = Path(__file__).parents[3]
+KEPT = sorted(path.parent.name for path in (ROOT / "leaderboards" / "results").glob("*/claims.json"))
+
+
+def generator() -> Any:
+    spec = importlib.util.spec_from_file_location("generate_papers", ROOT / "docs" / "generate_papers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_up_to_date() -> None:
+    made, folder = generator(), ROOT / "docs" / "papers"
+    new = {f"{paper}.md": text for paper, text in made.pages().items()} | {"summary.txt": made.summary()}
+    old = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)) == [], "run make docs"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_results_are_of_the_claims_of_today(name: str) -> None:
+    """A claim that is reworded, or whose range moves, has to be judged again: reproduce NAME --only-check."""
+    values = json.loads((ROOT / "leaderboards" / "results" / name / "claims.json").read_text(encoding="utf-8"))
+    now = {claim.name: claim for claim in EXPERIMENTS[name].claims}
+    assert [claim["name"] for claim in values["claims"]] == list(now)
+    for claim in values["claims"]:
+        said = now[claim["name"]]
+        assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure)
+    assert values["quick"] is False
