@@ -140,7 +140,8 @@ def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndar
         if not (np.array_equal(prediction[0], after[0]) and np.array_equal(prediction[1], after[1])):
             raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}")
     if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
-        raise AgentCheckError(f"select: expected an array of actions on {problem.name}, got {actions!r}")
+        kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"
+        raise AgentCheckError(f"select: expected a NumPy array of {kind} on {problem.name}, got {actions!r}")
     if len(actions) > n or (len(actions) == 0 and len(pending) == 0):
         raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
     if problem.is_finite:

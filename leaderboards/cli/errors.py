@@ -13,6 +13,9 @@ from leaderboards.play.suite import SuiteError
 __all__ = ["UserError", "results_folder", "user_errors"]
 
 
+_SHOWN = 5
+
+
 class UserError(Exception):
     """One line that says what was expected, what came, and what to do."""
 
@@ -37,8 +40,14 @@ def results_folder(directory: Path) -> Path:
     Raises:
         UserError: if it does not.
     """
+    if (directory / "runs").is_dir():
+        return directory
+    # The usual slips: the folder that holds those of all suites, and the name of a suite.
+    near = [directory, Path("results"), Path("results") / directory]
+    found = sorted({runs.parent for place in near for runs in [place / "runs", *place.glob("*/runs")] if runs.is_dir()})
+    hint = f"; there are results in {', '.join(map(str, found[:_SHOWN]))}" if found else ""
     if not directory.is_dir():
-        raise UserError(f"no folder {directory}: make one with `gpbandit run SUITE --out {directory}`")
-    if not (directory / "runs").is_dir():
-        raise UserError(f"{directory} holds no results: expected the folder that `gpbandit run SUITE --out` was given")
-    return directory
+        raise UserError(f"no folder {directory}: make one with `gpbandit run SUITE --out {directory}`{hint}")
+    raise UserError(
+        f"{directory} holds no results: expected the folder that `gpbandit run SUITE --out` was given{hint}"
+    )

@@ -177,5 +177,7 @@ def report(summary: Summary, directory: Path, seconds: float) -> None:
     hidden = sum(len(numbers) for numbers in list(repetitions.values())[_FAILURES_SHOWN:])
     if hidden:
         typer.echo(f"  and {hidden} more", err=True)
+    if summary.ended.get("crashed"):
+        typer.echo(f"  gpbandit page {directory} shows the tracebacks", err=True)
     if summary.failures:
         typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

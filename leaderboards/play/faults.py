@@ -37,8 +37,16 @@ class RunTimeout(BaseException):
 
 
 def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
-    """Why `agent` cannot play on `problem` under `feedback`; None if it can."""
-    capabilities: Capabilities = agent.capabilities
+    """Why `agent` cannot play on `problem` under `feedback`; None if it can.
+
+    Raises:
+        AgentError: if the agent does not say what it can do.
+    """
+    capabilities: object = getattr(agent, "capabilities", None)
+    if not isinstance(capabilities, Capabilities):
+        raise AgentError(
+            f"capabilities: expected an agents.Capabilities on the class {type(agent).__name__}, got {capabilities!r}"
+        )
     domain = "finite" if problem.is_finite else "box"
     if domain not in capabilities.domains:
         return f"the agent plays on {' and '.join(sorted(capabilities.domains))} domains, the environment's is {domain}"

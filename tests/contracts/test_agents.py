@@ -141,7 +141,7 @@ class _Broken(agents.Agent):
         ("none", "0 actions of at most 1"),
         ("range", "expected integer indices below"),
         ("dtype", "expected integer indices below"),
-        ("list", "expected an array of actions"),
+        ("list", "expected a NumPy array of indices"),
         ("resume", "resume"),
         ("mutation", "the agent changed rewards"),
         ("diagnostics", "expected finite numbers"),

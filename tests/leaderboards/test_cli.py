@@ -138,6 +138,7 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     assert "(2 crashed, 4 done)" in text
     assert "crashed: Raises on RKHS, 2 repetitions: RuntimeError: no idea what to pull" in errors
     assert "--retry-failed" in errors
+    assert f"gpbandit page {tmp_path / 'r'} shows the tracebacks" in errors
     assert "(2 crashed), 4 were there before" in call(*arguments, "--retry-failed")[1]
 
 
@@ -248,6 +249,14 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("page", tmp_path / "none"), "no folder", "gpbandit run SUITE")
     check_error(call("page", tmp_path), "holds no results")
     assert not out.exists()
+
+
+def test_folders_of_results_are_found_nearby(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(suite.parent)
+    call("run", suite, "--executor", "serial")
+    check_error(call("page", "results"), "results holds no results", "there are results in results/tiny")
+    check_error(call("page", "tiny"), "no folder tiny", "there are results in results/tiny")
+    assert call("page", "results/tiny")[0] == 0
 
 
 def test_a_wrong_suite_file_names_the_key(call: Call, suite: Path, tmp_path: Path) -> None:

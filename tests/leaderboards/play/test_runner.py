@@ -323,6 +323,18 @@ def test_what_a_card_leaves_out_can_be_given() -> None:
     assert play(("GP-UCB", {**given, "lam": 0.01}), Plain()).status == "done"
 
 
+@pytest.mark.parametrize("stated", [None, {"finite"}])
+def test_an_agent_says_what_it_can_do(stated: Any) -> None:
+    class Silent(Counter):
+        capabilities = stated
+
+    record = play(Silent())
+    assert record.status == "crashed"
+    assert str(record.reason).startswith(
+        f"agent: capabilities: expected an agents.Capabilities on the class Silent, got {stated}"
+    )
+
+
 class Unscored(Plain):
     """Tells rewards and nothing else."""
 
