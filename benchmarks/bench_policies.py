@@ -217,7 +217,18 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "bkb-17.5": lambda: sketched_case("BKB, Abalone 17.5, T = 2000", 17, "BKB", "bkb", abalone(17.5, 2000)),
     "bkb-5": lambda: sketched_case("BKB, Abalone 5, T = 2000", 25, "BKB", "bkb", abalone(5.0, 2000)),
-    "bbkb-20640": lambda: sketched_case("BBKB, A = 20,640, T = 2000", 8, "BBKB", "bbkb", synthetic(20_640, 5.0, 2000)),
+    "bbkb-20640": lambda: sketched_case("BBKB, A = 20,640, T = 2000", 8, "BBKB", "bbkb", synthetic(20_640, 12.5, 2000)),
+    "bbkb-20640-coupled": lambda: sketched_case(
+        "BBKB coupled, A = 20,640, T = 2000",
+        15,
+        "BBKB",
+        "bbkb",
+        synthetic(20_640, 12.5, 2000),
+        resampling="coupled",
+    ),
+    "bkb-5-coupled": lambda: sketched_case(
+        "BKB coupled, Abalone 5, T = 2000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
+    ),
     "gp-ucb-step": gp_ucb_step_case,
     "gp-aucb": gp_aucb_case,
     "bpe": bpe_case,

@@ -1,4 +1,4 @@
-"""The site, built once, and the browser in which the leaderboard's pages are tested too."""
+"""The site, built once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-
-from tests.leaderboards.show.conftest import browser, open_page
-
-__all__ = ["browser", "open_page", "site"]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ import pytest
 
 import agents
 from gpbandit_envs.registry import ENVIRONMENTS
-from tests.leaderboards.show.conftest import DESKTOP, PHONE, Open
+from tests.browser import DESKTOP, PHONE, Open
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -11,8 +11,8 @@ import pytest
 
 from leaderboards.play.spec import Ref
 from leaderboards.show import build_page
+from tests.browser import DESKTOP, PHONE, Open
 from tests.leaderboards.folders import AGENTS, Failure, folder
-from tests.leaderboards.show.conftest import DESKTOP, PHONE, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -18,8 +18,9 @@ from leaderboards.play.suite import parse_suite
 from leaderboards.score.auditing import audit_runs
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
+from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import Failure, folder
-from tests.leaderboards.show.conftest import DESKTOP, EVIL, PHONE, Open, picture
+from tests.leaderboards.show.conftest import EVIL
 
 pytestmark = pytest.mark.browser
 
