@@ -157,9 +157,10 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
     found = site.standings[task]
     leaders = [] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1]
     drawing = None
-    if cells:
+    means = {name: cell.curves["cumulative_regret"].mean(axis=0) for name, cell in cells.items()}
+    lines = {name: mean for name, mean in means.items() if np.isfinite(mean).any()}
+    if lines:
         t = next(iter(cells.values())).t
-        lines = {name: cell.curves["cumulative_regret"].mean(axis=0) for name, cell in cells.items()}
         drawing = svg.curves(t, lines, site.looks, f"Mean cumulative regret on {task}, all agents")
     about = site.summary.tasks[task]
     return {

@@ -197,8 +197,10 @@ def test_what_is_skipped_and_what_has_no_regret(call: Call, tmp_path: Path, monk
     assert code == 0
     assert "skipped: BKB on Lab, 3 repetitions: the agent needs kernel and noise" in err
     assert err.count("Lab: no regret can be computed") == 1
-    page = call("page", tmp_path / "r")
-    assert page[0] == 0
+    assert call("page", tmp_path / "r")[0] == 0
+    page = (tmp_path / "r" / "index.html").read_text()
+    assert "the regret is unknown" in page
+    assert "Mean cumulative regret on Lab" not in page  # no axes without a curve
 
 
 def test_lists(call: Call) -> None:
