@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from leaderboards.claims import bbkb, bbkb_nas, bpe, gp_bucb, guarantees, starvation, theorems, tried
+from leaderboards.claims import bbkb, bbkb_nas, bpe, estimates, gp_bucb, guarantees, starvation, theorems, tried, uhe
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 
@@ -20,6 +20,8 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "gp-bucb": "Desautels, Krause and Burdick (2012), Parallelizing exploration-exploitation tradeoffs with "
         "Gaussian process bandit optimization",
         "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
+        "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
+        "hyperparameter estimation",
     }
 )
 
@@ -81,6 +83,7 @@ def _noted(claims: tuple[Claim, ...], notes: Mapping[str, str]) -> tuple[Claim, 
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
+_UHE_QUICK = ("UHE-BO", "MAP-UCB", "MCMC-UCB")
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
@@ -106,9 +109,14 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment(
                 "gpbucb-cosines", "gp-bucb", _noted(gp_bucb.synthetic("Fig. 3 (a), (b)"), tried.COSINES), _BUCB_QUICK
             ),
-            Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.synthetic("Fig. 3 (c), (d)"), _BUCB_QUICK),
+            Experiment(
+                "gpbucb-rosenbrock",
+                "gp-bucb",
+                _noted(gp_bucb.synthetic("Fig. 3 (c), (d)"), tried.ROSENBROCK),
+                _BUCB_QUICK,
+            ),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
-            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), _BUCB_QUICK),
+            Experiment("gpbucb-neuro", "gp-bucb", _noted(gp_bucb.neuro(), tried.NEURO), _BUCB_QUICK),
             Experiment(
                 "bpe-f1",
                 "bpe",
@@ -121,6 +129,9 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"), tried.F2),
                 _BPE_QUICK,
             ),
+            Experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), Quick(3, 24, _UHE_QUICK, ("Deceptive",))),
+            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(3, 24, _UHE_QUICK, ("XGBoost",))),
+            Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, Quick(3, 1_000), columns=theorems.COLUMNS),
         )
     }

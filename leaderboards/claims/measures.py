@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -25,9 +25,11 @@ __all__ = [
     "found",
     "gap",
     "growth",
+    "lower_simple",
     "more_regret",
     "ratio_to_uniform",
     "simple",
+    "simple_in",
     "spread",
 ]
 
@@ -52,6 +54,31 @@ def simple(a: str, b: str) -> Measure:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "regret", both).min(axis=1) for agent in (a, b))
         return paired_difference(x, y, rng)
+
+    return measure
+
+
+def simple_in(a: str, b: str, unit: str) -> Measure:
+    """Difference of the final simple regrets of a and b over the mean simple regret of `unit`."""
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        all_three = runs.together(a, b, unit)
+        x, y, z = (runs.column(agent, "regret", all_three).min(axis=1) for agent in (a, b, unit))
+        return paired_difference(x / z.mean(), y / z.mean(), rng)
+
+    return measure
+
+
+def lower_simple(pairs: Sequence[tuple[str, str]]) -> Measure:
+    """Share of runs in which the first of a pair ends with a lower simple regret than the second, ties counting half.
+
+    Every pair has the same weight; a repetition of all pairs is resampled as one.
+    """
+
+    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+        played = runs.together(*(row for pair in pairs for row in pair))
+        x, y = (np.stack([runs.column(p[k], "regret", played).min(axis=1) for p in pairs]) for k in (0, 1))
+        return bootstrap_interval(np.mean((x < y) + 0.5 * (x == y), axis=0), rng)
 
     return measure
 

@@ -1,0 +1,109 @@
+"""What speaks to the claims of the UHE-BO paper: measures over several problems, and estimates from chosen data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.gp.hyperparameters import Hyperparameters
+from gpbandit_envs.problem import Problem
+from leaderboards.claims import uhe
+from leaderboards.claims.estimates import CASES, CLAIMS, COLLECTORS, LOSSES, Case, estimate, study
+from leaderboards.claims.experiments import experiment
+from leaderboards.claims.measures import lower_simple, simple_in
+from leaderboards.claims.reproduce import suite_of
+from leaderboards.claims.runs import Runs
+from tests.leaderboards.claims.test_quick import reproduce
+
+RNG = np.random.default_rng(0)
+
+
+def runs(**simple: list[float]) -> Runs:
+    """Rows of runs of two evaluations that end with these simple regrets."""
+    return Runs(
+        {
+            row: {r: pd.DataFrame({"regret": [value + 1, value]}) for r, value in enumerate(values)}
+            for row, values in simple.items()
+        }
+    )
+
+
+def test_differences_are_in_units_of_a_third_row() -> None:
+    made = runs(a=[0.3, 0.5, 0.4], b=[0.1, 0.3, 0.2], random=[1.0, 3.0, 2.0])
+    assert simple_in("a", "b", "random")(made, RNG).estimate == pytest.approx(0.1)
+
+
+def test_a_share_of_runs_weighs_problems_alike_and_halves_ties() -> None:
+    made = runs(a1=[0.0, 0.0], b1=[1.0, 1.0], a2=[0.0, 2.0], b2=[0.0, 1.0])
+    share = lower_simple([("a1", "b1"), ("a2", "b2")])(made, RNG)
+    assert share.estimate == pytest.approx((1 + 0.25) / 2)
+    assert share.n == 2
+
+
+def test_the_hill_of_a_maximum_excludes_the_other_local_maxima() -> None:
+    """A regret that counts as having met the global hill is less than that of any other local maximum."""
+    for name, tolerance in uhe.HILL.items():
+        env = gymnasium.make(f"GPBandit/{name}-v0")
+        env.reset(seed=0)
+        axis = np.linspace(0, 1, 401)
+        grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+        f = env.unwrapped.mean(grid).reshape(401, 401)  # type: ignore[attr-defined]
+        regret = env.unwrapped.optimum - f  # type: ignore[attr-defined]
+        # On a grid: what meets the tolerance is one connected hill around the maximum, a small part of the square.
+        i, j = np.nonzero(regret < tolerance)
+        assert len(i)
+        assert (np.ptp(i) + 1) * (np.ptp(j) + 1) < 0.05 * f.size, name
+        env.close()
+
+
+def test_a_plain_estimate_is_that_of_all_data() -> None:
+    rng = np.random.default_rng(1)
+    true = Hyperparameters(1.0, 0.01, (0.2,))
+    X = rng.random((80, 1))
+    K = true.kernel()(X, X) + true.noise * np.eye(80)
+    y = np.linalg.cholesky(K) @ rng.standard_normal(80)
+    card = Problem(name="line", dim=1, horizon=80)
+    found = estimate("plain", card, X, y, np.random.default_rng(0))
+    assert len(found.y) == 80
+    assert abs(np.log(found.hyperparameters[0].lengthscales[0] / 0.2)) < 0.5
+    mean, _ = found.predict(X)
+    assert np.sqrt(np.mean((mean - y) ** 2)) < 0.2
+    # The other loss estimates from other data, whose lengthscale it finds.
+    other = estimate("unbiased", card, X, y, np.random.default_rng(0))
+    assert other.hyperparameters[0].lengthscales != found.hyperparameters[0].lengthscales
+
+
+def test_the_study_has_the_rows_that_its_claims_ask_for() -> None:
+    short = tuple(Case(case.name, case.id, case.kwargs, 12, case.drawn) for case in CASES[::2])
+    made = study(2, cases=short)
+    assert len(made.agents) == len(short) * len(COLLECTORS) * len(LOSSES)
+    asked = [claim for claim in CLAIMS if claim.name.startswith(("draws-1-", "deceptive-"))]
+    assert len(asked) == 5 * len(short)
+    for claim in asked:
+        interval = claim.check(made, RNG).interval
+        assert interval.n == 2
+        assert np.isfinite(interval.estimate)
+    again = study(1, cases=short[:1])
+    row = again.agents[0]
+    assert again.column(row, "rmse", [0]) == made.column(row, "rmse", [0])
+
+
+def test_the_claims_name_rows_of_their_suites() -> None:
+    for name, problems in (("uhe-synthetic", 5), ("uhe-real", 3)):
+        suite = suite_of(experiment(name))
+        assert len(suite.environments) == problems
+        assert set(uhe.RIVALS) < {entry.ref.label for entry in suite.agents}
+    short = suite_of(experiment("uhe-synthetic"), quick=True)
+    assert [entry.ref.label for entry in short.environments] == ["Deceptive"]
+
+
+@pytest.mark.slow
+def test_averaging_over_hyperparameters_costs_many_times_as_much(tmp_path: Path) -> None:
+    claims = reproduce("uhe-synthetic", tmp_path)
+    assert set(claims) == {"deceptive-faster-than-mcmc"}
+    assert claims["deceptive-faster-than-mcmc"]["verdict"] == "agrees", claims
