@@ -167,6 +167,10 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
         "name": task,
         "file": site.task_files[task],
         "leaders": leaders,
+        # Where some lag behind or have failed, who leads is said of the others alone.
+        "among": f"of the {len(found.agents)} that finished all {len(found.units)} repetitions"
+        if found is not None and len(found.agents) < len(cells)
+        else "",
         "drawing": drawing,
         "horizon": about.horizon,
         "feedback": about.feedback,

@@ -25,7 +25,7 @@ from leaderboards.show.names import file_names
 from leaderboards.show.numbers import between, number
 from leaderboards.show.page import embed
 from leaderboards.show.palette import DASHES, HUES, Look, looks
-from tests.leaderboards.folders import folder
+from tests.leaderboards.folders import Failure, folder, record
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -182,3 +182,24 @@ def test_runs_from_elsewhere_are_marked_until_they_are_verified(tmp_path: Path) 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="directory: expected a results folder with runs"):
         build_page(tmp_path)
+
+
+def test_who_leads_is_said_of_those_that_finished(tmp_path: Path) -> None:
+    env, agents = Ref("GPBandit/RKHS-v0"), [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB")]
+    store = folder(tmp_path, [env], agents, repetitions=3)
+    assert "that finished all" not in build_page(tmp_path).read_text()
+    for agent in agents[:2]:
+        store.write(record(env, agent, 3, 60))
+    assert "of the 2 that finished all 4 repetitions" in build_page(tmp_path).read_text()
+
+
+@pytest.mark.parametrize(("n_envs", "folded"), [(5, False), (6, True)])
+def test_many_gaps_are_folded(tmp_path: Path, n_envs: int, folded: bool) -> None:
+    envs = [Ref("GPBandit/RKHS-v0", {"n_arms": 10 + n}, f"RKHS {n}") for n in range(n_envs)]
+    agents = [Ref("Uniform"), *(Ref("GP-UCB", {"width": w}, f"width {w}") for w in range(1, 5))]
+    skipped: Failure = ("skipped", "it does not fit", None)
+    failures = {(env.label, agent.label): skipped for env in envs for agent in agents[1:]}
+    folder(tmp_path, envs, agents, repetitions=1, failures=failures)
+    page = build_page(tmp_path).read_text()
+    assert page.count("it does not fit") >= 4 * n_envs
+    assert (f"<summary>{4 * n_envs} groups of runs" in page) == folded
