@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
-from leaderboards.claims.report import markdown, of_paper
+from leaderboards.claims.report import authors, markdown, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
@@ -43,7 +43,7 @@ def summary() -> str:
     ]
     written = pages()
     for one in EXPERIMENTS.values():
-        names = {key: f"{PAPERS[key].split('), ')[0]})" for key in one.papers}
+        names = {key: authors(key) for key in one.papers}
         papers = ", ".join(f"[{name}](papers/{key}.md)" if key in written else name for key, name in names.items())
         values = kept(one.name)
         if values is None:

@@ -93,10 +93,10 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.regression(17.5), tried.ABALONE), _BBKB_QUICK),
             Experiment("bbkb-cadata", "bbkb", bbkb.regression(12.5), _BBKB_QUICK),
             *(
-                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS)
-                for name, bench, quick in (
-                    ("bbkb-nas", "NASBench201", Quick(3, 400, environments=("NASBench201",))),
-                    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",))),
+                Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
+                for name, bench, notes, quick in (
+                    ("bbkb-nas", "NASBench201", tried.NAS201, Quick(3, 400, environments=("NASBench201",))),
+                    ("bbkb-nas101", "NASBench101", {}, Quick(3, 1_000, environments=("NASBench101",))),
                 )
             ),
             Experiment(

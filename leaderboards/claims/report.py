@@ -17,7 +17,7 @@ from leaderboards.claims.reproduce import Reproduction
 from leaderboards.show import palette
 from leaderboards.show.numbers import number, rounded
 
-__all__ = ["as_json", "interval_text", "markdown", "of_paper", "write"]
+__all__ = ["as_json", "authors", "interval_text", "markdown", "of_paper", "write"]
 
 _STYLE = "style.css"
 
@@ -71,9 +71,18 @@ def markdown(made: Sequence[dict[str, Any]], title: str) -> str:
     return _render("claims.md.j2", made=made, title=title)
 
 
+def authors(paper: str) -> str:
+    """Who wrote the paper of that key, and when."""
+    return PAPERS[paper].partition("), ")[0] + ")"
+
+
 def of_paper(values: dict[str, Any], paper: str) -> dict[str, Any]:
     """The JSON form of an experiment with the claims of one paper alone."""
-    return {**values, "claims": [claim for claim in values["claims"] if claim["paper"] == paper]}
+    return {
+        **values,
+        "papers": [PAPERS[paper]],
+        "claims": [claim for claim in values["claims"] if claim["paper"] == paper],
+    }
 
 
 def write(made: Reproduction, directory: Path) -> Path:
@@ -83,7 +92,8 @@ def write(made: Reproduction, directory: Path) -> Path:
     assert not any(isinstance(x, float) and not math.isfinite(x) for x in values.values())
     (directory / "claims.json").write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     made.table.to_csv(directory / "scores.csv", index=False, float_format="%.5g")
-    title = "; ".join(values["papers"])
+    keys = made.experiment.papers
+    title = PAPERS[keys[0]] if len(keys) == 1 else "; ".join(map(authors, keys))
     (directory / "claims.md").write_text(markdown([values], title), encoding="utf-8")
     style = (resources.files("leaderboards.show") / "static" / _STYLE).read_text(encoding="utf-8")
     hues = "".join(f" --hue{i}: {palette.LIGHT[i]};" for i in range(len(palette.HUES)))
@@ -102,5 +112,6 @@ def _render(template: str, **context: Any) -> str:
         keep_trailing_newline=True,
     )
     templates.filters["interval"] = interval_text
+    templates.filters["authors"] = authors
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
     return templates.get_template(template).render(context)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ABALONE", "COSINES", "F1", "F2", "MATERN", "SE"]
+__all__ = ["ABALONE", "COSINES", "F1", "F2", "MATERN", "NAS201", "NEURO", "ROSENBROCK", "SE"]
 
-_THRESHOLD = (
-    "An order of magnitude is the reader's guess at an axis. GP-BUCB here updates all variances by one rank-one step a "
-    "pick, which leaves simulation matching, 20 simulated runs a batch, less to lose than a posterior computed anew."
+_SIMULATIONS = (
+    "Decided by a setting that the paper leaves open, how many runs a batch simulation matching simulates. Tried "
+    "afterwards on two repetitions of gpbucb-se, the figure is 0.8 to 1.0 for SM-UCB and 0.9 to 1.1 for SM-MEI with "
+    "20 of them, 1.1 to 1.3 and 1.3 to 1.4 with 50, 1.3 to 1.5 and 1.4 to 1.9 with 100."
 )
 MATERN: Mapping[str, str] = {
     "as-good-as-sm-mei": "Tried afterwards on repetitions 0 to 9: with a constant width instead of the theorem's, the "
     "relative difference is 0.12 +- 0.13 at 4, 0.00 +- 0.11 at 3, -0.06 +- 0.14 at 2 and -0.06 +- 0.18 at 1, against "
     "0.46 +- 0.16 with the theorem's. SM-MEI has no width, so the comparison rests on the widths of the paper's "
     "experiments, which it does not state; narrower ones than the theorem's would be in line with its figures.",
-    "faster-than-sm-ucb": _THRESHOLD,
-    "faster-than-sm-mei": _THRESHOLD,
+    "faster-than-sm-ucb": _SIMULATIONS,
+    "faster-than-sm-mei": _SIMULATIONS,
 }
 SE: Mapping[str, str] = {
     "as-good-as-sm-mei": "An unstated setting. Tried afterwards on repetitions 0 to 19: with a constant width, not the "
@@ -27,8 +28,8 @@ SE: Mapping[str, str] = {
     "and its mean minimum regret is 0.00023, below SM-UCB's 0.00030; at 2 in 2, 0.00006.",
     "minimum-regret-sm-mei": "The width again: SM-MEI misses the best arm in 2 of repetitions 0 to 19, by 0.00001 on "
     "average; GP-BUCB at the theorem's width in 8, at 2 in 2.",
-    "faster-than-sm-ucb": _THRESHOLD,
-    "faster-than-sm-mei": _THRESHOLD,
+    "faster-than-sm-ucb": _SIMULATIONS,
+    "faster-than-sm-mei": _SIMULATIONS,
 }
 COSINES: Mapping[str, str] = {
     "gp-ucb-early": "An unstated setting: tried afterwards on repetitions 0 to 19 with a constant width instead of the "
@@ -37,7 +38,19 @@ COSINES: Mapping[str, str] = {
     "paper sees GP-UCB ahead, as with the narrow ones.",
     "as-good-as-sm-mei": "The width again, on repetitions 0 to 19: 0.11 +- 0.08 at 3, -0.03 +- 0.09 at 2 and "
     "-0.11 +- 0.23 at 1, against 0.73 with the theorem's.",
-    "faster-than-sm-ucb": _THRESHOLD,
+    "faster-than-sm-ucb": _SIMULATIONS,
+}
+ROSENBROCK: Mapping[str, str] = {
+    "as-good-as-sm-mei": "The width again. Tried afterwards on repetitions 0 to 14: the relative difference is "
+    "0.14 +- 0.08 at a constant width of 3, 0.10 +- 0.08 at 2 and 0.08 +- 0.08 at 1, against 0.41 +- 0.08 with the "
+    "theorem's.",
+    "faster-than-sm-ucb": _SIMULATIONS,
+    "faster-than-sm-mei": _SIMULATIONS,
+}
+NEURO: Mapping[str, str] = {
+    "as-good-as-sm-mei": "The width again. Tried afterwards on repetitions 0 to 14: the relative difference is "
+    "-0.20 +- 0.07 at a constant width of 3, -0.37 +- 0.06 at 2 and -0.47 +- 0.06 at 1, against 0.62 +- 0.07 with the "
+    "theorem's.",
 }
 _BANDWIDTH = (
     "Table 1's bandwidth acts on features whose scale the paper does not give; standardised here. At 15 and 17.5 runs "
@@ -54,6 +67,13 @@ ABALONE: Mapping[str, str] = {
     "smaller-regret-than-async-ts": _BANDWIDTH + "Against BBKB at 12.5, ASYNC-TS is at 2.4 +- 1.1 more.",
     "bkb-steeper": "BKB's cost per evaluation grows with its dictionary here and not with t, as pulls of one arm are "
     "kept as one; the paper counts T max(A, T) d_eff^2 for all.",
+}
+NAS201: Mapping[str, str] = {
+    "simple-regret-matches": "REG-EVOLUTION meets the best of all cells in each of the ten runs, and draws near to it "
+    "within the first hundreds of evaluations. Late feedback is not what holds BBKB back: tried afterwards on "
+    "repetitions 0 and 1 up to 1,000 evaluations, its regret is 18.8 and 18.8 with batches of about 12 (C = 1.1), 19.0 "
+    "and 20.2 with those of 100 (C = 2). At a bandwidth of 30 it is 32.7 at 2,000 on repetition 0, 32.2 at 50.",
+    "regret-below-evolution-informed": "As for the simple regret; without initial data the regret is half as large.",
 }
 F1: Mapping[str, str] = {
     "full-closer": "The posterior of all data lowers the regret of 6-BPE more than that of 3-BPE here, where the paper "
@@ -74,5 +94,6 @@ F2: Mapping[str, str] = {
     "full-closer": "Picks by the variance of the batch alone and bounds from all data, tried afterwards on all "
     "repetitions: regrets are 23.9, 18.8 and 24.3 for B = 3, 4 and 6; the figure is -0.06 +- 0.05.",
     "growing-beta": "Here 3 log 2i is below the constant 6 for the first three batches, so that it is the narrower "
-    "width for most of them; not tried with other functions.",
+    "width for most of them. Tried afterwards on six random functions of this kernel and noise with norm 3, one run of "
+    "each: the figure is 0.02 +- 0.02, above 0 on five. The direction rests on the function.",
 }

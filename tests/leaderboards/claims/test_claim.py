@@ -116,6 +116,8 @@ def test_experiments_are_whole(name: str) -> None:
     names = [claim.name for claim in one.claims]
     assert len(names) == len(set(names))
     assert all(claim.source and claim.statement.endswith(".") for claim in one.claims)
+    # A pipe would end a cell of the Markdown page.
+    assert not any("|" in text for claim in one.claims for text in (claim.statement, claim.figure, claim.source))
     if one.study is not None:
         with pytest.raises(ValueError, match="study"):
             suite_of(one)
