@@ -45,6 +45,13 @@ def test_a_share_of_runs_weighs_problems_alike_and_halves_ties() -> None:
     assert share.n == 2
 
 
+def test_a_verdict_on_regret_needs_five_repetitions() -> None:
+    claim = next(one for one in uhe.synthetic() if one.name == "deceptive-better-than-random")
+    for n, verdict in ((4, "cannot be told"), (5, "agrees")):
+        rows = {"UHE-BO@Deceptive": [0.1 + 0.01 * k for k in range(n)], "Random@Deceptive": [0.5] * n}
+        assert claim.check(runs(**rows), RNG).verdict == verdict
+
+
 def test_the_hill_of_a_maximum_excludes_the_other_local_maxima() -> None:
     """A regret that counts as having met the global hill is less than that of any other local maximum."""
     for name, tolerance in uhe.HILL.items():
