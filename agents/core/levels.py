@@ -191,7 +191,11 @@ class Level:
 
 def _subsets(covariance: Covariance) -> Callable[[np.ndarray], Covariance]:
     def among(members: np.ndarray) -> Covariance:
-        return lambda arms, others: covariance(members[arms], members if others is None else members[others])
+        def of_subset(arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+            some = members[arms]
+            return covariance(some, members if others is None else some if others is arms else members[others])
+
+        return of_subset
 
     return among
 

@@ -26,7 +26,7 @@ class SketchedUCBAgent(UCBAgent):
         draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
         resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
         max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
-            every use. None for no limit: rows of about twice the dictionary.
+            every use. None for no limit: somewhat more rows than the dictionary has.
         **arguments: As for `UCBAgent`.
 
     Attributes:

@@ -15,7 +15,7 @@ __all__ = ["KeptRows", "as_bytes", "blocks", "grown"]
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _CHUNK_BYTES = 2**28
-_KEEP_BYTES = 2**28
+_KEEP_BYTES = 2**26
 _BLOCK_COLUMNS = 2**16
 
 
@@ -23,7 +23,7 @@ class KeptRows:
     """Rows `k(x_i, .)` over all arms for numbered points, as many as a budget allows, in slots of large chunks.
 
     A row is computed when it is first needed. Rows that nothing has needed for longest make room for others once there
-    are more than twice as many as are needed now, and more than 256 MB of them.
+    are a quarter more than are needed now, and more than 64 MB of them.
 
     Args:
         kernel: Prior covariance.
@@ -78,7 +78,7 @@ class KeptRows:
         missing = positions[self._slot[positions] < 0]
         if len(missing) == 0:
             return
-        limit = min(self._budget, max(self._roomy, 2 * len(positions)))
+        limit = min(self._budget, max(self._roomy, 5 * len(positions) // 4))
         free = limit - len(self._owner)
         if free < len(missing):
             owners = np.array(self._owner, np.int64)

@@ -129,7 +129,8 @@ class KernelRows:
         kept = self._kept
         kept.need(positions)
         parts = list(kept.parts(C, positions))
-        width = max(1024, _BLOCK_BYTES // (8 * max(len(C), 1)))
+        copied = max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
+        width = max(1024, _BLOCK_BYTES // (8 * max(len(C), copied, 1)))
         for columns in blocks(len(self.X), width):
             total: np.ndarray | None = None
             for coefficients, chunk, rows in parts:

@@ -205,8 +205,22 @@ class SketchedArmPosterior(ArmPosterior):
         self, arms: Int[np.ndarray, " n"]
     ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
         L, _ = jittered_cholesky(self.lam * self._embedding.P)
-        W = L.T @ self._embedding.of_arms(arms)
-        return lambda some, others: W[:, some].T @ (W if others is None else W[:, others])
+        whole: np.ndarray | None = None
+
+        def embedded(some: np.ndarray) -> np.ndarray:
+            return L.T @ self._embedding.of_arms(arms[some]) if whole is None else whole[:, some]
+
+        def covariance(some: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+            nonlocal whole
+            if others is None and whole is None:
+                # All of them cost as much as a product for all arms, and many batches never ask for that.
+                whole = L.T @ self._embedding.of_arms(arms)
+            left = embedded(some)
+            if others is None:
+                return left.T @ whole
+            return left.T @ (left if others is some else embedded(others))
+
+        return covariance
 
     def _product(self, M: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         """`Z M Z'^T`."""
