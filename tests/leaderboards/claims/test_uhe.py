@@ -114,3 +114,19 @@ def test_averaging_over_hyperparameters_costs_many_times_as_much(tmp_path: Path)
     claims = reproduce("uhe-synthetic", tmp_path)
     assert set(claims) == {"deceptive-faster-than-mcmc"}
     assert claims["deceptive-faster-than-mcmc"]["verdict"] == "agrees", claims
+
+
+@pytest.mark.slow
+def test_the_new_loss_helps_on_the_paper_s_deceptive_function() -> None:
+    """Figure 3: where MAP-UCB's own data mislead it, UHE-BO's estimate and posterior mean are closer.
+
+    Measured over 8 repetitions: lengthscales closer by 0.62 (0.09 to 1.53) in log units, by 0.60 (0.14 to 1.85) on the
+    same data, and the mean by 0.26 (0.10 to 0.65) standard deviations of the function. It is not unbiased: +0.69.
+    """
+    (deceptive,) = (case for case in CASES if case.name == "Deceptive")
+    made = study(6, cases=(deceptive,))
+    for name in ("estimate-closer", "loss-closer", "mean-closer"):
+        claim = next(one for one in CLAIMS if one.name == f"deceptive-{name}")
+        interval = claim.check(made, np.random.default_rng(0)).interval
+        assert interval.estimate < 0, name
+        assert interval.high < 0.1, name
