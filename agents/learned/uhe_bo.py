@@ -26,8 +26,9 @@ class UHEBO(LearnedAgent):
     hyperparameters are those that maximise the posterior of `M` pseudo-observations: uniform points, each with the
     feedback of the nearest evaluated one. Predictions use the real data. Other arguments: see `LearnedAgent`.
 
-    The paper proves that this estimate is right in the limit. Measured after tens of evaluations its lengthscales are
-    too short, which explores more: feedback copied to neighbours is a step function of the point, and rough.
+    The paper proves that this estimate is right in the limit. Measured after tens of evaluations its lengthscales
+    follow the spacing of the data, too short for smooth functions and too long for rough ones: copied feedback is
+    constant on the cell around each evaluated point.
 
     `loss="plain"` estimates from the data as they are (the ablation Random+EXP3); `sampling="alternate"` plays the
     pair with the random point always (RA-BO).
