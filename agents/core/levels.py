@@ -21,6 +21,7 @@ Covariance = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 """Covariance that pulls can reduce, of some arms with others or (None) with all of a set."""
 
 _FRONT = 3
+_WORTH = 8  # a subset costs a gather besides: worth it up to an eighth of the arms
 
 
 class Candidates:
@@ -39,6 +40,7 @@ class Candidates:
         self._mean, self._v, self._C = mean, v, C
         self._width, self._lam, self._tau = width, lam, tau
         self._front: Front | None = None
+        self._proposed = -1
         self.pulls: dict[int, int] = {}
 
     def propose(self, limit: int) -> tuple[int, int, float]:
@@ -54,19 +56,20 @@ class Candidates:
                 return best, 0, 0.0
             self._front = self._new_front(scores, best)
             j, count = self._front.propose(limit)
-        return int(self._members[j]), count, max(self._front.v[j], 0.0)
+        self._proposed = j
+        return self._numbers[j], count, max(self._front.v[j], 0.0)
 
     def take(self, arm: int, count: int) -> None:
-        """Account for `count` pulls of `arm`."""
+        """Account for `count` pulls of `arm`: the one proposed last, or any before the first proposal."""
         self.pulls[arm] = self.pulls.get(arm, 0) + count
         if self._front is None:
             self._shrink(np.array([arm]), np.array([float(count)]))
         else:
-            self._front.take(int(np.searchsorted(self._members, arm)), count)
+            self._front.take(self._proposed, count)
 
     def _new_front(self, scores: np.ndarray, best: int) -> Front:
         members, tau = highest(scores, _FRONT, best)
-        self._members = members
+        self._members, self._numbers = members, members.tolist()
         C = self._C[np.ix_(members, members)]
         return Front(self._mean[members], self._v[members], C, self._width, self._lam, max(tau, self._tau))
 
@@ -118,8 +121,9 @@ class Level:
         self._width, self._lam, self._tau, self._sizes = width, lam, tau, sizes
         self._start = v, B
         self._inside: Level | Candidates | None = None
-        self._last = -1
+        self._last = self._proposed = -1
         self._folded: dict[int, int] = {}
+        self._unseen: dict[int, int] = {}
         self.pulls: dict[int, int] = {}
         self._scores: np.ndarray | None = None
         self._best = -1
@@ -137,19 +141,29 @@ class Level:
         assert self._inside is not None
         j, count, variance = self._inside.propose(limit)
         if count:
-            return int(self._members[j]), count, variance
-        self.fold({int(self._members[j]): n for j, n in self._inside.pulls.items()})
+            self._proposed = j
+            return self._numbers[j], count, variance
+        for j, n in self._inside.pulls.items():
+            self._unseen[self._numbers[j]] = self._unseen.get(self._numbers[j], 0) + n
+        if not (isinstance(self._inside, Level) and self._widen(self._inside.top)):
+            self.fold(self._unseen)
         return self.propose(limit)
 
+    @property
+    def top(self) -> float:
+        """The best score, once a proposal has found that an arm outside may be better."""
+        assert self._scores is not None
+        return float(self._scores[self._best])
+
     def take(self, arm: int, count: int) -> None:
-        """Account for `count` pulls of `arm`."""
+        """Account for `count` pulls of `arm`, the one proposed last."""
         self.pulls[arm] = self.pulls.get(arm, 0) + count
         if self._best >= 0:
             # The set inside is chosen when a second pick is asked for: many batches have but one.
             self._last, self._best = arm, -1
         else:
             assert self._inside is not None
-            self._inside.take(int(np.searchsorted(self._members, arm)), count)
+            self._inside.take(self._proposed, count)
 
     def fold(self, pulls: dict[int, int]) -> None:
         """Bring all arms up to date with pulls that they have not seen."""
@@ -167,25 +181,55 @@ class Level:
         for arm, count in pulls.items():
             self._folded[arm] = self._folded.get(arm, 0) + count
         self._inside = self._scores = None
+        self._unseen = {}
+
+    def _widen(self, floor: float) -> bool:
+        """Choose the set inside anew, by scores from before the unseen pulls; False if all arms are no more work.
+
+        Scores only fall, so none below `floor`, the present score of some arm, can be the best: while those above it
+        are few, the others need not be brought up to date.
+        """
+        assert self._scores is not None
+        above = int(np.count_nonzero(self._scores >= floor))
+        if _WORTH * above > len(self._scores):
+            return False
+        members, tau = highest(self._scores, max(self._sizes[0], 2 * above), self._last)
+        members = np.union1d(members, np.fromiter(self._unseen, np.int64))
+        inner = self._subset(members, max(tau, self._tau))
+        inner.fold({int(np.searchsorted(members, arm)): n for arm, n in self._unseen.items()})
+        self._inside, self._numbers = inner, members.tolist()
+        return True
+
+    def _subset(self, members: Int[np.ndarray, " k"], tau: float) -> Level:
+        """Those arms as a set of their own, as of the last time that all were up to date."""
+        covariance = self._among(members)
+        return Level(
+            self._mean[members],
+            self._v[members],
+            covariance,
+            _subsets(covariance),
+            self._B[:, members],
+            self._width,
+            self._lam,
+            tau,
+            self._sizes[1:],
+        )
 
     def _look_inside(self) -> None:
         """Choose the set inside by the scores from before the last pick, then account for that pick."""
         assert self._scores is not None
-        size, *smaller = self._sizes
-        members, tau = highest(self._scores, size, self._last)
+        members, tau = highest(self._scores, self._sizes[0], self._last)
         tau = max(tau, self._tau)
-        mean, v, B = self._mean[members], self._v[members], self._B[:, members]
-        if smaller:
-            covariance = self._among(members)
-            inner = Level(mean, v, covariance, _subsets(covariance), B, self._width, self._lam, tau, tuple(smaller))
-            inner.propose(1)
-            self._inside = inner
+        if len(self._sizes) > 1:
+            self._inside = self._subset(members, tau)
+            self._inside.propose(1)
         else:
             C = self._covariance(members, members)
+            B = self._B[:, members]
             if len(B):
                 C = C - B.T @ B
-            self._inside = Candidates(mean, v, C, self._width, self._lam, tau)
-        self._members = members
+            self._inside = Candidates(self._mean[members], self._v[members], C, self._width, self._lam, tau)
+        self._numbers = members.tolist()
         self._inside.take(int(np.searchsorted(members, self._last)), 1)
 
 
