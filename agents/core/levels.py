@@ -184,14 +184,14 @@ class Level:
         self._unseen = {}
 
     def _widen(self, floor: float) -> bool:
-        """Choose the set inside anew, by scores from before the unseen pulls; False if all arms are no more work.
+        """Choose the set inside anew, by scores from before the unseen pulls; False if that may not tell, or saves no work.
 
         Scores only fall, so none below `floor`, the present score of some arm, can be the best: while those above it
         are few, the others need not be brought up to date.
         """
         assert self._scores is not None
         above = int(np.count_nonzero(self._scores >= floor))
-        if _WORTH * above > len(self._scores):
+        if floor <= self._tau or _WORTH * above > len(self._scores):
             return False
         members, tau = highest(self._scores, max(self._sizes[0], 2 * above), self._last)
         members = np.union1d(members, np.fromiter(self._unseen, np.int64))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.core import levels
 from agents.core.batch import BatchBuilder
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arms import ArmPosterior
@@ -44,7 +45,7 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     return sketch
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(
     kind=st.sampled_from(["exact", "sketched"]),
     seed=st.integers(0, 2**32),
@@ -52,8 +53,17 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     lam=st.floats(-5, 1).map(lambda e: 10.0**e),
     sizes=st.sampled_from([(1,), (2,), (12,), (7, 3), (20, 9, 1)]),
     n_pending=st.integers(0, 4),
+    worth=st.sampled_from([1, 2, 8]),
 )
 def test_lazy_equals_eager(
+    kind: str, seed: int, n_arms: int, lam: float, sizes: tuple[int, ...], n_pending: int, worth: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "_WORTH", worth)  # on few arms, sets are widened only if that is worth more
+        check_lazy_equals_eager(kind, seed, n_arms, lam, sizes, n_pending)
+
+
+def check_lazy_equals_eager(
     kind: str, seed: int, n_arms: int, lam: float, sizes: tuple[int, ...], n_pending: int
 ) -> None:
     rng = np.random.default_rng(seed)
