@@ -184,7 +184,7 @@ class Level:
         self._unseen = {}
 
     def _widen(self, floor: float) -> bool:
-        """Choose the set inside anew, by scores from before the unseen pulls; False if that may not tell, or saves no work.
+        """Choose the set inside anew, by old scores; False if that may not tell the best arm, or saves no work.
 
         Scores only fall, so none below `floor`, the present score of some arm, can be the best: while those above it
         are few, the others need not be brought up to date.
