@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from leaderboards.claims import bbkb, bbkb_nas, bpe, estimates, gp_bucb, guarantees, starvation, theorems, tried, uhe
+from leaderboards.claims import (
+    bbkb,
+    bbkb_nas,
+    bpe,
+    estimates,
+    gp_bucb,
+    guarantees,
+    lazy,
+    starvation,
+    theorems,
+    tried,
+    uhe,
+)
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 
@@ -116,6 +128,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(gp_bucb.synthetic("Fig. 3 (c), (d)"), tried.ROSENBROCK),
                 _BUCB_QUICK,
             ),
+            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
             Experiment("gpbucb-neuro", "gp-bucb", _noted(gp_bucb.neuro(), tried.NEURO), _BUCB_QUICK),
             Experiment(

@@ -24,7 +24,9 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bkb-fig1", "gpbucb-matern", "gpbucb-se", "bpe-f1", "bpe-f2", "batch-vs-theory"])
+@pytest.mark.parametrize(
+    "name", ["bkb-fig1", "gpbucb-matern", "gpbucb-se", "gpbucb-lazy", "bpe-f1", "bpe-f2", "batch-vs-theory"]
+)
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
     claims = reproduce(name, tmp_path)
     assert claims
