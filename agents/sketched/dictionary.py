@@ -77,6 +77,11 @@ class CoupledDraws:
     what joins or leaves is what the change of the leverage scores asks for. Of the numbers of an arm's pulls only the
     smallest matters, and only it is kept.
 
+    With fresh numbers an arm of inclusion probability p is left out of a share 1 - p of the dictionaries, and its upper
+    bound jumps each time: a policy that maximises over arms picks just those. Its pulls are wasted, and the sum of
+    leverage scores that sets its width grows. At `qbar=2` and T = 1,000 on a sample of a Gaussian process that costs
+    BKB more than the regret of the exact policy again; coupled draws cost next to nothing (suite `sketch-study`).
+
     A leverage score is itself an estimate from the dictionary, smaller for an arm that is in it: an arm whose number
     lies between its two scores would join and leave for ever. After four departures it stays, so that no run has more
     than four departures an arm. This only ever adds arms, and arms that are added only make variances more accurate.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import agents
+import leaderboards
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import CoupledDraws, Draws, inclusion_probabilities, posterior_sampling
 from gpbandit_envs.gp import SE
@@ -19,6 +20,7 @@ ARMS = np.arange(4)
 # Three dictionaries in a row: arms are pulled on, their leverage scores fall.
 PULLS = np.array([[1.0, 4.0, 100.0, 1.0], [2.0, 4.0, 150.0, 1.0], [2.0, 9.0, 400.0, 1.0]])
 LEVERAGE = np.array([[0.1, 0.05, 0.004, 0.4], [0.08, 0.05, 0.002, 0.35], [0.07, 0.02, 0.0005, 0.3]])
+ENV = ("GPBandit/GPSample-v0", {"n_arms": 400})
 REPEATS = 20_000
 
 
@@ -119,6 +121,19 @@ def test_along_a_run_coupled_dictionaries_change_less_and_are_no_larger(draws: D
         sizes[resampling] = len(drawn[-1])
     assert changes["coupled"] < 0.5 * changes["fresh"]
     assert sizes["coupled"] < 1.5 * sizes["fresh"]
+
+
+def test_fresh_dictionaries_cost_bkb_regret_and_coupled_ones_do_not() -> None:
+    """Over the same six episodes; fresh ones leave arms out now and then, and the policy plays just those."""
+
+    def regret(id: str, **kwargs: Any) -> float:
+        agent = (id, {"width": "practical", **kwargs})
+        runs = [leaderboards.run(ENV, agent, horizon=400, repetition=r) for r in range(6)]
+        return float(np.mean([run.trace["regret"].sum() for run in runs]))
+
+    exact, fresh, coupled = regret("GP-UCB"), regret("BKB"), regret("BKB", resampling="coupled")
+    assert coupled == pytest.approx(exact, rel=0.05)
+    assert fresh > 1.2 * exact
 
 
 @pytest.mark.parametrize("draws", ["pull", "arm"])
