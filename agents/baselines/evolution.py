@@ -18,7 +18,8 @@ __all__ = ["RegularisedEvolution"]
 class RegularisedEvolution(FiniteArmAgent):
     """Mutate the winner of a tournament; the oldest member of the population dies.
 
-    The first `population` pulls are uniform. A mutation moves to a uniform neighbour of the winner: the environment's
+    The first `population` pulls are uniform; where the card has existing data, the last `population` of them are the
+    first members. A mutation moves to a uniform neighbour of the winner: the environment's
     neighbourhood where it has one (one edge or one operation changed, for architectures), else one of the nearest arms
     in feature space.
 
@@ -43,7 +44,10 @@ class RegularisedEvolution(FiniteArmAgent):
         self.population, self.tournament, self.neighbours = population, tournament, neighbours
 
     def _start(self) -> None:
+        super()._start()
         self._members: deque[tuple[int, float]] = deque(maxlen=self.population)
+        if (data := self.problem.initial) is not None:
+            self._members.extend(zip(data.arms.tolist(), data.rewards.tolist(), strict=True))
         self._tree: KDTree | None = None
 
     def select(self, n: int, pending: Pending) -> Actions:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["FiniteArmAgent", "group_pulls"]
 
@@ -36,7 +36,7 @@ class FiniteArmAgent(Agent):
     Attributes:
         problem: The card of the current episode.
         rng: The episode's generator.
-        n_pulls: Evaluations whose feedback has arrived and did not fail.
+        n_pulls: Evaluations whose feedback has arrived and did not fail, existing data among them.
         counts: Pulls per arm, shape (A,).
         sums: Sum of rewards per arm, shape (A,), unit of the reward.
     """
@@ -55,7 +55,19 @@ class FiniteArmAgent(Agent):
         self._start()
 
     def _start(self) -> None:
-        """Prepare an episode on `self.problem`; nothing to prepare by default."""
+        """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
+        if self.problem.initial is not None:
+            self._take_over(self.problem.initial)
+
+    def _take_over(self, data: InitialData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count evaluations from before the first step as pulls.
+
+        Returns:
+            Distinct arms, pulls of each and the sum of their rewards, each of shape (p,).
+        """
+        arms, counts, sums = group_pulls(data.arms, data.rewards)
+        self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
+        return arms, counts, sums
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions: ...

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.batch import BatchBuilder
-from agents.core.finite import FiniteArmAgent, group_pulls
+from agents.core.finite import FiniteArmAgent
 from agents.core.initial import Initial, as_initial, each_pull, leverage_in_turn
 from agents.core.norm import NormGuess
 from agents.core.protocol import Action, Actions, Pending
@@ -124,8 +124,7 @@ class UCBAgent(FiniteArmAgent):
     def _begin_with(self, data: InitialData) -> None:
         if data.arms.max() >= self.problem.n_arms:
             raise ValueError(f"initial: expected arms below {self.problem.n_arms}, got {data.arms.max()}")
-        arms, counts, sums = group_pulls(data.arms, data.rewards)
-        self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
+        arms, counts, sums = self._take_over(data)
         reducible, rest = self._condition(arms, counts, sums)
         # They were not chosen in one batch: each is weighed by what those before it had left of its leverage score.
         leverage = each_pull(reducible, rest, counts)

@@ -29,7 +29,8 @@ class BPE(FiniteArmAgent):
 
     In batch i, pick `N_i` arms, each of largest variance given the picks of this batch alone; observe them all; keep
     the arms with `mean + width sd >= max (mean - width sd)`. The lengths are known in advance, so the horizon must be.
-    On a box, arms are the points of a grid of spacing `1 / sqrt(T)`.
+    On a box, arms are the points of a grid of spacing `1 / sqrt(T)`. Existing data on the card are not used: the bounds
+    of the paper hold for data that each batch plans itself.
 
     Args:
         kernel: Prior covariance; None for the card's.

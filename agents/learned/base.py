@@ -38,14 +38,14 @@ class Settings(TypedDict, total=False):
 class LearnedAgent(Agent):
     """Evaluates `argmax mean + width sd` of a Gaussian process whose hyperparameters are estimated as it goes.
 
-    The first evaluations are uniform, `D_0`. The features of arms are mapped to the unit cube; feedback is
-    standardised for the estimate, so that the prior mean is the average of the feedback. Estimates are made where
-    feedback arrives, and only if the next point is not a random one.
+    The first evaluations, `D_0`, are existing data on the card and uniform ones. The features of arms are mapped to the
+    unit cube; feedback is standardised for the estimate, so that the prior mean is the average of the feedback.
+    Estimates are made where feedback arrives, and only if the next point is not a random one.
 
     Args:
         family: `"matern52"`, `"matern32"` or `"se"`, with one lengthscale per feature.
         width: Factor of the standard deviation, > 0.
-        n_initial: Size of `D_0`, >= 1; None for 3 per feature, as the UHE-BO paper does not state it.
+        n_initial: Size of `D_0`, >= 1, or more if more data exist; None for 3 per feature: the UHE-BO paper is silent.
         prior: Priors and bounds of the hyperparameters, or their JSON form; None for those of the UHE-BO paper.
         fits: Climbs of each MAP estimate, the first from the last estimate.
         candidates: On a box, points at which the acquisition function is evaluated first.
@@ -99,13 +99,15 @@ class LearnedAgent(Agent):
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem, self.rng = problem, rng
         self.space = space_of(problem, self._search)
-        self.n_initial = 3 * problem.dim if self._n_initial is None else int(self._n_initial)
-        self.actions = Pending.empty(problem).actions
-        self.y = np.zeros(0)
+        self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
+        if problem.initial is not None:
+            self.actions, self.y = problem.initial.arms, problem.initial.rewards
+        n_initial = 3 * problem.dim if self._n_initial is None else int(self._n_initial)
+        self.n_initial = max(n_initial, len(self.y))
         self._explores = True
         self._start()
         self._guess()
-        self._condition()
+        self._go_on()
 
     def _start(self) -> None:
         """Prepare an episode; nothing to prepare by default."""
@@ -195,6 +197,10 @@ class LearnedAgent(Agent):
                 self._arrived(float(feedback.rewards[i]))
         if self.in_initial_design:
             self._guess()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self.in_initial_design:
             self._condition()
         else:
             self._plan()

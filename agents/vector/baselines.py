@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.baselines.eps_greedy import EpsGreedy
+from agents.core.finite import group_pulls
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.problem import Problem
 
@@ -29,7 +30,12 @@ class VectorEmpirical(VectorAgent):
         self._means = np.full((len(rngs), problem.n_arms), -np.inf)
         self._best = np.zeros(len(rngs), np.int64)
         self._closes = np.ones(len(rngs), bool)
-        self._t = 0
+        self._t = self._before = 0
+        if problem.initial is not None:
+            arms, counts, sums = group_pulls(problem.initial.arms, problem.initial.rewards)
+            self._counts[:, arms], self._sums[:, arms], self._means[:, arms] = counts, sums, sums / counts
+            self._best[:] = self._means[0].argmax()
+            self._before = len(problem.initial)
 
     def observe(self, feedback: VectorFeedback) -> None:
         i, arms = feedback.repetitions, feedback.arms
@@ -72,8 +78,8 @@ class VectorEpsGreedy(VectorEmpirical):
 
     def select(self, left: int) -> VectorChoice:
         draws = [(rng.random(), rng.integers(self._n_arms)) for rng in self._rngs]
-        explore = np.array([u for u, _ in draws]) < self._policy.exploration(self._t + 1)
+        explore = np.array([u for u, _ in draws]) < self._policy.exploration(self._before + self._t + 1)
         return VectorChoice(np.where(explore, [arm for _, arm in draws], self._best), self._closes)
 
     def diagnostics(self) -> dict[str, np.ndarray]:
-        return {"epsilon": np.full(len(self._rngs), self._policy.exploration(self._t + 1))}
+        return {"epsilon": np.full(len(self._rngs), self._policy.exploration(self._before + self._t + 1))}

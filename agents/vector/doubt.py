@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -51,7 +52,8 @@ class Faithful(VectorAgent):
     """A doubtful policy whose doubtful repetitions are handed to single policies, for good.
 
     The single policy is led through all that has happened in its repetition, by the calls it would have had, and must
-    have chosen the same; then it goes on in place of the vectorised one.
+    have chosen the same; then it goes on in place of the vectorised one. Where the card has existing data, single
+    policies play from the start.
 
     Args:
         fast: The vectorised policy.
@@ -69,20 +71,21 @@ class Faithful(VectorAgent):
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         self._problem = problem
         self._rngs = [copy.deepcopy(rng) for rng in rngs]
-        self._fast.reset(problem, rngs)
+        self._fast.reset(replace(problem, initial=None), rngs)
         self.handed = np.zeros(len(rngs), bool)
         self._players: dict[int, Player] = {}
         self._lefts: list[int] = []
         self._chosen: list[VectorChoice] = []
         self._told: list[VectorFeedback] = []
+        if problem.initial is not None:  # a vectorised policy begins with nothing
+            self._hand_over(np.ones(len(rngs), bool))
 
     def select(self, left: int) -> VectorChoice:
+        arms, closes = np.zeros(len(self.handed), np.int64), np.zeros(len(self.handed), bool)
         if not self.handed.all():
             choice = self._fast.select(left)
-            self._hand_over()
-        else:
-            choice = self._chosen[-1]
-        arms, closes = choice.arms.copy(), choice.closes.copy()
+            self._hand_over(self._fast.doubtful)
+            arms[:], closes[:] = choice.arms, choice.closes
         for i, player in self._players.items():
             arms[i], closes[i] = player.select(left)
         self._lefts.append(left)
@@ -99,10 +102,10 @@ class Faithful(VectorAgent):
             feedback = feedback.of(~self.handed)
         if not self.handed.all():
             self._fast.observe(feedback)
-            self._hand_over()
+            self._hand_over(self._fast.doubtful)
 
-    def _hand_over(self) -> None:
-        for i in np.flatnonzero(self._fast.doubtful & ~self.handed).tolist():
+    def _hand_over(self, which: Bool[np.ndarray, " N"]) -> None:
+        for i in np.flatnonzero(which & ~self.handed).tolist():
             self._fast.release(i)
             self.handed[i] = True
             self._players[i] = self._led_there(i)

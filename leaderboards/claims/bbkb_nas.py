@@ -135,8 +135,8 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "difference of the simple regrets averaged over the run, BBKB less REG-EVOLUTION, in units of the reward",
             mean_simple(informed.format(_GLOBAL), informed.format(_EVOLUTION)),
             high=0.002,
-            note="Matches is read as at most 0.002 more, of values between 0 and 1. Our REG-EVOLUTION begins with 100 "
-            "evaluations of its own; the paper does not say how it uses the initial data.",
+            note="Matches is read as at most 0.002 more, of values between 0 and 1. The last 100 of the data are "
+            "REG-EVOLUTION's first population; the paper does not say how it uses them.",
         ),
         Claim(
             "simple-regret-below",

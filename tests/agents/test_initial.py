@@ -12,6 +12,7 @@ import agents
 import leaderboards
 from agents import Feedback, Pending
 from agents.core.initial import each_pull, leverage_in_turn
+from agents.learned.base import LearnedAgent
 from agents.sketched.bbkb import BBKB
 from agents.sketched.bless import bless
 from agents.sketched.in_turn import sketched_leverage_in_turn
@@ -166,6 +167,66 @@ class TestPolicies:
             id = "GP-AUCB"
             kwargs["c"] = 1.0
         agents.check_agent(lambda: agents.make(id, **kwargs))
+
+
+LEARNED = ["MAP-UCB", "A-GP-UCB", "Portfolio", "UHE-BO", "Wang-deFreitas"]
+OTHERS = [
+    "Uniform",
+    "EpsGreedy",
+    "UncertaintySampling",
+    "REG-EVOLUTION",
+    "Random",
+    "GP-EI",
+    "GP-TS",
+    "ASYNC-TS",
+    "SM-UCB",
+]
+
+
+class TestTheCardsData:
+    """What existing data on the card are to the policies that take them from nowhere else."""
+
+    CARD = replace(PROBLEM, initial=InitialData(arms=ARMS[:120], rewards=REWARDS[:120]))
+
+    @pytest.mark.parametrize("id", OTHERS + LEARNED)
+    def test_they_know_a_good_arm_before_the_first_pull(self, id: str) -> None:
+        agent = agents.make(id)
+        agent.reset(self.CARD, np.random.default_rng(0))
+        assert MEAN[agent.recommend()] > MEAN.max() - 0.2
+
+    @pytest.mark.parametrize("id", LEARNED)
+    def test_learned_kernels_need_no_further_design(self, id: str) -> None:
+        """120 evaluations are more than the 6 that they would draw: they are `D_0`."""
+        agent = agents.make(id)
+        assert isinstance(agent, LearnedAgent)
+        for n, size, collecting in ((120, 120, False), (2, 6, True), (6, 6, False)):
+            data = InitialData(arms=ARMS[:n], rewards=REWARDS[:n])
+            agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
+            assert (len(agent.y), agent.n_initial, agent.in_initial_design) == (n, size, collecting)
+
+    @pytest.mark.parametrize(("id", "kwargs"), [("EpsGreedy", {"c": 10.0}), ("REG-EVOLUTION", {}), ("MAP-UCB", {})])
+    def test_they_pull_better_arms_than_without(self, id: str, kwargs: dict[str, Any]) -> None:
+        def regret(card: Problem) -> float:
+            card = replace(card, horizon=20)
+            arms = [play(agents.make(id, **kwargs), card, noisy(MEAN, 0.1, seed), seed) for seed in range(4)]
+            return float((MEAN.max() - MEAN[np.ravel(arms)]).mean())
+
+        assert regret(self.CARD) < 0.6 * regret(PROBLEM)
+
+    def test_evolution_begins_with_the_last_of_them(self) -> None:
+        agent = agents.make("REG-EVOLUTION", population=50)
+        agent.reset(self.CARD, np.random.default_rng(0))
+        assert agent.diagnostics()["population"] == 50
+        assert agent.state_dict()["arms"].tolist() == ARMS[70:120].tolist()
+
+    def test_epsilon_counts_them(self) -> None:
+        agent = agents.make("EpsGreedy", c=60.0)
+        agent.reset(self.CARD, np.random.default_rng(0))
+        assert agent.diagnostics()["epsilon"] == pytest.approx(60 / 121)
+
+    def test_bpe_plans_as_without(self) -> None:
+        given, without = (play(agents.make("BPE"), card, noisy(MEAN, 0.1, 0), 0) for card in (self.CARD, PROBLEM))
+        assert given == without
 
 
 def test_one_pull_at_a_time_is_the_same_as_data() -> None:

@@ -19,7 +19,7 @@ from agents.vector.rows import SharedRows
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import play
 from tests.reference.posterior import dense
 
@@ -86,6 +86,16 @@ class TestSameAsAlone:
         assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM, **kwargs)
         if isinstance(agent, Faithful):
             assert not agent.handed.any()
+
+    @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"])
+    def test_with_data_from_before_the_first_step(self, id: str) -> None:
+        arms = np.random.default_rng(2).integers(120, size=40)
+        card = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
+        agent = make_vec(id)
+        assert play_all(agent, card) == play_alone(id, card)
+        if isinstance(agent, Faithful):
+            assert agent.handed.all()
+        assert play_all(agent, replace(card, initial=None)) == play_alone(id, replace(card, initial=None))
 
     @pytest.mark.parametrize("id", [id for id in agents.registered() if id in ("BBKB", "BKB", "GP-BUCB", "ASYNC-TS")])
     def test_others_in_lockstep(self, id: str) -> None:
