@@ -44,7 +44,7 @@ def batch_growth(row: str, before: int = 0) -> Measure:
             return math.nan
         return float(np.polyfit(np.log(begins[kept]), np.log(lengths[kept]), 1, w=np.sqrt(lengths[kept]))[0])
 
-    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         numbers = runs.column(row, "batch", runs.together(row))
         return mean_interval(np.array([power(batch) for batch in numbers]))
 
@@ -54,10 +54,10 @@ def batch_growth(row: str, before: int = 0) -> Measure:
 def more_batches(a: str, b: str) -> Measure:
     """`log` of the number of batches of a over that of b: of the mean batch length of b over that of a."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (np.array([len(batch_lengths(one)) for one in runs.column(row, "batch", both)]) for row in (a, b))
-        return paired_difference(np.log(x), np.log(y), rng)
+        return paired_difference(np.log(x), np.log(y))
 
     return measure
 
@@ -70,9 +70,9 @@ def total_time(a: str, b: str) -> Measure:
         pairs = zip(runs.column(row, "cost", both), runs.column(row, "batch", both), strict=True)
         return seconds + np.array([simulated_time(cost, batch, len(cost))[-1] for cost, batch in pairs])
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
-        return paired_difference(np.log10(times(b, runs, both)), np.log10(times(a, runs, both)), rng)
+        return paired_difference(np.log10(times(b, runs, both)), np.log10(times(a, runs, both)))
 
     return measure
 
@@ -80,10 +80,10 @@ def total_time(a: str, b: str) -> Measure:
 def mean_simple(a: str, b: str) -> Measure:
     """Difference of the simple regrets of a and b, averaged over the run, in units of the reward."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (simple_regret(runs.column(row, "regret", both)).mean(axis=1) for row in (a, b))
-        return paired_difference(x, y, rng)
+        return paired_difference(x, y)
 
     return measure
 

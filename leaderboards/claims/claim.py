@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from leaderboards.claims.runs import NotPlayedError, Runs
 from leaderboards.score.intervals import Interval
 
@@ -31,8 +29,7 @@ class Claim:
         source: Figure, section or theorem.
         statement: What the paper says, in our words.
         figure: What is measured, with its unit.
-        measure: Works the figure out; bootstrap draws come from the generator. None where nothing here can speak to
-            the statement; `note` then says why.
+        measure: Works the figure out. None where nothing here can speak to the statement; `note` then says why.
         low: Least value with which the statement holds.
         high: Largest value with which it holds.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
@@ -44,7 +41,7 @@ class Claim:
     source: str
     statement: str
     figure: str
-    measure: Callable[[Runs, np.random.Generator], Interval] | None
+    measure: Callable[[Runs], Interval] | None
     low: float = -math.inf
     high: float = math.inf
     quick: bool = False
@@ -68,13 +65,13 @@ class Claim:
             return f"at most {self.high:g}"
         return f"{self.low:g} to {self.high:g}"
 
-    def check(self, runs: Runs, rng: np.random.Generator) -> Checked:
+    def check(self, runs: Runs) -> Checked:
         """Measure and judge; rows that have not been played leave the verdict open."""
         nothing = Interval(math.nan, math.nan, math.nan, 0)
         if self.measure is None:
             return Checked(self, nothing, "cannot be told")
         try:
-            interval = self.measure(runs, rng)
+            interval = self.measure(runs)
         except NotPlayedError:
             interval = nothing
         return Checked(self, interval, judge(interval, self.low, self.high))

@@ -1,4 +1,6 @@
-"""Figures that claims speak of: paired by repetition, with bootstrap intervals.
+"""Figures that claims speak of: paired by repetition, with Student's intervals.
+
+Intervals of a bootstrap are too short for few repetitions: of five normal ones, 15 % miss the mean instead of 5 %.
 
 | symbol | meaning |
 |---|---|
@@ -14,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import LEVEL, Interval, bootstrap_interval, mean_interval
+from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batches_so_far, regret_ratio
 from leaderboards.score.statistics import loglog_slope, paired_difference
 
@@ -33,16 +35,17 @@ __all__ = [
     "spread",
 ]
 
-Measure = Callable[[Runs, np.random.Generator], Interval]
+Measure = Callable[[Runs], Interval]
+_LEAST_FOR_SPREAD = 4  # a standard deviation of three values less one says nothing
 
 
 def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Measure:
     """Relative difference of the cumulative regrets of a and b between the evaluations `first` and `last`."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "regret", both)[:, first - 1 : last].sum(axis=1) for agent in (a, b))
-        return paired_difference(x / y.mean(), y / y.mean(), rng)
+        return paired_difference(x / y.mean(), y / y.mean())
 
     return measure
 
@@ -50,10 +53,10 @@ def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Meas
 def simple(a: str, b: str) -> Measure:
     """Difference of the final simple regrets of a and b, in units of the reward."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "regret", both).min(axis=1) for agent in (a, b))
-        return paired_difference(x, y, rng)
+        return paired_difference(x, y)
 
     return measure
 
@@ -61,10 +64,10 @@ def simple(a: str, b: str) -> Measure:
 def simple_in(a: str, b: str, unit: str) -> Measure:
     """Difference of the final simple regrets of a and b over the mean simple regret of `unit`."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         all_three = runs.together(a, b, unit)
         x, y, z = (runs.column(agent, "regret", all_three).min(axis=1) for agent in (a, b, unit))
-        return paired_difference(x / z.mean(), y / z.mean(), rng)
+        return paired_difference(x / z.mean(), y / z.mean())
 
     return measure
 
@@ -72,13 +75,13 @@ def simple_in(a: str, b: str, unit: str) -> Measure:
 def lower_simple(pairs: Sequence[tuple[str, str]]) -> Measure:
     """Share of runs in which the first of a pair ends with a lower simple regret than the second, ties counting half.
 
-    Every pair has the same weight; a repetition of all pairs is resampled as one.
+    Every pair has the same weight; a repetition of all pairs counts as one.
     """
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         played = runs.together(*(row for pair in pairs for row in pair))
         x, y = (np.stack([runs.column(p[k], "regret", played).min(axis=1) for p in pairs]) for k in (0, 1))
-        return bootstrap_interval(np.mean((x < y) + 0.5 * (x == y), axis=0), rng)
+        return mean_interval(np.mean((x < y) + 0.5 * (x == y), axis=0))
 
     return measure
 
@@ -86,12 +89,12 @@ def lower_simple(pairs: Sequence[tuple[str, str]]) -> Measure:
 def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
     """Share of runs in which a evaluated an optimal arm at least once, less that of b."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = ((runs.column(agent, "regret", both).min(axis=1) <= tolerance).astype(float) for agent in (a, b))
-        if (x - y == x[0] - y[0]).all():  # as when nobody ever misses: resamples of it have no spread to show
+        if (x - y == x[0] - y[0]).all():  # as when nobody ever misses: there is no spread to tell an interval from
             return Interval(float(x[0] - y[0]), np.nan, np.nan, len(both))
-        return paired_difference(x, y, rng)
+        return paired_difference(x, y)
 
     return measure
 
@@ -99,39 +102,44 @@ def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
 def gap(a: str, b: str, c: str, d: str) -> Measure:
     """`(R_a - R_b) - (R_c - R_d)` over the mean of `R_b`: how much further apart a and b are than c and d."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         all_four = runs.together(a, b, c, d)
         w, x, y, z = (runs.column(agent, "regret", all_four).sum(axis=1) for agent in (a, b, c, d))
-        return bootstrap_interval(((w - x) - (y - z)) / x.mean(), rng)
+        return mean_interval(((w - x) - (y - z)) / x.mean())
 
     return measure
 
 
-def spread(a: str, b: str, resamples: int = 4000) -> Measure:
-    """`log(sd R_a / sd R_b)`: 0 where both regrets vary alike from repetition to repetition; percentile bootstrap."""
+def spread(a: str, b: str) -> Measure:
+    """`log(sd R_a / sd R_b)`: 0 where both regrets vary alike from repetition to repetition.
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    The interval is that of the jackknife's pseudo-values (Miller 1968), which asks for no normal law.
+    """
+
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         R = np.stack([runs.column(agent, "regret", both).sum(axis=1) for agent in (a, b)])
         n = len(both)
-        if n < 3:
+        if n < _LEAST_FOR_SPREAD:
             return Interval(np.nan, np.nan, np.nan, n)
-        draws = R[:, rng.integers(0, n, (resamples, n))].std(axis=2, ddof=1)
-        draws = draws[:, (draws > 0).all(axis=0)]
-        low, high = np.quantile(np.log(draws[0] / draws[1]), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        sd = R.std(axis=1, ddof=1)
-        return Interval(float(np.log(sd[0] / sd[1])), float(low), float(high), n)
+        without_one = np.array([_log_ratio(np.delete(R, i, axis=1)) for i in range(n)])
+        return mean_interval(n * _log_ratio(R) - (n - 1) * without_one)
 
     return measure
+
+
+def _log_ratio(R: Float[np.ndarray, "2 n"]) -> float:
+    sd = R.std(axis=1, ddof=1)
+    return float(np.log(sd[0] / sd[1])) if (sd > 0).all() else np.nan
 
 
 def ratio_to_uniform(agent: str, uniform: str = "Uniform") -> Measure:
     """Regret ratio `R_T / R_T^unif` of an agent."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(agent, uniform)
         x, y = (runs.column(name, "regret", both).sum(axis=1) for name in (agent, uniform))
-        return bootstrap_interval(regret_ratio(x, y), rng)
+        return mean_interval(regret_ratio(x, y))
 
     return measure
 
@@ -139,18 +147,18 @@ def ratio_to_uniform(agent: str, uniform: str = "Uniform") -> Measure:
 def faster(a: str, b: str, last: int | None = None) -> Measure:
     """`log10` of the seconds that b spends on its choices over those of a: 1 where a is ten times faster."""
 
-    def measure(runs: Runs, rng: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "policy_seconds", both)[:, :last].sum(axis=1) for agent in (a, b))
-        return paired_difference(np.log10(y), np.log10(x), rng)
+        return paired_difference(np.log10(y), np.log10(x))
 
     return measure
 
 
 def growth(agent: str, share: float = 0.9) -> Measure:
-    """Power of t with which an agent's seconds grow, over the last `share` of the run; Student's interval."""
+    """Power of t with which an agent's seconds grow, over the last `share` of the run."""
 
-    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         seconds = np.cumsum(runs.column(agent, "policy_seconds", runs.together(agent)), axis=1)
         slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, share)
         return Interval(np.nan, np.nan, np.nan, len(seconds)) if slope is None else slope.exponent
@@ -161,7 +169,7 @@ def growth(agent: str, share: float = 0.9) -> Measure:
 def batches(agent: str, of: Callable[[Float[np.ndarray, "n T"]], Float[np.ndarray, " n"]] | None = None) -> Measure:
     """Number of batches of a run, or a function of the batch number of each evaluation."""
 
-    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         number = batches_so_far(runs.column(agent, "batch", runs.together(agent))).astype(float)
         return mean_interval(number[:, -1] if of is None else of(number))
 

@@ -23,7 +23,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval, bootstrap_interval
+from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.statistics import paired_difference
 
 __all__ = ["CLAIMS", "EVALUATIONS", "bands", "study"]
@@ -84,15 +84,15 @@ def _posteriors(
     return [("BKB", dtc, mean), ("SoR", regressors, mean)]
 
 
-def _covered(name: str, runs: Runs, rng: np.random.Generator) -> Interval:
-    return bootstrap_interval(runs.column(name, "covered", runs.together(name))[:, 0], rng)
+def _covered(name: str, runs: Runs) -> Interval:
+    return mean_interval(runs.column(name, "covered", runs.together(name))[:, 0])
 
 
-def _difference(t: int, runs: Runs, rng: np.random.Generator) -> Interval:
+def _difference(t: int, runs: Runs) -> Interval:
     names = f"BKB, t = {t}", f"SoR, t = {t}"
     both = runs.together(*names)
     x, y = (runs.column(name, "covered", both)[:, 0] for name in names)
-    return paired_difference(x, y, rng)
+    return paired_difference(x, y)
 
 
 def _at(t: int) -> tuple[Claim, Claim]:
@@ -102,7 +102,7 @@ def _at(t: int) -> tuple[Claim, Claim]:
             "Fig. 1; section 4, after Theorem 1",
             f"BKB's band keeps covering f where nothing was evaluated (t = {t}).",
             "share of the unsampled half where f is within 3 standard deviations",
-            lambda runs, rng: _covered(f"BKB, t = {t}", runs, rng),
+            lambda runs: _covered(f"BKB, t = {t}", runs),
             low=0.95,
             quick=True,
         ),
@@ -111,7 +111,7 @@ def _at(t: int) -> tuple[Claim, Claim]:
             "section 3, after eq. 4",
             f"The subset of regressors starves on the same data (t = {t}).",
             "share covered by BKB less that covered by the subset of regressors",
-            lambda runs, rng: _difference(t, runs, rng),
+            lambda runs: _difference(t, runs),
             low=0.3,
             quick=True,
             note="Starves is read as: covers at least 30 percentage points less.",

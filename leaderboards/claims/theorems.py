@@ -124,7 +124,7 @@ def effective_dimension(arms: Int[np.ndarray, " t"]) -> float:
 def of_every_run(row: str, figure: Callable[[Run, Settings], float]) -> Measure:
     """Mean over repetitions of a figure of a run, with Student's interval."""
 
-    def measure(runs: Runs, _: np.random.Generator) -> Interval:
+    def measure(runs: Runs) -> Interval:
         repetitions = runs.together(row)
         columns = ("action", "regret", "batch", *(("dictionary_size",) if row.startswith("BBKB") else ()))
         tables = zip(*(runs.column(row, name, repetitions) for name in columns), strict=True)

@@ -11,8 +11,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.measures import Measure, faster, found, lower_simple, more_regret, simple, simple_in
 from leaderboards.claims.runs import Runs
@@ -50,8 +48,8 @@ def _pair(a: str, b: str, problem: str) -> tuple[str, str]:
 def _told(measure: Measure) -> Measure:
     """The measure, without an interval where there are so few repetitions that resampling them says nothing."""
 
-    def measured(runs: Runs, rng: np.random.Generator) -> Interval:
-        found = measure(runs, rng)
+    def measured(runs: Runs) -> Interval:
+        found = measure(runs)
         return found if found.n >= _ENOUGH else replace(found, low=math.nan, high=math.nan)
 
     return measured

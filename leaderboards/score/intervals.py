@@ -101,6 +101,8 @@ def bootstrap_interval(
 ) -> Interval:
     """Bias-corrected and accelerated bootstrap interval of a statistic (Efron 1987).
 
+    For statistics without an interval of their own, and ten repetitions or more: with fewer it is too short.
+
     Args:
         x: One value per repetition, shape `(n,)`; pairs are resampled together if they were subtracted before.
         rng: Source of the resamples.

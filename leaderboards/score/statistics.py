@@ -20,7 +20,7 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
-from leaderboards.score.intervals import LEVEL, Interval, bootstrap_interval, mean_interval, quantile_interval
+from leaderboards.score.intervals import LEVEL, Interval, mean_interval, quantile_interval
 
 __all__ = [
     "Slope",
@@ -35,15 +35,12 @@ __all__ = [
 ]
 
 
-def paired_difference(
-    x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], rng: np.random.Generator | None = None
-) -> Interval:
-    """Mean of `x - y` over blocks that both agents played.
+def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Interval:
+    """Mean of `x - y` over blocks that both agents played, with Student's interval.
 
     Args:
         x: Scores of one agent, shape `(n,)`.
         y: Scores of the other on the same blocks, shape `(n,)`.
-        rng: If given, the interval is the bootstrap's (BCa), else Student's.
 
     Raises:
         ValueError: if the shapes differ: the scores are then not paired.
@@ -51,7 +48,7 @@ def paired_difference(
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.shape != y.shape:
         raise ValueError(f"y: expected the shape {x.shape} of x, one score a block, got {y.shape}")
-    return mean_interval(x - y) if rng is None else bootstrap_interval(x - y, rng)
+    return mean_interval(x - y)
 
 
 def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:

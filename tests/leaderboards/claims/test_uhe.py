@@ -20,8 +20,6 @@ from leaderboards.claims.reproduce import suite_of
 from leaderboards.claims.runs import Runs
 from tests.leaderboards.claims.test_quick import reproduce
 
-RNG = np.random.default_rng(0)
-
 
 def runs(**simple: list[float]) -> Runs:
     """Rows of runs of two evaluations that end with these simple regrets."""
@@ -35,12 +33,12 @@ def runs(**simple: list[float]) -> Runs:
 
 def test_differences_are_in_units_of_a_third_row() -> None:
     made = runs(a=[0.3, 0.5, 0.4], b=[0.1, 0.3, 0.2], random=[1.0, 3.0, 2.0])
-    assert simple_in("a", "b", "random")(made, RNG).estimate == pytest.approx(0.1)
+    assert simple_in("a", "b", "random")(made).estimate == pytest.approx(0.1)
 
 
 def test_a_share_of_runs_weighs_problems_alike_and_halves_ties() -> None:
     made = runs(a1=[0.0, 0.0], b1=[1.0, 1.0], a2=[0.0, 2.0], b2=[0.0, 1.0])
-    share = lower_simple([("a1", "b1"), ("a2", "b2")])(made, RNG)
+    share = lower_simple([("a1", "b1"), ("a2", "b2")])(made)
     assert share.estimate == pytest.approx((1 + 0.25) / 2)
     assert share.n == 2
 
@@ -49,7 +47,7 @@ def test_a_verdict_on_regret_needs_five_repetitions() -> None:
     claim = next(one for one in uhe.synthetic() if one.name == "deceptive-better-than-random")
     for n, verdict in ((4, "cannot be told"), (5, "agrees")):
         rows = {"UHE-BO@Deceptive": [0.1 + 0.01 * k for k in range(n)], "Random@Deceptive": [0.5] * n}
-        assert claim.check(runs(**rows), RNG).verdict == verdict
+        assert claim.check(runs(**rows)).verdict == verdict
 
 
 def test_the_hill_of_a_maximum_excludes_the_other_local_maxima() -> None:
@@ -92,7 +90,7 @@ def test_the_study_has_the_rows_that_its_claims_ask_for() -> None:
     asked = [claim for claim in CLAIMS if claim.name.startswith(("draws-1-", "deceptive-"))]
     assert len(asked) == 5 * len(short)
     for claim in asked:
-        interval = claim.check(made, RNG).interval
+        interval = claim.check(made).interval
         assert interval.n == 2
         assert np.isfinite(interval.estimate)
     again = study(1, cases=short[:1])
@@ -120,13 +118,12 @@ def test_averaging_over_hyperparameters_costs_many_times_as_much(tmp_path: Path)
 def test_the_new_loss_helps_on_the_paper_s_deceptive_function() -> None:
     """Figure 3: where MAP-UCB's own data mislead it, UHE-BO's estimate and posterior mean are closer.
 
-    Measured over 8 repetitions: lengthscales closer by 0.62 (0.09 to 1.53) in log units, by 0.60 (0.14 to 1.85) on the
-    same data, and the mean by 0.26 (0.10 to 0.65) standard deviations of the function. It is not unbiased: +0.69.
+    Measured: lengthscales closer by 1.01 (0.43 to 1.59) in log units, by 0.86 (0.29 to 1.43) on the same data, and the
+    mean by 0.25 (0.12 to 0.38) standard deviations of the function.
     """
     (deceptive,) = (case for case in CASES if case.name == "Deceptive")
-    made = study(6, cases=(deceptive,))
+    made = study(20, cases=(deceptive,))
     for name in ("estimate-closer", "loss-closer", "mean-closer"):
         claim = next(one for one in CLAIMS if one.name == f"deceptive-{name}")
-        interval = claim.check(made, np.random.default_rng(0)).interval
-        assert interval.estimate < 0, name
-        assert interval.high < 0.1, name
+        interval = claim.check(made).interval
+        assert interval.high < 0, name
