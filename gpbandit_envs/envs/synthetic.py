@@ -40,7 +40,8 @@ def rkhs(
     `f = sum_i a_i k(., c_i)` with uniform centres and Gaussian coefficients scaled to `a^T K a = norm^2`.
 
     Args:
-        n_arms: Number of arms `A`; None for the whole unit cube, with an SE or Matern-5/2 kernel.
+        n_arms: Number of arms `A`; None for the whole unit cube, with an SE or Matern-5/2 kernel. There the optimum
+            is proven in few dimensions, beyond about four the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of an SE kernel that draws the function; default 0.2.
         norm: RKHS norm, unit of the reward.
@@ -79,7 +80,8 @@ def gp_sample(
 
     Args:
         n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond. None for the whole
-            unit cube, by random Fourier features.
+            unit cube, by random Fourier features. There the optimum is proven up to three dimensions, beyond them
+            the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
         noise_std: Standard deviation of the noise, unit of the reward.
@@ -132,11 +134,12 @@ def needle(
         noise: Noise model, a name or a spec; Gaussian if None.
     """
     drawn, card, knows = _kernels(kernel, lengthscale, SE(0.2))
+    family = NeedleArms(drawn, even_arms(n_arms, dim), height, norm)
     return Setting(
-        family=NeedleArms(drawn, even_arms(n_arms, dim), height, norm),
+        family=family,
         noise=as_noise(noise, noise_std),
         kernel=card,
-        norm_bound=norm if knows else None,
+        norm_bound=family.norm_bound if knows else None,
         knowledge="oracle" if knows else "misspecified",
     )
 

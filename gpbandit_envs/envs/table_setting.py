@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs import datasets
+from gpbandit_envs.datasets.catalogue import find
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.gp import as_kernel
@@ -46,18 +47,18 @@ def table_setting(
         kernel: Prior on the card.
         noise: `"table"` for one of the arm's real replicates, or a noise model.
         scaling: What is done to the features.
-        **options: Options of the data set.
+        **options: Options of the data set, and `file`.
     """
-    table, arms, values = prepared(name, scaling, tuple(sorted(options.items())))
+    table, arms, values = prepared(name, scaling, **options)
     replicated = TableNoise(values)
     if noise_std is None:
         noise_std = replicated.std or _NO_REPLICATES_STD
     low, high = float(np.nanmin(table.values)), float(np.nanmax(table.values))
     return Setting(
         family=FixedArms(arms, np.nanmean(values, axis=1)),
-        noise=replicated if noise == "table" else as_noise(noise, noise_std),
+        noise=as_noise(noise, noise_std, replicated),
         kernel=default if kernel is None else as_kernel(kernel),
-        norm_bound=1.0,
+        norm_bound=None,  # 1, as experiments assume, would be false: the values alone imply norms up to a hundred
         knowledge="learned",
         costs=table.costs,
         neighbours=table.neighbours,
@@ -71,12 +72,24 @@ def table_setting(
     )
 
 
-@lru_cache(maxsize=32)
 def prepared(
-    name: str, scaling: Scaling, options: tuple[tuple[str, Any], ...]
+    name: str, scaling: Scaling, file: str | None = None, **options: Any
 ) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
-    """The table, its scaled features and its scaled values, read once a process: environments share them."""
-    table = datasets.load(name, **dict(options))
+    """The table, its scaled features and its scaled values, read once a process: environments share them.
+
+    Raises:
+        TypeError, ValueError: for an option, or a value of one, that does not exist.
+    """
+    # Checked before the cache, to which 11.0 is 11 and a list is no key.
+    chosen = find(name).choose(options)
+    return _prepared(name, scaling, file, tuple(chosen.items()))
+
+
+@lru_cache(maxsize=32)
+def _prepared(
+    name: str, scaling: Scaling, file: str | None, options: tuple[tuple[str, Any], ...]
+) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
+    table = datasets.load(name, file=file, **dict(options))
     arms = _SCALINGS[scaling](table.features)
     values = datasets.unit_interval(table.values)
     for array in (arms, values):

@@ -7,6 +7,9 @@ Branch and bound. In a cell with centre `c` and half-diagonal `rho`, a function 
 
 so that a cell whose bound does not beat the best value seen by more than `tol` is dropped, and the others are halved
 in every coordinate. What the remaining cells could still hide is the tolerance reported.
+
+Where there are too many cells to finish, as from four coordinates on, the maximum is the best of many climbs, and the
+certificate says so.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
+from scipy.stats import qmc
 
 from gpbandit_envs.problem import Certificate
 
@@ -24,6 +28,7 @@ __all__ = ["Smooth", "certify_smooth"]
 
 _BUDGET = 150_000  # cells of one level beyond which the search stops, with the tolerance it has reached
 _COARSE = 1_024  # cells to start from, about
+_SOBOL, _CLIMBS = 2**13, 64  # where the search stops early: points, and how many of the best are climbed from
 
 
 class Smooth(Protocol):
@@ -46,8 +51,11 @@ def certify_smooth(
     norm: float | None = None,
     tol: float = 1e-9,
     facts: Mapping[str, object] | None = None,
+    starts: Float[np.ndarray, "k d"] | None = None,
 ) -> Certificate:
     """The maximum of `f` over the unit cube and a bound on its error.
+
+    Where the error stays above the tolerance, the fact `"optimum"` says that the value is the best found.
 
     Args:
         f: The function.
@@ -55,7 +63,9 @@ def certify_smooth(
         norm: RKHS norm to state in the certificate.
         tol: Tolerance at which the search may stop, relative to `max(1, |optimum|)`.
         facts: Further facts for the certificate.
+        starts: Points near which maxima are likely, shape `(k, d)`.
     """
+    facts = dict(facts or {})
     per_axis = max(2, round(_COARSE ** (1 / dim)))
     axis = (np.arange(per_axis) + 0.5) / per_axis
     half = 0.5 / per_axis
@@ -63,29 +73,42 @@ def certify_smooth(
         centres = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     else:
         centres, half = np.full((1, dim), 0.5), 0.5
-    corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     H = f.curvature_bound
     best, where = -np.inf, np.full(dim, 0.5)
-    starts = 8
+    climbs = 8
     while True:
         values = f(centres)
         bounds = values + np.abs(f.gradient(centres)).sum(axis=1) * half + 0.5 * H * dim * half * half
         slack = tol * max(1.0, abs(best)) if np.isfinite(best) else 0.0
-        for start in np.argsort(-values)[:starts]:
-            if values[start] > best + slack or starts > 1:
+        for start in np.argsort(-values)[:climbs]:
+            if values[start] > best + slack or climbs > 1:
                 value, point = _climb(f, centres[start])
                 if value > best:
                     best, where = value, point
-        starts, slack = 1, tol * max(1.0, abs(best))
+        climbs, slack = 1, tol * max(1.0, abs(best))
         alive = centres[bounds > best + slack]
-        if len(alive) == 0 or len(alive) * len(corners) > _BUDGET or half < 1e-9:
-            reached = slack if len(alive) == 0 else float(bounds.max()) - best
+        if len(alive) == 0:
+            reached = slack
+            break
+        if len(alive) * 2**dim > _BUDGET or half < 1e-9:
+            best, where = max((best, where), _best_of_many(f, dim, starts), key=lambda pair: pair[0])
+            reached = float(bounds.max()) - best
+            facts["optimum"] = "best value found, not proven"
             break
         half *= 0.5
+        corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
         centres = (alive[:, None, :] + 2 * half * corners).reshape(-1, dim)
-    return Certificate(
-        optimum=best, optimal_action=tuple(where.tolist()), optimum_tol=reached, norm=norm, facts=dict(facts or {})
-    )
+    return Certificate(optimum=best, optimal_action=tuple(where.tolist()), optimum_tol=reached, norm=norm, facts=facts)
+
+
+def _best_of_many(
+    f: Smooth, dim: int, starts: Float[np.ndarray, "k d"] | None
+) -> tuple[float, Float[np.ndarray, " d"]]:
+    """The best local maximum near the given points and near the best of a Sobol sequence."""
+    X = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(_SOBOL)
+    near = X[np.argsort(-f(X), kind="stable")[:_CLIMBS]]
+    points = near if starts is None else np.concatenate([np.clip(starts, 0.0, 1.0), near])
+    return max((_climb(f, point) for point in points), key=lambda pair: pair[0])
 
 
 def _climb(f: Smooth, start: Float[np.ndarray, " d"]) -> tuple[float, Float[np.ndarray, " d"]]:

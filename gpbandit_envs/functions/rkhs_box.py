@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.functions.arm_sets import positive_int, positive_number
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
 from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.functions.rkhs import Expansion, draw_expansion, smooth_part
@@ -26,7 +26,7 @@ class RKHSBox(BoxFamily):
         n_centres: Number of terms of the expansion.
 
     Raises:
-        TypeError: for another kernel, whose curvature is not bounded here.
+        TypeError: for another kernel, whose curvature is not bounded here, or if `norm` is no number.
         ValueError: if `norm` is not a finite positive number, or a count is below 1.
     """
 
@@ -34,17 +34,15 @@ class RKHSBox(BoxFamily):
 
     def __init__(self, kernel: Kernel, dim: int, norm: float, n_centres: int) -> None:
         smooth_part(kernel)
-        if not (np.isfinite(norm) and norm > 0):
-            raise ValueError(f"norm: expected a finite number > 0, got {norm!r}")
         self.dim = positive_int("dim", dim)
         self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
         self.kernel: Kernel = kernel
-        self.norm_bound: float = float(norm)
+        self.norm_bound: float = positive_number("norm", norm)
         self._n_centres = positive_int("n_centres", n_centres)
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         function = draw_expansion(self.kernel, self.dim, self._n_centres, self.norm_bound, rng)
-        return BoxFunction(function, _Certify(function))
+        return BoxFunction(function, _Certify(function), norm=self.norm_bound)
 
 
 class FixedExpansion(BoxFamily):
@@ -61,7 +59,7 @@ class FixedExpansion(BoxFamily):
         self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
         self.kernel: Kernel = expansion.kernel
         self.norm_bound: float = expansion.norm
-        self._function = BoxFunction(expansion, _Certify(expansion))
+        self._function = BoxFunction(expansion, _Certify(expansion), norm=expansion.norm)
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         return self._function
@@ -74,4 +72,5 @@ class _Certify:
     expansion: Expansion
 
     def __call__(self) -> Certificate:
-        return certify_smooth(self.expansion, self.expansion.centres.shape[1], norm=self.expansion.norm)
+        centres = self.expansion.centres
+        return certify_smooth(self.expansion, centres.shape[1], norm=self.expansion.norm, starts=centres)

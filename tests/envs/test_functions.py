@@ -15,7 +15,7 @@ from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import BoxFunction
 from gpbandit_envs.functions.closed_forms import FORMULAS, ClosedForm, deceptive
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
-from gpbandit_envs.functions.maximum import certify_smooth
+from gpbandit_envs.functions.maximum import _climb, certify_smooth
 from gpbandit_envs.functions.needle import NeedleArms, NeedleShape
 from gpbandit_envs.functions.rkhs import Expansion, RKHSArms, draw_expansion
 from gpbandit_envs.functions.rkhs_box import FixedExpansion, RKHSBox
@@ -134,6 +134,32 @@ def test_branch_and_bound_says_so_when_it_gives_up(monkeypatch: pytest.MonkeyPat
     rough = certify_smooth(f, 3)
     assert rough.optimum_tol > 1e-3 > exact.optimum_tol
     assert rough.optimum <= exact.optimum + exact.optimum_tol <= rough.optimum + rough.optimum_tol + 1e-8
+    assert "optimum" not in exact.facts
+    assert rough.facts["optimum"] == "best value found, not proven"
+
+
+@pytest.mark.parametrize("dim", [4, 6, 20])
+def test_what_cannot_be_proven_is_searched_well(dim: int) -> None:
+    """No climb from elsewhere finds more: of 24 from other points on a sample, of those from all centres of an RKHS.
+
+    A sample in 20 coordinates has too many maxima for that; there they may find a little more.
+    """
+    sample = draw_fourier_sample(SE(0.3), dim, 256, np.random.default_rng(dim))
+    points = np.random.default_rng(9).random((4_000, dim))
+    best = points[np.argsort(-sample(points))[:24]]
+    expansion = draw_expansion(SE(0.4), dim, 16, 1.0, np.random.default_rng(dim))
+    for f, starts in ((sample, best), (expansion, expansion.centres)):
+        found = certify_smooth(f, dim, starts=starts if f is expansion else None)
+        assert ("optimum" in found.facts) == (found.optimum_tol > 1e-6)
+        assert ("optimum" in found.facts) or f is expansion
+        assert found.optimum >= max(_climb(f, start)[0] for start in starts) - (1e-8 if dim < 20 else 0.2)
+        assert f(np.array([found.optimal_action]))[0] == pytest.approx(found.optimum)
+
+
+def test_thirty_coordinates_fit_into_memory() -> None:
+    """Their 2^30 corners would not."""
+    expansion = draw_expansion(SE(1.0), 30, 4, 1.0, np.random.default_rng(0))
+    assert certify_smooth(expansion, 30, starts=expansion.centres).optimum > 0
 
 
 @pytest.mark.parametrize("kernel", [SE(0.2), 2.0 * Matern(0.3, 2.5), Matern(0.3, 1.5)], ids=str)
