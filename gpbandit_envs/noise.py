@@ -45,7 +45,7 @@ class Noise(ABC):
         """The reward of `action`, or of an array of actions."""
 
     def to_spec(self) -> dict[str, Any]:
-        """JSON form, accepted by `as_noise`."""
+        """JSON form, accepted by `as_noise`; that of a table where it has the table."""
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
@@ -70,7 +70,7 @@ class GaussianNoise(_Additive):
     name: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        _check_std(self.std)
+        _set_std(self)
 
     def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
@@ -88,7 +88,7 @@ class BoundedNoise(_Additive):
     name: ClassVar[str] = "bounded"
 
     def __post_init__(self) -> None:
-        _check_std(self.std)
+        _set_std(self)
 
     def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.uniform(-math.sqrt(3), math.sqrt(3), n)
@@ -108,7 +108,8 @@ class StudentTNoise(_Additive):
     name: ClassVar[str] = "student_t"
 
     def __post_init__(self) -> None:
-        _check_std(self.std)
+        _set_std(self)
+        object.__setattr__(self, "df", _number("df", self.df, "> 2"))
         if not (math.isfinite(self.df) and self.df > 2):
             raise ValueError(f"df: expected a finite number > 2, got {self.df!r}")
 
@@ -131,7 +132,8 @@ class HeteroscedasticNoise(Noise):
     homoscedastic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_std(self.std)
+        _set_std(self)
+        object.__setattr__(self, "relative", _number("relative", self.relative, ">= 0"))
         if not (math.isfinite(self.relative) and self.relative >= 0):
             raise ValueError(f"relative: expected a finite number >= 0, got {self.relative!r}")
 
@@ -182,13 +184,14 @@ class TableNoise(Noise):
         return {"name": self.name}
 
 
-def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float) -> Noise:
+def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float, table: TableNoise | None = None) -> Noise:
     """The noise model that a model, a spec such as `{"name": "student_t", "df": 3}` or a name stands for.
 
     Args:
         noise: A model, kept as it is; a spec or a name from gaussian, bounded, student_t, heteroscedastic; None for
             Gaussian.
         std: Standard deviation where the spec states none.
+        table: What the name table stands for; None where there are no replicates, and then there is no such name.
 
     Raises:
         TypeError: if it is none of these, or has an unknown parameter.
@@ -202,8 +205,13 @@ def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float) -> Noise
     if not isinstance(spec, dict):
         raise TypeError(f"noise: expected a name, a spec such as {{'name': 'gaussian'}} or a Noise, got {noise!r}")
     name = spec.pop("name", None)
+    if table is not None and name == TableNoise.name:
+        if spec:
+            raise TypeError(f"noise: expected no parameters besides the name 'table', got {', '.join(map(str, spec))}")
+        return table
     if name not in _MODELS:
-        raise ValueError(f"noise: expected one of {', '.join(_MODELS)}, got {name!r}")
+        names = [*_MODELS, *([] if table is None else [TableNoise.name])]
+        raise ValueError(f"noise: expected one of {', '.join(names)}, got {name!r}")
     return _MODELS[name](**{"std": std, **spec})
 
 
@@ -212,11 +220,17 @@ _MODELS: dict[str, Any] = {
 }
 
 
-def _check_std(std: object) -> None:
-    if isinstance(std, bool) or not isinstance(std, (int, float, np.floating)):
-        raise TypeError(f"noise_std: expected a number >= 0, got {std!r}")
-    if not (math.isfinite(std) and std >= 0):
-        raise ValueError(f"noise_std: expected a finite number >= 0, got {std!r}")
+def _set_std(noise: Noise) -> None:
+    object.__setattr__(noise, "std", _number("noise_std", noise.std, ">= 0"))
+    if not (math.isfinite(noise.std) and noise.std >= 0):
+        raise ValueError(f"noise_std: expected a finite number >= 0, got {noise.std!r}")
+
+
+def _number(name: str, value: object, wanted: str) -> float:
+    """`value` as Python's float, as NumPy's numbers would make rewards of their own type."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: expected a number {wanted}, got {value!r}")
+    return float(value)
 
 
 def _pooled_std(replicates: np.ndarray, counts: np.ndarray) -> float:

@@ -49,7 +49,7 @@ class InitialData:
         return len(self.arms)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
     """What a policy may know before its first evaluation.
 
@@ -106,8 +106,10 @@ class Problem:
             raise ValueError(f"noise_std: expected a finite number >= 0, got {self.noise_std!r}")
         if self.norm_bound is not None and not (np.isfinite(self.norm_bound) and self.norm_bound > 0):
             raise ValueError(f"norm_bound: expected a finite number > 0, got {self.norm_bound!r}")
-        if self.horizon is not None and self.horizon < 1:
-            raise ValueError(f"horizon: expected at least 1 evaluation, got {self.horizon!r}")
+        if self.horizon is not None:
+            if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
+                raise ValueError(f"horizon: expected an integer >= 1 or None, got {self.horizon!r}")
+            object.__setattr__(self, "horizon", int(self.horizon))
         _check_fit(self.initial, self.arms)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")

@@ -40,7 +40,8 @@ class BanditEnv(gym.Env[Any, Any]):
         horizon: Number of evaluations that the card states; None for the id's registered time limit. It does not
             end the episode.
         initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
-            card holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only.
+            card holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only, and not in
+            the native vector form, whose environments share one card.
         render_mode: One of `metadata["render_modes"]`.
     """
 

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from gpbandit_envs.datasets import load
+from gpbandit_envs.datasets.catalogue import find
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.factory import EntryPoint
 from gpbandit_envs.envs.setting import Setting
@@ -121,6 +122,7 @@ def xgboost(
         kernel: Prior on the card, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
+    find("SoftwareDefect").choose({"program": program})  # before the cache, to which a list is no key
     return training_setting(defects(program), noise_std, kernel, noise, {"cost": "passes over a column"})
 
 

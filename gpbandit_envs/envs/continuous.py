@@ -51,7 +51,7 @@ class BoxEnv(BanditEnv):
         if self._reveal_oracle:
             info["oracle"] = {"mean": mean, "regret": self.optimum - mean}
         if self._history is not None:
-            self._history.add(x, reward, mean)
+            self._history.add(x.copy(), reward, mean)  # `x` may be the caller's own array, which it may fill anew
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
@@ -66,7 +66,7 @@ class BoxEnv(BanditEnv):
         return Picture(
             title=self.problem.name,
             points=points,
-            mean=self._evaluate(points),
+            mean=self.mean(points),
             optimum=self.optimum,
             pulled=np.array(history.actions).reshape(-1, *self._shape),
             indices=None,

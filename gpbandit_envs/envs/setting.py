@@ -85,7 +85,8 @@ def make_card(
     The horizon is `horizon`, or else the time limit that the environment's id is registered with.
     """
     family, noise = setting.family, setting.noise
-    kernel, norm_bound, noise_std = setting.kernel, setting.norm_bound, noise.std
+    kernel, norm_bound = setting.kernel, setting.norm_bound
+    noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
     if "lengthscale" in factors:
         if kernel is None:
             raise ValueError("misspecification: there is no kernel on the card whose lengthscale could be wrong")
@@ -94,7 +95,10 @@ def make_card(
         if norm_bound is None:
             raise ValueError("misspecification: there is no norm bound on the card that could be wrong")
         norm_bound *= factors["norm"]
-    noise_std *= factors.get("noise", 1.0)
+    if "noise" in factors:
+        if noise_std is None:
+            raise ValueError("misspecification: there is no noise_std on the card that could be wrong")
+        noise_std *= factors["noise"]
     knowledge = setting.knowledge
     if knowledge == "oracle" and (factors or not noise.homoscedastic):
         knowledge = "misspecified"
@@ -106,7 +110,7 @@ def make_card(
         dim=family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim,
         arms=family.arms if isinstance(family, ArmFamily) else None,
         kernel=kernel,
-        noise_std=None if isinstance(noise, TableNoise) and noise.std == 0 else noise_std,
+        noise_std=noise_std,
         norm_bound=norm_bound,
         horizon=horizon,
         knowledge=knowledge,

@@ -24,7 +24,8 @@ def nasbench101(
     The subset of the BBKB paper: four inner nodes, each a convolution or a pooling. Features: 15 edge bits and 4
     operation bits, each block divided by its largest norm. Mean: validation accuracy averaged over the runs, where all
     runs are mapped to [0, 1]. Cost: training time in seconds. Arms are neighbours if one edge or one operation
-    differs.
+    differs. The paper's appendix D.2 removes the first and the last edge bit, which are 1 in every cell, before it
+    divides; both are kept here, so that d = 19 as in its main text.
 
     The official file has no automatic source and no published hash.
 

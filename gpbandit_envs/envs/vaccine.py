@@ -42,13 +42,15 @@ def vaccine(
         noise: Noise model, a name or a spec, or `"table"` for one of the real measurements; Gaussian if None.
     """
     if kernel is None:
+        if not isinstance(context, str):
+            raise TypeError(f"context: expected the name of an allele, got {context!r}")
         kernel = _fitted_on(context)
     return table_setting("Vaccine", Linear(), noise_std, kernel, noise, allele=allele)
 
 
 @lru_cache(maxsize=16)
 def _fitted_on(allele: str) -> Kernel:
-    _, arms, values = prepared("Vaccine", "standardised", (("allele", allele),))
+    _, arms, values = prepared("Vaccine", "standardised", allele=allele)
     return fit_linear_ard(arms, np.nanmean(values, axis=1))
 
 

@@ -40,10 +40,12 @@ class BoxFunction:
     Attributes:
         evaluate: Means `(n,)` of points of the unit cube `(n, d)`.
         certify: Its optimum, exact or with a tolerance; asked for at most once, as it may be a search.
+        norm: Its RKHS norm under the family's kernel; None if unknown.
     """
 
     evaluate: Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, " n"]]
     certify: Callable[[], Certificate]
+    norm: float | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -100,6 +102,9 @@ class BoxFamily(ABC):
 class OnArms(ArmFamily):
     """A box family seen on a finite arm set of the unit cube.
 
+    The norm that a certificate states is that of the function on the cube, as everywhere for functions drawn there;
+    the smoothest function through all arms may have a smaller one.
+
     Args:
         family: Family on the box.
         arms: Arm set, shape `(A, d)`.
@@ -113,7 +118,8 @@ class OnArms(ArmFamily):
         self._family = family
 
     def draw(self, rng: np.random.Generator) -> ArmFunction:
-        return certify_arms(self._family.draw(rng).evaluate(self.arms))
+        function = self._family.draw(rng)
+        return certify_arms(function.evaluate(self.arms), norm=function.norm)
 
 
 class FixedArms(ArmFamily):

@@ -26,6 +26,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln, jv, logsumexp
 
+from gpbandit_envs.functions.arm_sets import positive_number
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
 from gpbandit_envs.functions.spectrum import log_spectral_density
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern
@@ -127,23 +128,21 @@ class NeedleArms(ArmFamily):
         norm: RKHS norm `F` of the needle over all of R^d.
 
     Raises:
-        TypeError: for another kernel.
-        ValueError: if no needle of this height has so small a norm.
+        TypeError: for another kernel, or if `height` or `norm` is no number.
+        ValueError: if one of them is not finite and positive, or no needle of this height has so small a norm.
     """
 
     fixed = False
 
     def __init__(self, kernel: Kernel, arms: Float[np.ndarray, "A d"], height: float, norm: float) -> None:
-        for name, value in (("height", height), ("norm", norm)):
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+        height, norm = positive_number("height", height), positive_number("norm", norm)
         if not isinstance(kernel, (SE, Matern)) or isinstance(kernel.lengthscale, tuple):
             raise TypeError(f"kernel: expected an SE or Matern kernel with one lengthscale, got {kernel!r}")
         self.kernel: Kernel = kernel
         self.arms = arms
-        self.norm_bound: float = float(norm)
+        self.norm_bound: float = norm
         self.shape = NeedleShape.narrowest(kernel, arms.shape[1], height, norm)
-        self._height = float(height)
+        self._height = height
 
     def draw(self, rng: np.random.Generator) -> ArmFunction:
         centre = int(rng.integers(len(self.arms)))

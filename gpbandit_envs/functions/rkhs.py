@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
-from gpbandit_envs.functions.arm_sets import even_arms, positive_int
+from gpbandit_envs.functions.arm_sets import even_arms, positive_int, positive_number
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
@@ -125,17 +125,16 @@ class RKHSArms(ArmFamily):
         n_centres: Number of terms of the expansion.
 
     Raises:
+        TypeError: if `norm` is no number, or a count no integer.
         ValueError: if `norm` is not a finite positive number, or a count is below 1.
     """
 
     fixed = False
 
     def __init__(self, kernel: Kernel, n_arms: int, dim: int, norm: float, n_centres: int) -> None:
-        if not (np.isfinite(norm) and norm > 0):
-            raise ValueError(f"norm: expected a finite number > 0, got {norm!r}")
         self.arms = even_arms(n_arms, dim)
         self.kernel: Kernel = kernel
-        self.norm_bound: float = float(norm)
+        self.norm_bound: float = positive_number("norm", norm)
         self._n_centres = positive_int("n_centres", n_centres)
 
     def draw(self, rng: np.random.Generator) -> ArmFunction:

@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
 from gpbandit_envs.envs.setting import Setting, dial, make_card
+from gpbandit_envs.functions.arm_sets import positive_int
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BanditVectorEnv"]
@@ -26,21 +27,25 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """`num_envs` copies of one bandit, each with a generator, a mean function and a time limit of its own.
 
     Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit. It takes the
-    keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`).
+    keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
+    environments share one card, which cannot hold initial data of each: for `initial=`, take
+    `vectorization_mode="sync"`.
 
     Args:
         num_envs: Number of environments `N`.
         setting: Mean functions, noise, costs and what the card says about them.
         single_action_space: Action space of one environment.
-        max_episode_steps: Time limit of each; None for none.
+        max_episode_steps: Time limit of each; None for none, and so is -1, as in `gymnasium.make`.
         autoreset_mode: When an environment that is over starts anew: `"NextStep"`, `"SameStep"` or `"Disabled"`.
         misspecification: As in `BanditEnv`.
         instance_seed: As in `BanditEnv`.
         reveal_oracle: As in `BanditEnv`.
         horizon: As in `BanditEnv`.
+        initial: Must be 0.
         render_mode: Must be None: render a single environment.
 
     Raises:
+        TypeError: if `max_episode_steps` is no integer.
         ValueError: if an argument is wrong.
     """
 
@@ -56,10 +61,20 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
+        initial: int = 0,
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
             raise ValueError(f"render_mode: a native vector environment draws nothing, got {render_mode!r}")
+        if isinstance(initial, bool) or not isinstance(initial, (int, np.integer)) or initial != 0:
+            raise ValueError(
+                "initial: expected 0 in the native vector form, whose environments share one card, "
+                f'got {initial!r}; with vectorization_mode="sync" each has initial data of its own'
+            )
+        if max_episode_steps == -1:
+            max_episode_steps = None
+        elif max_episode_steps is not None:
+            max_episode_steps = positive_int("max_episode_steps", max_episode_steps)
         self.num_envs = num_envs
         self.setting = setting
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -153,7 +168,14 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return np.zeros(n, np.int64), rewards, np.zeros(n, bool), truncated, info
 
     def mean(self, actions: Any) -> np.ndarray:
-        """Noise-free mean of one action in each environment, shape `(N,)`; for scoring, never for policies."""
+        """Noise-free mean of one action in each environment, shape `(N,)`; for scoring, never for policies.
+
+        Raises:
+            TypeError, ValueError: if the actions are not in the action space.
+            gymnasium.error.ResetNeeded: before the first `reset` of any of them.
+        """
+        if not all(episodes.seeded for episodes in self._episodes):
+            raise reset_needed()
         return self._means(self._checked(actions))
 
     @abstractmethod

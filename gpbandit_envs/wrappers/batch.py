@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.problem import Problem
 
 __all__ = ["BatchFeedback"]
 
@@ -35,7 +37,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         batch_size: Number of actions `q` in a batch.
 
     Raises:
-        TypeError: if the environment's action is not one arm or one point.
+        TypeError: if the environment is no bandit, or its action is not one arm or one point.
         ValueError: if `batch_size` is below 1.
     """
 
@@ -43,12 +45,15 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         q = positive_int("batch_size", batch_size)
         RecordConstructorArgs.__init__(self, batch_size=q)
         super().__init__(env)
+        if not isinstance(getattr(env.unwrapped, "problem", None), Problem):
+            raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {env.unwrapped}")
         space = env.action_space
         if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
             raise TypeError(f"env: expected one arm or one point as action, got {space}; wrap in BatchFeedback first")
         if not isinstance(env.observation_space, gym.spaces.Discrete):
             raise TypeError("env: feedback is delayed inside; put DelayedFeedback around BatchFeedback")
         self._q = q
+        self._each: gym.spaces.Discrete | gym.spaces.Box = space
         self.action_space = batch_space(space, q)
         self.observation_space = gym.spaces.Dict(
             rewards=gym.spaces.Box(-np.inf, np.inf, (q,), np.float64), mask=gym.spaces.MultiBinary(q)
@@ -63,11 +68,15 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
     def step(self, action: np.ndarray) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Evaluate a batch of `q` actions.
 
+        All are checked before the first is evaluated: an error in between would lose the feedback before it.
+
         Raises:
-            ValueError: if there are not exactly `q` of them.
+            TypeError: if one is no arm or no point.
+            ValueError: if there are not exactly `q` of them, or one is out of range.
         """
         if np.shape(action)[:1] != (self._q,):
             raise ValueError(f"action: expected {self._q} actions, got shape {np.shape(action)}")
+        self._check(action)
         rewards, mask, costs = np.zeros(self._q), np.zeros(self._q, np.int8), np.zeros(self._q)
         oracle = {"mean": np.zeros(self._q), "regret": np.zeros(self._q)}
         revealed = terminated = truncated = False
@@ -86,3 +95,26 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         # Added one by one, as a sequential run would: NumPy's pairwise sum rounds differently.
         total = sum(rewards.tolist())
         return {"rewards": rewards, "mask": mask}, float(total), terminated, truncated, info
+
+    def _check(self, actions: Any) -> None:
+        """Raise what the environment would raise at the first action that is wrong."""
+        space = self._each
+        if isinstance(space, gym.spaces.Discrete):
+            low, high = int(space.start), int(space.start + space.n)
+            for action in actions:
+                try:
+                    inside = low <= index(action) < high
+                except TypeError:
+                    raise TypeError(f"action: expected integers in [{low}, {high}), got {action!r}") from None
+                if not inside:
+                    raise ValueError(f"action: expected integers in [{low}, {high}), got {action!r}")
+            return
+        shape = (self._q, *space.shape)
+        try:
+            points = np.asarray(actions, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"action: expected numbers of shape {shape}, got {actions!r}") from None
+        if points.shape != shape:
+            raise ValueError(f"action: expected shape {shape}, got {points.shape}")
+        if not ((points >= space.low) & (points <= space.high)).all():
+            raise ValueError(f"action: expected points of {space}, got {actions!r}")

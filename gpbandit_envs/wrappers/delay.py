@@ -61,8 +61,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         self, env: gym.Env[Any, Any], delay: int | str | Mapping[str, Any], capacity: int = 64, drain: bool = True
     ) -> None:
         capacity = positive_int("capacity", capacity)
-        saved = delay if isinstance(delay, (int, str)) else dict(delay) if isinstance(delay, Mapping) else delay
-        RecordConstructorArgs.__init__(self, delay=saved, capacity=capacity, drain=drain)
+        RecordConstructorArgs.__init__(self, delay=_plain(delay), capacity=capacity, drain=bool(drain))
         super().__init__(env)
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
@@ -148,6 +147,13 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             total += float(rewards[i])
         pending = np.array([len(self._open) + len(self._arrived)], np.int64)
         return {"ticket": tickets, "reward": rewards, "n": n, "pending": pending}, total
+
+
+def _plain(delay: Any) -> Any:
+    """`delay` without NumPy's numbers, which the JSON of a spec cannot hold."""
+    if isinstance(delay, Mapping):
+        return {name: _plain(value) for name, value in delay.items()}
+    return delay.item() if isinstance(delay, np.generic) else delay
 
 
 def _layers(env: gym.Env[Any, Any]) -> set[type]:

@@ -61,7 +61,7 @@ class ConstantDelay(_Steps):
         steps: Delay, an integer >= 0.
     """
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int | np.integer[Any]) -> None:
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"delay: expected an integer >= 0, got {steps!r}")
         self._steps = int(steps)
@@ -141,7 +141,7 @@ def as_delay(delay: int | str | Mapping[str, Any]) -> DelayModel:
         ValueError: if a name or value is wrong.
     """
     if isinstance(delay, (int, np.integer)):
-        return ConstantDelay(int(delay))
+        return ConstantDelay(delay)
     spec = {"name": delay} if isinstance(delay, str) else dict(delay) if isinstance(delay, Mapping) else None
     if spec is None:
         raise TypeError(f"delay: expected steps, 'on_request' or a spec such as {{'name': 'geometric'}}, got {delay!r}")

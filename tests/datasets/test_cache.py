@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,34 @@ def test_stored_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     np.savez(path, facts=np.array([{"format": 1}], dtype=object))
     with pytest.raises(IntegrityError, match="Delete it"):
+        cache.read_table(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "(",  # tokenize.TokenError
+        "{[1]: 2}",  # TypeError
+        "{'descr': ',,', 'fortran_order': False, 'shape': (9,), }",  # SyntaxError
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }",  # valid, but the facts are a list: TypeError
+    ],
+)
+def test_whatever_numpy_raises_the_file_is_named(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("facts.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + b"[]")
+    with pytest.raises(IntegrityError, match=r"t\.npz: damaged .* Delete it"):
+        cache.read_table(path)
+
+
+@pytest.mark.parametrize(("offset", "value"), [(6, 255), (8, 1)], ids=["version", "encrypted"])
+def test_whatever_zipfile_raises_the_file_is_named(tmp_path: Path, offset: int, value: int) -> None:
+    path = tmp_path / "t.npz"
+    cache.write_table(path, table())
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"PK\x01\x02") + offset] = value  # an entry of the archive's directory
+    path.write_bytes(whole)
+    with pytest.raises(IntegrityError, match=r"t\.npz: damaged .* Delete it"):
         cache.read_table(path)
 
 

@@ -36,3 +36,11 @@ def test_every_id_has_a_page_with_everything() -> None:
             assert f"\n## {heading}\n" in text, row.id
         assert ("\n## Data\n" in text) == (row.data is not None)
         assert row.references
+
+
+def test_a_page_says_how_its_data_come_and_are_checked() -> None:
+    for row in ENVIRONMENTS:
+        text = (DOCS / "environments" / f"{row.name}.md").read_text(encoding="utf-8")
+        by_hand = row.name == "NASBench101"
+        assert ("Supplied by hand once; checked by its content." in text) == by_hand
+        assert ("Fetched at first use, checked against a pinned hash" in text) == (row.data is not None and not by_hand)

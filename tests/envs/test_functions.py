@@ -265,6 +265,19 @@ def test_bpe_functions_have_their_shapes() -> None:
     assert BPE_F2.norm == pytest.approx(np.sqrt(6))
 
 
+@pytest.mark.parametrize(("name", "norm"), [("BPEF1", np.sqrt(2)), ("BPEF2", np.sqrt(6)), ("Branin", None)])
+def test_the_norm_is_the_same_on_the_grid_and_on_the_box(name: str, norm: float | None) -> None:
+    for grid in (50, 7, None):
+        env = gym.make(f"GPBandit/{name}-v0", grid=grid)
+        env.reset(seed=0)
+        assert env.unwrapped.certificate.norm == (None if norm is None else pytest.approx(norm, rel=1e-12))  # type: ignore[attr-defined]
+    if norm is not None:
+        # What the arms alone imply is no more; the jitter only makes it smaller.
+        arms, f = lattice(7, 2), {"BPEF1": BPE_F1, "BPEF2": BPE_F2}[name](lattice(7, 2))
+        implied = np.sqrt(f @ np.linalg.solve(SE(0.5)(arms, arms) + 1e-10 * np.eye(49), f))
+        assert 0.9 * norm < implied <= norm
+
+
 def test_a_million_arms() -> None:
     env = gym.make("GPBandit/RKHS-v0", n_arms=1_000_000, dim=2)
     env.reset(seed=0)
@@ -281,3 +294,12 @@ def test_errors() -> None:
         GPSampleBox(Linear(), 1)
     with pytest.raises(TypeError, match="kernel"):
         NeedleArms(SE((0.2, 0.3)), even_arms(4, 2), 0.5, 1.0)
+
+
+@pytest.mark.parametrize("norm", [None, "1", True, 0.0, -1.0, np.inf])
+def test_a_wrong_norm_is_named(norm: Any) -> None:
+    for name in ("RKHS", "Needle"):
+        with pytest.raises((TypeError, ValueError), match="norm: expected a finite number > 0, got"):
+            gym.make(f"GPBandit/{name}-v0", norm=norm)
+    with pytest.raises((TypeError, ValueError), match="norm: expected a finite number > 0, got"):
+        gym.make("GPBandit/RKHS-v0", n_arms=None, norm=norm)

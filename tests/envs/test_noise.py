@@ -104,3 +104,32 @@ def test_defaults_and_errors() -> None:
         as_noise({"name": "student_t", "df": 2.0}, 0.1)
     with pytest.raises(ValueError, match="relative"):
         as_noise({"name": "heteroscedastic", "relative": -1.0}, 0.1)
+
+
+def test_the_table_has_a_name_where_there_is_one() -> None:
+    table = TableNoise(REPLICATES)
+    for noise in ("table", {"name": "table"}, table.to_spec()):
+        assert as_noise(noise, 0.1, table) is table
+        with pytest.raises(ValueError, match=r"noise: expected one of .*, heteroscedastic, got 'table'"):
+            as_noise(noise, 0.1)
+    assert as_noise(None, 0.1, table) == GaussianNoise(0.1)
+    with pytest.raises(ValueError, match="heteroscedastic, table, got 'tabel'"):
+        as_noise("tabel", 0.1, table)
+    with pytest.raises(TypeError, match="noise: expected no parameters besides the name 'table', got std"):
+        as_noise({"name": "table", "std": 0.1}, 0.1, table)
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64, np.int64, int])
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec["name"])
+def test_numpy_numbers_give_plain_rewards(spec: dict[str, Any], number: type) -> None:
+    given = {key: value if key == "name" else number(4 * value) for key, value in spec.items()}
+    noise = as_noise(given, 0.1)
+    assert type(noise.feedback(0.5, 0, 0.25)) is float
+    assert type(noise.std) is float
+    assert noise.to_spec() == {key: value if key == "name" else float(given[key]) for key, value in spec.items()}
+
+
+def test_what_is_no_number_is_named() -> None:
+    for name, parameter in (("student_t", "df"), ("heteroscedastic", "relative"), ("bounded", "std")):
+        with pytest.raises(TypeError, match=f"{parameter}: expected a number"):
+            as_noise({"name": name, parameter: "4"}, 0.1)

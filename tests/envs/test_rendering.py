@@ -80,3 +80,21 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_point_is_kept_though_its_array_is_filled_anew() -> None:
+    env: Any = gym.make("GPBandit/Branin-v0", render_mode="ansi")
+    env.reset(seed=0)
+    point = np.empty(2)
+    for place in (0.25, 0.75):
+        point[:] = place
+        env.step(point)
+    bandit = env.unwrapped
+    np.testing.assert_array_equal(bandit._picture(bandit._history).pulled, [[0.25, 0.25], [0.75, 0.75]])
+
+
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+@pytest.mark.parametrize("name", ["RKHS", "Branin"])
+def test_nothing_to_draw_before_reset(name: str, mode: str) -> None:
+    with pytest.raises(gym.error.ResetNeeded):
+        gym.make(f"GPBandit/{name}-v0", render_mode=mode).unwrapped.render()

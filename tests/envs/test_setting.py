@@ -65,6 +65,28 @@ def test_unequal_noise_is_no_oracle_knowledge() -> None:
     assert problem.notes["noise"] == {"name": "heteroscedastic", "std": 0.1, "relative": 1.0}
 
 
-def test_bad_horizon_fails_where_it_is_given() -> None:
-    with pytest.raises(ValueError, match="horizon"):
-        card(horizon=0)
+@pytest.mark.parametrize("horizon", [0, -1, 2.5, float("nan"), True, "3"])
+def test_bad_horizon_fails_where_it_is_given(horizon: Any) -> None:
+    with pytest.raises(ValueError, match="horizon: expected an integer >= 1 or None, got"):
+        card(horizon=horizon)
+    with pytest.raises(ValueError, match="horizon: expected an integer >= 1 or None, got"):
+        Problem(name="p", dim=1, horizon=horizon)
+
+
+def test_a_horizon_of_numpy_is_a_plain_one() -> None:
+    assert type(card(horizon=np.int64(7)).horizon) is int
+
+
+@pytest.mark.parametrize("noise_std", [np.float32(0.1), np.float64(0.1), 1])
+def test_rewards_are_plain_floats(noise_std: Any) -> None:
+    for name in ("RKHS", "Branin"):
+        env = gym.make(f"GPBandit/{name}-v0", noise_std=noise_std)
+        _, _ = env.reset(seed=0)
+        assert type(env.step(env.action_space.sample())[1]) is float
+        assert type(env.unwrapped.problem.noise_std) is float  # type: ignore[attr-defined]
+
+
+def test_a_card_is_equal_to_itself_alone() -> None:
+    one, other = card(n_arms=9), card(n_arms=9)
+    assert one != other
+    assert len({one, other, one}) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -86,6 +87,9 @@ def test_partial_nasbench101() -> None:
     assert edges.max() == pytest.approx(1.0)
     assert operations.max() == pytest.approx(1.0)
     assert card.arms.shape[1] == 19
+    # Constant, as the page says: they are what appendix D.2 of the BBKB paper removes.
+    assert (np.ptp(card.arms[:, [0, 14]], axis=0) == 0).all()
+    assert (card.arms[:, [0, 14]] > 0).all()
     assert card.neighbours is not None
 
 
@@ -140,3 +144,41 @@ def test_linear_ard_maximises_the_evidence() -> None:
             moved = scales.copy()
             moved[j] *= factor
             assert max(evidence(moved, offset, s2) for s2 in noise) < best
+
+
+@pytest.mark.network
+def test_the_noise_that_a_card_states_is_accepted() -> None:
+    table("CrossedBarrel")
+    card = gym.make("GPBandit/CrossedBarrel-v0").unwrapped.problem  # type: ignore[attr-defined]
+    again = gym.make("GPBandit/CrossedBarrel-v0", noise=card.notes["noise"]).unwrapped
+    assert again.problem.notes["noise"] == {"name": "table"}  # type: ignore[attr-defined]
+    assert again.problem.noise_std == card.noise_std  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"noise: expected one of .*, table, got 'tabel'"):
+        gym.make("GPBandit/CrossedBarrel-v0", noise="tabel")
+
+
+@pytest.mark.network
+def test_a_noise_that_is_not_on_the_card_cannot_be_wrong() -> None:
+    table("Abalone")
+    assert gym.make("GPBandit/Abalone-v0", noise="table").unwrapped.problem.noise_std is None  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="misspecification: there is no noise_std on the card"):
+        gym.make("GPBandit/Abalone-v0", noise="table", misspecification={"noise": 2.0})
+
+
+@pytest.mark.network
+def test_options_are_checked_whatever_was_read_before() -> None:
+    table("Neurostimulation")
+    gym.make("GPBandit/Neurostimulation-v0", rat=11)
+    for rat in (11.0, [11], True, "11"):
+        with pytest.raises(TypeError, match=r"rat: expected a value of type int, got"):
+            gym.make("GPBandit/Neurostimulation-v0", rat=rat)
+    with pytest.raises(ValueError, match="rat: expected one of"):
+        gym.make("GPBandit/Neurostimulation-v0", rat=3)
+
+
+@pytest.mark.parametrize(("name", "option"), [("Vaccine", "context"), ("Vaccine", "allele"), ("XGBoost", "program")])
+def test_a_list_is_no_option(name: str, option: str) -> None:
+    # With a kernel of its own Vaccine fits none, and asks no data before it looks at the allele.
+    kwargs: dict[str, Any] = {"kernel": None if option == "context" else {"name": "se"}, option: ["HLA-A*02:01"]}
+    with pytest.raises(TypeError, match=f"{option}: expected"):
+        gym.make(f"GPBandit/{name}-v0", **kwargs)

@@ -172,3 +172,36 @@ def test_bad_input() -> None:
     disabled.step(np.zeros(N, np.int64))
     with pytest.raises(gym.error.ResetNeeded, match="are over"):
         disabled.step(np.zeros(N, np.int64))
+
+
+@pytest.mark.parametrize("initial", [5, -1, True, 0.0])
+def test_initial_data_are_for_environments_with_a_card_of_their_own(initial: Any) -> None:
+    with pytest.raises(ValueError, match=r'initial: expected 0 in the native vector form.*vectorization_mode="sync"'):
+        gym.make_vec("GPBandit/RKHS-v0", num_envs=2, initial=initial)
+    none = gym.make_vec("GPBandit/RKHS-v0", num_envs=2, initial=0)
+    assert type(none.unwrapped).__name__ == "FiniteArmVectorEnv"
+
+
+@pytest.mark.parametrize("n_arms", [30, None])
+def test_means_before_reset(n_arms: int | None) -> None:
+    native: Any = gym.make_vec("GPBandit/RKHS-v0", num_envs=3, n_arms=n_arms).unwrapped
+    actions = np.zeros(3, np.int64) if n_arms else np.zeros((3, 1))
+    with pytest.raises(gym.error.ResetNeeded):
+        native.mean(actions)
+    native.reset(seed=0, options={"reset_mask": np.array([True, False, True])})
+    with pytest.raises(gym.error.ResetNeeded):
+        native.mean(actions)
+    native.reset(seed=0)
+    assert (native.mean(actions) != 0).all()
+
+
+def test_time_limits() -> None:
+    def limited(max_episode_steps: Any) -> Any:
+        return gym.make_vec("GPBandit/RKHS-v0", num_envs=2, n_arms=9, max_episode_steps=max_episode_steps)
+
+    for wrong, error in ((2.5, TypeError), ("3", TypeError), (True, TypeError), (0, ValueError), (-2, ValueError)):
+        with pytest.raises(error, match="max_episode_steps: expected an integer >= 1, got"):
+            limited(wrong)
+    forever = limited(-1)
+    forever.reset(seed=0)
+    assert not any(forever.step(np.zeros(2, np.int64))[3].any() for _ in range(1_100)), "1,000 is the id's own limit"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from gpbandit_envs.wrappers.delay_models import GeometricDelay, ParetoDelay, Workers, as_delay
 
@@ -199,6 +200,7 @@ def test_errors() -> None:
         DelayedFeedback(bandit(), delay=1, capacity=0)
     for delay, error in (
         (-1, ValueError),
+        (True, ValueError),
         ("later", ValueError),
         ({"name": "geometric", "mean": 0.0}, ValueError),
         ({"name": "pareto", "shape": float("nan")}, ValueError),
@@ -216,3 +218,70 @@ def test_errors() -> None:
     asked.reset(seed=0)
     with pytest.raises(TypeError, match="flush"):
         asked.step(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "error"),
+    [
+        ("RKHS", [1, 2, -1], ValueError),
+        ("RKHS", [1, 2, 1_000], ValueError),
+        ("RKHS", [1, 2, 0.5], TypeError),
+        ("Branin", [[0.1, 0.1], [0.2, 0.2], [0.3, 1.5]], ValueError),
+        ("Branin", [[0.1, 0.1], [0.2, 0.2], [0.3, float("nan")]], ValueError),
+        ("Branin", [[0.1], [0.2], [0.3]], ValueError),
+        ("Branin", [[0.1, 0.1], [0.2, 0.2], ["a", "b"]], TypeError),
+    ],
+    ids=str,
+)
+def test_a_batch_with_a_wrong_action_evaluates_nothing(name: str, batch: Any, error: type[Exception]) -> None:
+    inside = gym.wrappers.RecordEpisodeStatistics(gym.make(f"GPBandit/{name}-v0"))
+    env: Any = BatchFeedback(inside, batch_size=3)
+    env.reset(seed=0)
+    with pytest.raises(error, match="action: expected"):
+        env.step(batch)
+    assert inside.episode_lengths == 0
+    assert env.step(np.zeros(env.action_space.shape, env.action_space.dtype))[4]["n_evals"] == 3
+    assert inside.episode_lengths == 3
+
+
+def test_batches_of_actions_that_a_wrapper_inside_has_moved() -> None:
+    inside = gym.wrappers.RescaleAction(gym.make("GPBandit/Branin-v0"), np.float64(-1), np.float64(1))
+    env: Any = BatchFeedback(inside, batch_size=2)
+    env.reset(seed=0)
+    _, _, _, _, info = env.step(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    np.testing.assert_array_equal(info["oracle"]["mean"], env.unwrapped.mean([[0.0, 0.0], [1.0, 1.0]]))
+    with pytest.raises(ValueError, match="action"):
+        env.step(np.array([[-1.0, -1.0], [1.0, 1.1]]))
+
+
+class _Own(gym.Env[Any, Any]):
+    """A bandit that is not made of this package's parts."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(3)
+    problem = Problem(name="own", dim=1, arms=np.arange(3.0)[:, None])
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, float(action), False, False, {"cost": 1.0}
+
+
+def test_batches_are_for_bandits() -> None:
+    with pytest.raises(TypeError, match="env: expected a bandit environment"):
+        BatchFeedback(gym.make("FrozenLake-v1"), 2)
+    env: Any = BatchFeedback(_Own(), 2)
+    env.reset()
+    assert env.step([2, 1])[1] == 3.0
+
+
+@pytest.mark.parametrize("delay", [np.int64(2), {"name": "constant", "steps": np.int64(2)}], ids=str)
+def test_numpy_numbers_reach_the_spec_as_plain_ones(delay: Any) -> None:
+    env = DelayedFeedback(bandit(), delay=delay, capacity=np.int64(4))  # type: ignore[arg-type]
+    assert env.spec is not None
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert tickets(delivered(again)) == tickets(delivered(env))
+    assert tickets(delivered(env)) == tickets(delivered(DelayedFeedback(bandit(), delay=2, capacity=4)))
+    with pytest.raises(ValueError, match="delay: expected an integer >= 0, got True"):
+        DelayedFeedback(bandit(), delay=True)
