@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from agents.adapters.base import HistoryAgent
+from agents.core.settings import as_count
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BoTorch"]
@@ -48,11 +49,12 @@ class BoTorch(HistoryAgent):
             raise ValueError(f"acquisition: expected 'ei' or 'ucb', got {acquisition!r}")
         if not 0 <= width < float("inf"):
             raise ValueError(f"width: expected a finite number >= 0, got {width!r}")
-        for name, number in (("n_start", n_start), ("raw_samples", raw_samples), ("num_restarts", num_restarts)):
-            if number is not None and number < 1:
-                raise ValueError(f"{name}: expected at least 1, got {number!r}")
-        self.acquisition, self.width, self.n_start = acquisition, float(width), n_start
-        self.raw_samples, self.num_restarts = raw_samples, num_restarts
+        self.acquisition, self.width = acquisition, float(width)
+        self.n_start = None if n_start is None else as_count("n_start", n_start)
+        self.raw_samples, self.num_restarts = (
+            as_count("raw_samples", raw_samples),
+            as_count("num_restarts", num_restarts),
+        )
         _import()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
+from agents.core.settings import as_count
 
 __all__ = ["RegularisedEvolution"]
 
@@ -35,13 +36,11 @@ class RegularisedEvolution(FiniteArmAgent):
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def __init__(self, population: int = 100, tournament: int = 10, neighbours: int = 8) -> None:
-        if population < 1:
-            raise ValueError(f"population: expected at least 1, got {population!r}")
-        if not 1 <= tournament <= population:
+        self.population = as_count("population", population)
+        self.tournament = as_count("tournament", tournament)
+        if self.tournament > self.population:
             raise ValueError(f"tournament: expected 1 to population = {population}, got {tournament!r}")
-        if neighbours < 1:
-            raise ValueError(f"neighbours: expected at least 1, got {neighbours!r}")
-        self.population, self.tournament, self.neighbours = population, tournament, neighbours
+        self.neighbours = as_count("neighbours", neighbours)
 
     def _start(self) -> None:
         super()._start()

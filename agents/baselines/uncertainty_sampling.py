@@ -59,6 +59,6 @@ class UncertaintySampling(UCBAgent):
 
     def select(self, n: int, pending: Pending) -> Actions:
         if n == 1 and len(pending) == 0:
-            self._issued = 1
+            self._builder, self._issued = None, 1
             return np.array([np.argmax(self.posterior.variance)])
         return super().select(n, pending)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from agents.core.maximise import Acquisition, Values, maximise, search_domain
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel, NormBound
+from agents.core.settings import GivenModel, NormBound, as_count
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
@@ -39,6 +39,8 @@ class BoxAgent(Agent):
         X: Points whose evaluation did not fail, shape (n, d).
         y: Their feedback, shape (n,).
         posterior: The exact posterior given them.
+        information_gain: `0.5 logdet(I + K_t / lam)`, in nats.
+        sum_log_3_leverage: `sum_s log(1 + 3 lev_{s-1}(x_s))`.
 
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither card nor argument states what is needed.
@@ -62,13 +64,10 @@ class BoxAgent(Agent):
     ) -> None:
         self._given = GivenModel(kernel, lam, norm_bound, delta)
         search = {"candidates": candidates, "starts": starts, "iterations": iterations}
-        for name, number in {"n_start": n_start, **search}.items():
-            least = 0 if name == "n_start" else 1
-            if isinstance(number, bool) or int(number) != number or number < least:
-                raise ValueError(f"{name}: expected an integer >= {least}, got {number!r}")
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
-        self.n_start, self.search = int(n_start), search
+        self.n_start = as_count("n_start", n_start, 0)
+        self.search = {name: as_count(name, number) for name, number in search.items()}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.is_finite:
@@ -78,7 +77,7 @@ class BoxAgent(Agent):
         self.lam = self.model.lam
         self.domain = search_domain(problem)
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
-        self.information_gain = 0.0
+        self.information_gain = self.sum_log_3_leverage = 0.0
         self._fit()
 
     def _fit(self) -> None:
@@ -121,6 +120,7 @@ class BoxAgent(Agent):
             x = feedback.actions[i : i + 1]
             variance = float(self.posterior.at(x)[1][0])
             self.information_gain += 0.5 * float(np.log1p(variance / self.lam))
+            self.sum_log_3_leverage += float(np.log1p(3 * variance / self.lam))
             self.X, self.y = np.concatenate([self.X, x]), np.append(self.y, feedback.rewards[i])
             self._fit()
 
@@ -145,10 +145,12 @@ class BoxAgent(Agent):
             "X": self.X.copy(),
             "y": self.y.copy(),
             "information_gain": self.information_gain,
+            "sum_log_3_leverage": self.sum_log_3_leverage,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rng.bit_generator.state = state["rng"]
         self.X, self.y = np.array(state["X"], np.float64), np.array(state["y"], np.float64)
         self.information_gain = float(state["information_gain"])
+        self.sum_log_3_leverage = float(state["sum_log_3_leverage"])
         self._fit()

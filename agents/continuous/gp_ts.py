@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.continuous.base import BoxAgent
 from agents.core.maximise import Acquisition, Values
+from agents.core.settings import as_count
 from gpbandit_envs.gp.features import draw_fourier_sample
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.problem import Problem
@@ -51,9 +52,7 @@ class BoxGPTS(BoxAgent):
             starts=starts,
             iterations=iterations,
         )
-        if n_features < 1:
-            raise ValueError(f"n_features: expected at least 1, got {n_features!r}")
-        self.n_features = n_features
+        self.n_features = as_count("n_features", n_features)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)

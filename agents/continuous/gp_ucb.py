@@ -86,6 +86,7 @@ class BoxGPUCB(BoxAgent):
                 information_gain=self.information_gain,
                 effective_dimension=self.effective_dimension,
                 sum_log_leverage=2 * self.information_gain,
+                sum_log_3_leverage=self.sum_log_3_leverage,
                 dim=self.problem.dim,
             )
         )

@@ -59,12 +59,13 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
         _play(make, problem, _Disturbance(fail_every=5))
         if make().capabilities.delayed:
             late = _play(make, problem, _Disturbance(delay=_DELAY))
-            resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=horizon // 2))
-            if not np.array_equal(late, resumed):
-                raise AgentCheckError(
-                    f"resume: restored with {_DELAY} tickets open, play differs on {problem.name}; open evaluations "
-                    "are those in pending, or part of the state"
-                )
+            for stop in (horizon // 2, 2):  # after feedback, and between two picks before any
+                resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=stop))
+                if not np.array_equal(late, resumed):
+                    raise AgentCheckError(
+                        f"resume: restored with {min(stop, _DELAY)} tickets open, play differs on {problem.name}; open "
+                        "evaluations are those in pending, or part of the state"
+                    )
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
 
 

@@ -17,7 +17,7 @@ __all__ = ["FiniteArmAgent", "group_pulls"]
 def group_pulls(
     arms: Int[np.ndarray, " n"], rewards: Float[np.ndarray, " n"]
 ) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    """Distinct arms in order of first appearance, how often each was pulled, and the sum of its rewards.
+    """Distinct arms by index, how often each was pulled, and the sum of its rewards.
 
     The sums are taken over sorted rewards, so that they do not depend on the order within a delivery.
     """

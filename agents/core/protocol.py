@@ -120,6 +120,10 @@ class Feedback:
             raise ValueError(
                 f"rewards: expected finite feedback unless failed, got {self.rewards[k]} for ticket {self.tickets[k]}"
             )
+        bad = self.failed & ~np.isnan(self.rewards)
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"rewards: expected NaN where failed, got {self.rewards[k]} for ticket {self.tickets[k]}")
 
     def __len__(self) -> int:
         return len(self.tickets)

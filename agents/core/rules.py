@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.core.batch import BatchBuilder
+from agents.core.settings import as_count
 
 __all__ = ["BatchRule", "FixedRule", "GlobalLocalRule", "ProductRule", "SequentialRule", "SumRule"]
 
 
 def _threshold(value: float) -> float:
-    if not value >= 1:
-        raise ValueError(f"c: expected a threshold >= 1, got {value!r}")
+    if not 1 <= value < float("inf"):
+        raise ValueError(f"c: expected a threshold >= 1 and finite, got {value!r}")
     return float(value)
 
 
@@ -61,8 +62,7 @@ class FixedRule(BatchRule):
     size: int
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"batch_size: expected at least 1, got {self.size!r}")
+        self.size = as_count("batch_size", self.size)
 
     def start(self, builder: BatchBuilder) -> bool:
         return builder.n_pending >= self.size

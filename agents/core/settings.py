@@ -12,11 +12,23 @@ import numpy as np
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GivenModel", "Model", "NormBound"]
+__all__ = ["GivenModel", "Model", "NormBound", "as_count"]
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the card's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
 0.5; None for the card's, or 1."""
+
+
+def as_count(name: str, number: Any, least: int = 1) -> int:
+    """A whole number of at least `least`, as an int; 10.0 is one, True is not.
+
+    Raises:
+        ValueError: if it is none; the message names it.
+    """
+    real = isinstance(number, (int, float, np.integer, np.floating)) and not isinstance(number, bool)
+    if real and least <= number < float("inf") and int(number) == number:
+        return int(number)
+    raise ValueError(f"{name}: expected an integer >= {least}, got {number!r}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from agents.core.batch import BatchBuilder
+from agents.core.settings import as_count
 from gpbandit_envs.gp.arms import ArmPosterior
 
 __all__ = ["Start", "UncertaintyStart", "UniformStart"]
@@ -34,11 +35,10 @@ class UniformStart(Start):
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or int(self.n) != self.n or self.n < 0:
-            raise ValueError(f"n_start: expected an integer >= 0, got {self.n!r}")
+        object.__setattr__(self, "n", as_count("n_start", self.n, 0))
 
     def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        return rng.integers(prior.n_arms, size=int(self.n))[:limit]
+        return rng.integers(prior.n_arms, size=self.n)[:limit]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class UncertaintyStart(Start):
     def __post_init__(self) -> None:
         if (self.n is None) == (self.min_batch is None):
             raise ValueError("start: expected exactly one of n and min_batch")
-        if self.n is not None and self.n < 0:
-            raise ValueError(f"t_init: expected an integer >= 0, got {self.n!r}")
-        if self.min_batch is not None and not self.min_batch > 0:
-            raise ValueError(f"min_batch: expected a number > 0, got {self.min_batch!r}")
+        if self.n is not None:
+            object.__setattr__(self, "n", as_count("t_init", self.n, 0))
+        if self.min_batch is not None and not 0 < self.min_batch < float("inf"):
+            raise ValueError(f"min_batch: expected a finite number > 0, got {self.min_batch!r}")
 
     def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         builder = BatchBuilder(prior, 1.0)

@@ -13,7 +13,7 @@ from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.initial import Initial, as_initial, each_pull, leverage_in_turn
 from agents.core.norm import NormGuess
-from agents.core.protocol import Action, Actions, Pending
+from agents.core.protocol import Action, Actions, Feedback, Pending
 from agents.core.rules import BatchRule, SequentialRule
 from agents.core.settings import GivenModel, NormBound
 from agents.core.starts import Start
@@ -50,10 +50,13 @@ class UCBAgent(FiniteArmAgent):
         delta: The probability of failure that the band of `predict` is meant for, from `reset` on.
         initial: The argument's data; None to use the card's.
         norm_guess: The guess at the norm, from `reset` on; None if the norm bound is taken as given.
+        max_memory: Bytes for kernel rows; None for no limit.
 
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither card nor argument states what is needed.
     """
+
+    max_memory: int | None = None
 
     def __init__(
         self,
@@ -115,7 +118,7 @@ class UCBAgent(FiniteArmAgent):
         data = self.initial if self.initial is not None else card.initial
         self._first, self._started = _NO_ACTIONS, 0
         if data is None:
-            prior = ExactArmPosterior(model.kernel, card.arms, model.lam)
+            prior = ExactArmPosterior(model.kernel, card.arms, model.lam, self.max_memory)
             self._first = self.start.arms(prior, card.horizon, self.rng)
             self._begin_batch()
         else:
@@ -162,7 +165,8 @@ class UCBAgent(FiniteArmAgent):
         """What the width schedule sees now."""
         return WidthContext(
             t=self.n_pulls + 1,
-            information_gain=getattr(self.posterior, "information_gain", 0.0),
+            # A sketched posterior knows none: the sum bounds it, up to the accuracy of the dictionary.
+            information_gain=getattr(self.posterior, "information_gain", 0.5 * self.sum_log_leverage),
             effective_dimension=self.effective_dimension,
             sum_log_leverage=self.sum_log_leverage,
             sum_log_3_leverage=self.sum_log_3_leverage,
@@ -173,7 +177,7 @@ class UCBAgent(FiniteArmAgent):
         if self._closed:
             if len(pending):
                 return _NO_ACTIONS
-            self._begin_batch()  # every evaluation of the last batch failed
+            self._begin_batch()  # the last batch was given up without feedback
         if self._started < len(self._first):
             # Feedback may come before all of them are under way: the rest are still pulled.
             picks = self._first[self._started : self._started + n]
@@ -216,6 +220,11 @@ class UCBAgent(FiniteArmAgent):
             picks += [arm] * count
         return picks
 
+    def observe(self, feedback: Feedback) -> None:
+        super().observe(feedback)
+        if len(feedback) and feedback.failed.all():
+            self._begin_batch()  # nothing was learnt, but a batch must not count on what failed
+
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         leverage = self.posterior.variance_at(arms) / self.lam
         self.sum_log_leverage += float(counts @ np.log1p(leverage))
@@ -255,6 +264,7 @@ class UCBAgent(FiniteArmAgent):
             "issued": self._issued,
             "closed": self._closed,
             "pending": None if self._builder is None else self._pending.copy(),
+            "picked": 0 if self._builder is None else len(self._builder.picks),
             "batch_length": self.batch_length,
             "norm_guess": None if self.norm_guess is None else self.norm_guess.state_dict(),
         }
@@ -273,5 +283,5 @@ class UCBAgent(FiniteArmAgent):
         if state["pending"] is not None:
             # Picking is deterministic, so an open batch is rebuilt by picking it again.
             self._open(np.array(state["pending"], np.int64))
-            self._extend(int(state["issued"]))
+            self._extend(int(state["picked"]))
         self._issued, self._closed = int(state["issued"]), bool(state["closed"])

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, pi, sqrt
+from numbers import Real
 
 __all__ = [
     "BBKBTheorem2",
@@ -217,14 +218,15 @@ class BBKBTheorem2(WidthSchedule):
 
 @dataclass(frozen=True)
 class EffectiveDimension(WidthSchedule):
-    """`F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta))`: practical, without the constants of the theorems.
+    """`C (F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta)))`: practical, without the constants of the theorems.
 
-    Reference: the form in which BKB is run in the experiments of Calandriello et al. (2020).
+    Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020).
     """
 
     def __call__(self, context: WidthContext) -> float:
         c = context
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(log(c.t) * c.effective_dimension + log(1 / c.delta))
+        radius = sqrt(log(c.t) * c.effective_dimension + log(1 / c.delta))
+        return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
 
 
 @dataclass(frozen=True)
@@ -253,6 +255,6 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
         if width in named:
             return named[width]
         raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
-    if isinstance(width, (int, float)) and not isinstance(width, bool):
+    if not isinstance(width, bool) and isinstance(width, Real):
         return Constant(float(width))
     raise TypeError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")

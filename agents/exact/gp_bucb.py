@@ -8,7 +8,7 @@ from typing import Any
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import FixedRule
-from agents.core.settings import NormBound
+from agents.core.settings import NormBound, as_count
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
 
@@ -69,6 +69,13 @@ class GPBUCB(ExactUCBAgent):
 def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:
     """Size of the uncertainty-sampling start that makes the regret independent of the batch size, up to a constant.
 
+    After it the open evaluations tell at most C nats: `2 / e` for `"linear"`, 1 for `"matern"`, `(2 d / e)^d` for
+    `"se"`. The regret is then at most `exp(C)` times the bound of GP-UCB, plus that of the start.
+
+    For `"se"` this is the size that appendix B.3 proves,
+    `(e (log eta + (d + 1) log B) / (d (2 log B - 1)))^d eta (B - 1) (log B)^d`, at least `(log B)^d`. Table 1 prints
+    `d log B - 1` for its denominator `d (2 log B - 1)`, which gives larger sizes, and none at all for `d log B <= 1`.
+
     Args:
         kernel: `"linear"` (`gamma_t <= eta d log(t + 1)`), `"matern"` (`gamma_t <= eta t^eps`) or `"se"`
             (`gamma_t <= eta log(t + 1)^d`).
@@ -80,12 +87,11 @@ def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float =
     Raises:
         ValueError: if an argument is out of range.
 
-    Reference: Desautels et al. (2012), Table 1.
+    Reference: Desautels et al. (2012), Theorem 2, Table 1 and appendix B.
     """
-    if batch_size < 2:
-        raise ValueError(f"batch_size: expected at least 2, got {batch_size!r}")
-    if not eta > 0:
-        raise ValueError(f"eta: expected a number > 0, got {eta!r}")
+    batch_size, dim = as_count("batch_size", batch_size, 2), as_count("dim", dim)
+    if not 0 < eta < float("inf"):
+        raise ValueError(f"eta: expected a finite number > 0, got {eta!r}")
     b = log(batch_size)
     if kernel == "linear":
         grown = exp(1) * (log(eta) + log(dim) + 2 * b) / (2 * b - 1) * eta * dim * (batch_size - 1) * b
@@ -95,8 +101,9 @@ def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float =
             raise ValueError(f"eps: expected an exponent in (0, 1), got {eps!r}")
         size = (eta * (batch_size - 1)) ** (1 / (1 - eps))
     elif kernel == "se":
-        grown = (exp(1) * (log(eta) + (dim + 1) * b) / (dim * b - 1)) ** dim * eta * (batch_size - 1) * b**dim
-        size = max(b**dim, grown)
+        # Where eta is so small that the numerator is negative, B.3 asks for no more than the least size.
+        root = max(exp(1) * (log(eta) + (dim + 1) * b) / (dim * (2 * b - 1)), 0.0)
+        size = max(b**dim, root**dim * eta * (batch_size - 1) * b**dim)
     else:
         raise ValueError(f"kernel: expected 'linear', 'matern' or 'se', got {kernel!r}")
     return int(-(-size // 1))

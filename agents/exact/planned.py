@@ -34,6 +34,7 @@ class PlannedBatchAgent(ExactUCBAgent):
         delta: float | None = None,
         n_start: int = 0,
     ) -> None:
+        rule = FixedRule(batch_size)
         super().__init__(
             kernel=kernel,
             width=width,
@@ -41,11 +42,11 @@ class PlannedBatchAgent(ExactUCBAgent):
             norm_bound=norm_bound,
             delta=delta,
             start=UniformStart(n_start),
-            rule=FixedRule(batch_size),
+            rule=rule,
             batch_ratio=1.0,
             named_widths=SEQUENTIAL_WIDTHS,
         )
-        self.batch_size = batch_size
+        self.batch_size = rule.size
         self._batch = np.zeros(0, np.int64)
 
     @abstractmethod

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 from agents.core.protocol import Capabilities
+from agents.core.settings import as_count
 from agents.exact.planned import PlannedBatchAgent
 
 __all__ = ["SimulationMatching"]
@@ -50,11 +51,9 @@ class SimulationMatching(PlannedBatchAgent):
     ) -> None:
         if policy not in ("ucb", "mei"):
             raise ValueError(f"policy: expected 'ucb' or 'mei', got {policy!r}")
-        if n_simulations < 1:
-            raise ValueError(f"n_simulations: expected at least 1, got {n_simulations!r}")
         super().__init__(kernel, width, batch_size, lam, norm_bound, delta, n_start)
         self.policy = policy
-        self.n_simulations = n_simulations
+        self.n_simulations = as_count("n_simulations", n_simulations)
 
     def _start(self) -> None:
         super()._start()

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.rules import FixedRule
+from agents.core.settings import as_count
 from agents.core.starts import UniformStart
 from agents.core.widths import Constant
 from agents.exact.base import ExactUCBAgent
@@ -55,22 +56,21 @@ class AsyncTS(ExactUCBAgent):
     ) -> None:
         if not 0 <= scale < float("inf"):
             raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
-        if max_rank < 1:
-            raise ValueError(f"max_rank: expected at least 1, got {max_rank!r}")
+        rule = FixedRule(batch_size)
         super().__init__(
             kernel=kernel,
-            width=Constant(scale),
+            width=Constant(1.96),  # of the confidence band that `predict` states
             lam=lam,
             norm_bound=None,
             delta=None,
             start=UniformStart(n_start),
-            rule=FixedRule(batch_size),
+            rule=rule,
             batch_ratio=1.0,
             named_widths={},
         )
-        self.batch_size = batch_size
+        self.batch_size = rule.size
         self.scale = scale
-        self.max_rank = max_rank
+        self.max_rank = as_count("max_rank", max_rank)
 
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:
         self._root, remaining = low_rank_root(kernel, X, 1e-8, self.max_rank)

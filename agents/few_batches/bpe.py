@@ -12,12 +12,13 @@ from jaxtyping import Float
 from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel, NormBound
+from agents.core.settings import GivenModel, NormBound, as_count
 from agents.core.widths import WidthContext, as_width
 from agents.few_batches import lengths
 from agents.few_batches.grid import Grid
-from agents.few_batches.widths import GrowingWidth, OfflineTheorem
-from gpbandit_envs.gp import Matern
+from agents.few_batches.widths import GrowingWidth, OfflineTheorem, depends_on_pulls
+from gpbandit_envs.gp import Kernel, Matern, Scale
+from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.problem import Problem
 
@@ -35,7 +36,8 @@ class BPE(FiniteArmAgent):
     Args:
         kernel: Prior covariance; None for the card's.
         width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
-            (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule.
+            (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, asked at the start of each batch,
+            that depends on `t` and the card alone.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
         lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
             (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
@@ -73,13 +75,18 @@ class BPE(FiniteArmAgent):
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
+        if depends_on_pulls(self._schedule):
+            # A batch has its width before its pulls, and its posterior knows nothing yet.
+            raise ValueError(
+                "width: expected 'theory', 'growing', a number or a schedule that depends on t and the card alone, got "
+                f"{self._schedule!r}, which depends on the pulls"
+            )
         if lengths not in ("kernel", "theorem", "equal"):
             raise ValueError(f"lengths: expected 'kernel', 'theorem' or 'equal', got {lengths!r}")
         if posterior not in ("batch", "full"):
             raise ValueError(f"posterior: expected 'batch' or 'full', got {posterior!r}")
-        if n_batches is not None and n_batches < 1:
-            raise ValueError(f"n_batches: expected an integer >= 1 or None, got {n_batches!r}")
-        self._n_batches, self._lengths, self._full = n_batches, lengths, posterior == "full"
+        self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
+        self._lengths, self._full = lengths, posterior == "full"
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.horizon is None:
@@ -103,6 +110,8 @@ class BPE(FiniteArmAgent):
             noise_std=model.noise_std,
             norm_bound=model.norm_bound,
             delta=model.delta,
+            prior_variance=model.prior_variance,
+            dim=card.dim,
         )
         self.alive = np.arange(card.n_arms)
         self.batch = 0
@@ -112,6 +121,7 @@ class BPE(FiniteArmAgent):
         self.posterior = self.known = ExactArmPosterior(model.kernel, card.arms, self.lam)
         self._known_arms = self.alive
         self._begin_batch()
+        self._known_width = self.width
 
     def _plan(self, horizon: int, dim: int) -> list[int]:
         if self._n_batches is None:
@@ -119,7 +129,7 @@ class BPE(FiniteArmAgent):
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
             return lengths.equal(horizon, n_batches)
-        prior = self._prior
+        prior = _bare(self._prior)
         eta = prior.nu / (2 * prior.nu + dim) if isinstance(prior, Matern) else 0.5
         return lengths.constant_number(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
 
@@ -189,7 +199,7 @@ class BPE(FiniteArmAgent):
         self.inconsistent |= bool(upper.max() < self._floor)
         self._floor = max(self._floor, float(lower.max()))
         self.best = int(self.alive[np.argmax(mean)])
-        self._known_arms = self.alive
+        self._known_arms, self._known_width = self.alive, self.width
         self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
         self.batch += 1
         self._begin_batch()
@@ -200,9 +210,12 @@ class BPE(FiniteArmAgent):
         return self.best if self._grid is None else self.problem.arms[self.best].copy()
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior."""
+        """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior.
+
+        The width is the one by which that batch eliminated; before the first is complete, the one that it will have.
+        """
         mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
-        return mean, self._width_of(max(self.batch, 1)) * np.sqrt(variance)
+        return mean, self._known_width * np.sqrt(variance)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {
@@ -219,6 +232,8 @@ class BPE(FiniteArmAgent):
             "alive": self.alive.copy(),
             "known": self.known.state_dict(),
             "known_arms": self._known_arms.copy(),
+            "known_width": self._known_width,
+            "width": self.width,
             "best": self.best,
             "batch": self.batch,
             "issued": self._issued,
@@ -241,7 +256,16 @@ class BPE(FiniteArmAgent):
         self.best, self.batch = int(state["best"]), int(state["batch"])
         self._floor, self.inconsistent = float(state["floor"]), bool(state["inconsistent"])
         self._begin_batch()
+        # Feedback of this batch may have come since its width was fixed.
+        self.width, self._known_width = float(state["width"]), float(state["known_width"])
         for _ in range(int(state["issued"])):
             self._builder.next()  # picking is deterministic
         self._issued, self._answered = int(state["issued"]), int(state["answered"])
         self._waiting = {int(arm): (float(n), float(s)) for arm, (n, s) in state["waiting"].items()}
+
+
+def _bare(kernel: Kernel) -> Kernel:
+    """What is scaled, or put on a device: neither changes how smooth it is."""
+    while isinstance(kernel, (Scale, OnDevice)):
+        kernel = kernel.kernel
+    return kernel

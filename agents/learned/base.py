@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from agents.core.acquisition import UpperConfidenceBound
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
+from agents.core.settings import as_count
 from agents.learned.mixture import Mixture
 from agents.learned.space import space_of
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
@@ -87,14 +88,11 @@ class LearnedAgent(Agent):
         if not (np.isfinite(width) and width > 0):
             raise ValueError(f"width: expected a finite number > 0, got {width!r}")
         search = {"candidates": candidates, "starts": starts, "iterations": iterations}
-        counts = {"fits": fits, **search} | ({} if n_initial is None else {"n_initial": n_initial})
-        for name, number in counts.items():
-            if isinstance(number, bool) or int(number) != number or number < 1:
-                raise ValueError(f"{name}: expected an integer >= 1, got {number!r}")
         Hyperparameters(1.0, 1.0, (1.0,)).kernel(family)  # refuses an unknown family now, not at the first estimate
-        self.family, self.width, self.fits = family, float(width), int(fits)
+        self.family, self.width, self.fits = family, float(width), as_count("fits", fits)
         self.prior = as_hyper_prior(prior)
-        self._n_initial, self._search = n_initial, search
+        self._n_initial = None if n_initial is None else as_count("n_initial", n_initial)
+        self._search = {name: as_count(name, number) for name, number in search.items()}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem, self.rng = problem, rng
@@ -102,7 +100,7 @@ class LearnedAgent(Agent):
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
             self.actions, self.y = problem.initial.arms, problem.initial.rewards
-        n_initial = 3 * problem.dim if self._n_initial is None else int(self._n_initial)
+        n_initial = 3 * problem.dim if self._n_initial is None else self._n_initial
         self.n_initial = max(n_initial, len(self.y))
         self._explores = True
         self._start()

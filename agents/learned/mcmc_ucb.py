@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from agents.core.settings import as_count
 from agents.learned.base import LearnedAgent, Settings
 from gpbandit_envs.gp.hyperparameters import sample_hyperparameters
 
@@ -24,11 +25,7 @@ class MCMCUCB(LearnedAgent):
 
     def __init__(self, burn_in: int = 200, samples: int = 10, **settings: Unpack[Settings]) -> None:
         super().__init__(**settings)
-        if burn_in < 0:
-            raise ValueError(f"burn_in: expected an integer >= 0, got {burn_in!r}")
-        if samples < 1:
-            raise ValueError(f"samples: expected an integer >= 1, got {samples!r}")
-        self.burn_in, self.samples = int(burn_in), int(samples)
+        self.burn_in, self.samples = as_count("burn_in", burn_in, 0), as_count("samples", samples)
 
     def _estimate(self) -> None:
         self.hyperparameters, self._prior_mean = sample_hyperparameters(

@@ -23,7 +23,7 @@ class Player:
         rng: The agent's generator.
 
     Attributes:
-        recommended: What the agent recommended after the last feedback.
+        recommended: What the agent recommended after the last feedback, or for existing data; arm 0 before either.
         diagnostics: What it said of itself then.
     """
 
@@ -37,6 +37,8 @@ class Player:
         self._chosen: deque[int] = deque()
         self._open: list[int] = []
         self._first = 0
+        if problem.initial is not None:
+            self._ask_beliefs()
 
     def select(self, left: int) -> tuple[int, bool]:
         """The next arm, and whether the agent waits for feedback after it."""
@@ -67,6 +69,9 @@ class Player:
         self._open = []
         self._chosen.clear()
         self.agent.observe(feedback)
+        self._ask_beliefs()
+
+    def _ask_beliefs(self) -> None:
         self.recommended = int(self.agent.recommend())
         self.diagnostics = self.agent.diagnostics()
 

@@ -60,6 +60,10 @@ class VectorPosterior:
         self._c, self._spare = np.empty((R, A)), np.empty((R, A))
         self.reset()
 
+    def serves(self, lam: float, R: int) -> bool:
+        """Whether these are, once reset, the posteriors of `R` repetitions with that noise variance."""
+        return self.lam == lam and len(self._each) == R
+
     def reset(self) -> None:
         """Forget all pulls."""
         R = len(self._each)

@@ -44,7 +44,7 @@ class VectorUCB(DoubtfulAgent):
             raise ValueError(f"policy: expected no start, and batches that end one by one or by drift, got {policy!r}")
         self._policy = policy
         self._rows: SharedRows | None = None
-        self._posteriors: dict[int, VectorPosterior] = {}
+        self._posterior: VectorPosterior | None = None
         self._sequential = isinstance(policy.rule, SequentialRule)
 
     @staticmethod
@@ -61,10 +61,11 @@ class VectorUCB(DoubtfulAgent):
         single = policy.posterior.rows
         if self._rows is None or not self._rows.serves(single.kernel, single.X):
             self._rows = SharedRows(single.kernel, single.X)
-            self._posteriors = {}
-        if R not in self._posteriors:
-            self._posteriors[R] = VectorPosterior(self._rows, policy.lam, R, problem.horizon or _HORIZON)
-        self.posterior = self._posteriors[R]
+            self._posterior = None
+        if self._posterior is None or not self._posterior.serves(policy.lam, R):
+            self._posterior = None  # its memory goes before that of the next one comes
+            self._posterior = VectorPosterior(self._rows, policy.lam, R, problem.horizon or _HORIZON)
+        self.posterior = self._posterior
         self.posterior.reset()
         self.doubtful = np.zeros(R, bool)
         self._each = np.arange(R)

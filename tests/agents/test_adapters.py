@@ -156,7 +156,7 @@ def test_a_missing_extra_is_named(
         ("Optuna-TPE", {"sampler": "cma"}, "sampler: expected 'tpe' or 'gp', got 'cma'"),
         ("BoTorch-EI", {"acquisition": "pi"}, "acquisition: expected 'ei' or 'ucb'"),
         ("BoTorch-UCB", {"width": -1.0}, "width: expected a finite number >= 0"),
-        ("BoTorch-UCB", {"n_start": 0}, "n_start: expected at least 1"),
+        ("BoTorch-UCB", {"n_start": 0}, "n_start: expected an integer >= 1"),
     ],
 )
 def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:

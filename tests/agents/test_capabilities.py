@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents import Capabilities, Pending
+from agents import Capabilities, Feedback, Pending
 from agents.core.finite import FiniteArmAgent
 
 
@@ -36,6 +36,13 @@ def test_a_misspelt_capability_is_named(kwargs: dict[str, Any], words: str) -> N
     with pytest.raises(ValueError) as raised:
         Capabilities(**kwargs)
     assert str(raised.value).startswith(words)
+
+
+@pytest.mark.parametrize("reward", [5.0, np.inf])
+def test_a_failed_evaluation_has_no_reward(reward: float) -> None:
+    rewards, failed = np.array([1.0, np.nan, reward]), np.array([False, True, True])
+    with pytest.raises(ValueError, match=f"rewards: expected NaN where failed, got {reward} for ticket 6"):
+        Feedback(np.array([4, 5, 6]), np.arange(3), rewards, np.ones(3), failed)
 
 
 def test_the_check_says_what_it_wants_to_be_given() -> None:

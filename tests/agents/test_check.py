@@ -45,6 +45,22 @@ class OwnList(Spread):
         super().observe(feedback)
 
 
+class Turns(Spread):
+    """Takes the arms in turn, from the first again after feedback; its state forgets where it is."""
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self.turn = 0
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        self.turn += n
+        return np.arange(self.turn - n, self.turn) % self.problem.n_arms
+
+    def observe(self, feedback: Feedback) -> None:
+        self.turn = 0
+        super().observe(feedback)
+
+
 class Last(Spread):
     """Takes the feedback for that of its last pull, which it is when nothing is late."""
 
@@ -65,6 +81,11 @@ def test_late_feedback_is_played() -> None:
 def test_a_list_of_its_own_is_found_when_resumed_with_open_tickets() -> None:
     with pytest.raises(AgentCheckError, match="restored with 3 tickets open, play differs on twelve arms"):
         agents.check_agent(OwnList)
+
+
+def test_what_is_lost_between_two_picks_is_found_when_resumed_there() -> None:
+    with pytest.raises(AgentCheckError, match="restored with 2 tickets open, play differs on twelve arms"):
+        agents.check_agent(Turns)
 
 
 def test_feedback_that_is_not_of_the_last_pull() -> None:

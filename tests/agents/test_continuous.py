@@ -13,7 +13,16 @@ import agents
 import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement
-from agents.core.widths import CompactBayes, FiniteBayes, InformationGain, WidthContext
+from agents.core.widths import (
+    BBKBTheorem2,
+    CompactBayes,
+    EffectiveDimension,
+    FiniteBayes,
+    InformationGain,
+    LogDeterminant,
+    WidthContext,
+    WidthSchedule,
+)
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Linear, Matern
 from gpbandit_envs.problem import Problem
@@ -175,6 +184,35 @@ def test_integers_are_played_at_their_levels(id: str) -> None:
     np.testing.assert_array_equal(np.asarray(fresh.recommend())[1], 0.5)
 
 
+@pytest.mark.parametrize("schedule", [BBKBTheorem2(), LogDeterminant(), InformationGain(), EffectiveDimension()])
+def test_a_schedule_is_the_same_on_arms_and_on_their_box(schedule: WidthSchedule) -> None:
+    X = np.random.default_rng(0).random((10, 2))
+    forms: list[Any] = []
+    for card, actions in ((CARD, X), (replace(CARD, arms=X), np.arange(10))):
+        agent = agents.make("GP-UCB", width=schedule)
+        agent.reset(card, np.random.default_rng(0))
+        for t in range(10):
+            agent.observe(Feedback.of([t], actions[t : t + 1], [0.3]))
+        forms.append(agent)
+    box, finite = (agent.diagnostics()["width"] for agent in forms)
+    assert box == pytest.approx(finite, rel=1e-9)
+    again = agents.make("GP-UCB", width=schedule)
+    again.reset(CARD, np.random.default_rng(1))
+    again.load_state_dict(forms[0].state_dict())
+    assert again.diagnostics()["width"] == box
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_band_is_of_one_width_on_arms_and_boxes(id: str) -> None:
+    for card in (CARD, replace(CARD, arms=GRID[:5])):
+        agent = agents.make(id, **({"width": 1.96} if id == "GP-UCB" else {}))
+        agent.reset(card, np.random.default_rng(0))
+        prediction = agent.predict(GRID[:5])
+        assert prediction is not None
+        np.testing.assert_allclose(prediction[1], 1.96)
+        assert agent.diagnostics()["width"] == 1.96
+
+
 @pytest.mark.parametrize("id", IDS)
 def test_failed_evaluations_teach_nothing(id: str) -> None:
     agent: Any = fed(id)
@@ -191,7 +229,7 @@ def test_failed_evaluations_teach_nothing(id: str) -> None:
         ("GP-EI", {"n_start": -1}, "n_start: expected an integer >= 0, got -1"),
         ("GP-TS", {"candidates": 0}, "candidates: expected an integer >= 1, got 0"),
         ("GP-TS", {"starts": 1.5}, "starts: expected an integer >= 1"),
-        ("GP-TS", {"n_features": 0}, "n_features: expected at least 1"),
+        ("GP-TS", {"n_features": 0}, "n_features: expected an integer >= 1"),
         ("GP-EI", {"lam": -1.0}, "lam: expected a finite number > 0"),
     ],
 )

@@ -217,6 +217,14 @@ def test_what_is_missing_is_named() -> None:
         agents.make("Uniform").reset(replace(problem, arms=None), rng)
 
 
+def test_whole_numbers_of_other_types_are_counts() -> None:
+    problem, _ = PROBLEMS[0]
+    for size in (4, 4.0, np.int32(4), np.float64(4)):
+        agent = agents.make("SM-UCB", batch_size=size, n_simulations=size)
+        agent.reset(problem, np.random.default_rng(0))
+        assert len(agent.select(10, Pending.empty(problem))) == 4
+
+
 @pytest.mark.parametrize(
     ("id", "kwargs", "error", "words"),
     [
@@ -232,6 +240,23 @@ def test_what_is_missing_is_named() -> None:
         ("GP-UCB", {"kernel": {"name": "rbf"}}, ValueError, "kernel: expected"),
         ("GP-AUCB", {"c": 0.5}, ValueError, "c: expected a threshold >= 1"),
         ("GP-AUCB", {"rule": "max"}, ValueError, "rule: expected 'product' or 'sum'"),
+        ("GP-AUCB", {"c": float("inf")}, ValueError, "c: expected a threshold >= 1 and finite, got inf"),
+        ("BBKB", {"c": float("nan")}, ValueError, "c: expected a threshold >= 1 and finite, got nan"),
+        ("BBKB", {"min_batch": float("inf")}, ValueError, "min_batch: expected a finite number > 0, got inf"),
+        ("GP-BUCB", {"t_init": 2.5}, ValueError, "t_init: expected an integer >= 0, got 2.5"),
+        ("GP-BUCB", {"batch_size": 2.5}, ValueError, "batch_size: expected an integer >= 1, got 2.5"),
+        ("GP-BUCB", {"batch_size": float("nan")}, ValueError, "batch_size: expected an integer >= 1, got nan"),
+        ("GP-BUCB", {"batch_size": True}, ValueError, "batch_size: expected an integer >= 1, got True"),
+        ("GP-BUCB", {"n_start": float("nan")}, ValueError, "n_start: expected an integer >= 0, got nan"),
+        ("SM-UCB", {"batch_size": "5"}, ValueError, "batch_size: expected an integer >= 1, got '5'"),
+        ("SM-UCB", {"n_simulations": 2.5}, ValueError, "n_simulations: expected an integer >= 1, got 2.5"),
+        ("ASYNC-TS", {"batch_size": 1.5}, ValueError, "batch_size: expected an integer >= 1, got 1.5"),
+        ("ASYNC-TS", {"max_rank": float("inf")}, ValueError, "max_rank: expected an integer >= 1, got inf"),
+        ("BPE", {"n_batches": 2.5}, ValueError, "n_batches: expected an integer >= 1, got 2.5"),
+        ("REG-EVOLUTION", {"population": 10.5}, ValueError, "population: expected an integer >= 1, got 10.5"),
+        ("REG-EVOLUTION", {"tournament": 2.5}, ValueError, "tournament: expected an integer >= 1, got 2.5"),
+        ("MCMC-UCB", {"burn_in": 2.7}, ValueError, "burn_in: expected an integer >= 0, got 2.7"),
+        ("MAP-UCB", {"n_initial": float("nan")}, ValueError, "n_initial: expected an integer >= 1, got nan"),
         ("BBKB", {"qbar": 0}, ValueError, "qbar: expected"),
         ("EpsGreedy", {"epsilon": 2}, ValueError, "epsilon: expected a probability"),
         ("EpsGreedy", {"c": 0}, ValueError, "c: expected"),

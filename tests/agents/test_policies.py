@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,18 @@ from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
 from agents.core.rules import GlobalLocalRule
 from agents.core.starts import UncertaintyStart
+from agents.core.widths import (
+    BBKBTheorem2,
+    BKBTheorem2,
+    BoundedNoise,
+    CompactBayes,
+    EffectiveDimension,
+    FiniteBayes,
+    InformationGain,
+    Logarithmic,
+    LogDeterminant,
+    WidthSchedule,
+)
 from agents.exact.gp_bucb import initialization_size
 from agents.exact.simulation_matching import SimulationMatching
 from agents.exact.thompson import AsyncTS
@@ -21,7 +34,8 @@ from agents.few_batches import lengths
 from agents.few_batches.bpe import BPE
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
-from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.gp import SE, Linear, Matern, Scale
+from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.gp.low_rank import low_rank_root
 from gpbandit_envs.problem import Problem
@@ -68,6 +82,78 @@ class TestBPE:
         assert isinstance(agent, BPE)
         agent.reset(replace(PROBLEM, horizon=1000), np.random.default_rng(0))
         assert agent.batch_lengths == lengths.constant_number(1000, 3, 1.5 / 5)
+
+    @pytest.mark.parametrize(
+        "kernel",
+        [
+            Scale(Matern(0.3, 1.5), 2.0),
+            {"name": "matern", "lengthscale": 0.3, "nu": 1.5, "variance": 0.5},
+            {
+                "name": "scale",
+                "kernel": {"name": "matern", "lengthscale": 0.3, "nu": 1.5, "variance": 3.0},
+                "variance": 2,
+            },
+            Scale(OnDevice(Matern(0.3, 1.5), "array_api_strict"), 2.0),
+        ],
+        ids=["scaled", "spec", "twice", "device"],
+    )
+    def test_a_scaled_matern_kernel_is_as_smooth(self, kernel: object) -> None:
+        agent = agents.make("BPE", n_batches=3, kernel=kernel)
+        assert isinstance(agent, BPE)
+        agent.reset(replace(PROBLEM, horizon=1000), np.random.default_rng(0))
+        assert agent.batch_lengths == lengths.constant_number(1000, 3, 1.5 / 5)
+
+    @pytest.mark.parametrize(
+        "schedule",
+        [InformationGain(), BoundedNoise(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()],
+    )
+    def test_widths_of_what_it_does_not_know_are_refused(self, schedule: WidthSchedule) -> None:
+        words = rf"width: expected 'theory', 'growing', a number or a schedule .*, got {type(schedule).__name__}"
+        with pytest.raises(ValueError, match=words):
+            agents.make("BPE", width=schedule)
+
+    @pytest.mark.parametrize("schedule", [FiniteBayes(), CompactBayes(), Logarithmic()])
+    def test_widths_of_the_card_and_t_are_those_of_gp_ucb(self, schedule: WidthSchedule) -> None:
+        agent, other = (
+            agents.make("BPE", width=schedule, delta=0.1),
+            agents.make("GP-AUCB", c=1, width=schedule, delta=0.1),
+        )
+        for policy in (agent, other):
+            policy.reset(PROBLEM, np.random.default_rng(0))
+        assert agent.diagnostics()["width"] == other.diagnostics()["width"]
+
+    @pytest.mark.parametrize("posterior", ["batch", "full"])
+    def test_a_width_that_grows_stays_with_its_batch(self, posterior: str) -> None:
+        """Restored after half of a batch has been fed back, it eliminates the same arms by the same band."""
+        problem = replace(PROBLEM, horizon=400)
+        runs = []
+        for resumed in (False, True):
+            agent = agents.make("BPE", width=FiniteBayes(), posterior=posterior)
+            agent.reset(problem, np.random.default_rng(0))
+            assert isinstance(agent, BPE)
+            t, seen = 0, []
+            while t < 400:
+                arms = agent.select(400 - t, Pending.empty(problem))
+                rewards = MEAN[arms] + 0.1 * np.random.default_rng(t).standard_normal(len(arms))
+                half, tickets = len(arms) // 2, np.arange(t, t + len(arms))
+                begun, band = agent.width, agent.predict(X)
+                agent.observe(Feedback.of(tickets[:half], arms[:half], rewards[:half]))
+                if resumed:
+                    state = agent.state_dict()
+                    agent = BPE(width=FiniteBayes(), posterior=posterior)  # type: ignore[arg-type]
+                    agent.reset(problem, np.random.default_rng(5))
+                    agent.load_state_dict(state)
+                assert agent.width == begun
+                np.testing.assert_array_equal(agent.predict(X), band)  # half a batch changes no beliefs
+                agent.observe(Feedback.of(tickets[half:], arms[half:], rewards[half:]))
+                _, variance = agent.known.at(X)
+                np.testing.assert_allclose(agent.predict(X)[1], begun * np.sqrt(variance))
+                assert agent.width > begun
+                t += len(arms)
+                seen.append(agent.alive.tolist())
+            runs.append(seen)
+        assert runs[0] == runs[1]
+        assert len(runs[0][-1]) < 60
 
     def test_on_a_box_it_plays_a_grid(self) -> None:
         box = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, horizon=30)
@@ -142,6 +228,17 @@ class TestThompson:
         assert isinstance(agent, AsyncTS)
         play(agent, replace(PROBLEM, horizon=60), noisy(MEAN, 0.1, 0), 0)
         np.testing.assert_array_equal(agent.draw(1)[0], agent.posterior.mean)
+
+    @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0])
+    def test_the_band_is_of_the_posterior_and_not_of_the_draws(self, scale: float) -> None:
+        agent = agents.make("ASYNC-TS", scale=scale)
+        assert isinstance(agent, AsyncTS)
+        play(agent, replace(PROBLEM, horizon=30), noisy(MEAN, 0.1, 0), 0)
+        np.testing.assert_allclose(agent.predict(X)[1], 1.96 * np.sqrt(agent.posterior.at(X)[1]))
+        assert agent.diagnostics()["width"] == 1.96
+        if scale:
+            spread = (agent.draw(4_000) - agent.posterior.mean).std(axis=0)
+            np.testing.assert_allclose(spread, scale * np.sqrt(agent.posterior.variance), rtol=0.06, atol=1e-4 * scale)
 
     def test_never_more_open_than_asked(self) -> None:
         agent = agents.make("ASYNC-TS", batch_size=4)
@@ -250,6 +347,24 @@ class TestStarts:
         # At least P (c - 1) / 3 by Lemma 2, for all but the first batch (the start) and the last (cut).
         assert min(len(batch) for batch in batches[1:-1]) >= 6.0 * 2 / 3
 
+    def test_the_start_keeps_to_the_memory_of_its_policy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made: list[ExactArmPosterior] = []
+
+        def noted(*args: Any) -> ExactArmPosterior:
+            made.append(ExactArmPosterior(*args))
+            return made[-1]
+
+        monkeypatch.setattr("agents.core.ucb.ExactArmPosterior", noted)
+        monkeypatch.setattr("agents.core.batch._CANDIDATES", 4)  # few candidates: many rows are asked for
+        starts = []
+        for max_memory in (None, 3 * 8 * 120):
+            agent = agents.make("BBKB", min_batch=4.0, max_memory=max_memory)
+            agent.reset(PROBLEM, np.random.default_rng(0))
+            starts.append(agent.select(200, Pending.empty(PROBLEM)).tolist())
+        assert made[0].rows.n_kept > 3
+        assert made[1].rows.n_kept <= 3
+        assert starts[0] == starts[1]
+
     def test_gp_bucb_starts_with_its_initialization_set(self) -> None:
         agent = agents.make("GP-BUCB", width=2.0, batch_size=5, t_init=12)
         batches = play(agent, replace(PROBLEM, horizon=50), noisy(MEAN, 0.1, 0), 0)
@@ -261,9 +376,32 @@ class TestStarts:
         assert initialization_size("matern", 10, eta=1.0, eps=0.5) == 81
         assert initialization_size("linear", 10, dim=2) >= 9
         assert initialization_size("se", 10, dim=1) >= initialization_size("se", 5, dim=1)
-        for kernel, kwargs in (("rbf", {}), ("matern", {"eps": 1.0}), ("se", {"eta": 0.0}), ("se", {"batch_size": 1})):
+        assert initialization_size("se", 10, dim=1) == 72  # B.3: e 2 log 10 / (2 log 10 - 1) * 9 log 10 = 71.97
+        wrong: list[tuple[str, dict[str, Any]]] = [
+            ("rbf", {}),
+            ("matern", {"eps": 1.0}),
+            ("se", {"eta": 0.0}),
+            ("se", {"eta": float("inf")}),
+            ("se", {"batch_size": 1}),
+            ("se", {"batch_size": 2.5}),
+            ("se", {"dim": 0}),
+        ]
+        for kernel, kwargs in wrong:
             with pytest.raises(ValueError, match="expected"):
-                initialization_size(kernel, **{"batch_size": 10, **kwargs})  # type: ignore[arg-type]
+                initialization_size(kernel, **{"batch_size": 10, **kwargs})
+
+    @pytest.mark.parametrize("batch_size", [2, 3, 5, 10, 50])
+    @pytest.mark.parametrize("dim", [1, 2, 3])
+    @pytest.mark.parametrize("eta", [1e-6, 0.05, 1.0, 10.0, 100.0])
+    def test_lemma_2_holds_at_the_sizes_of_the_start(self, batch_size: int, dim: int, eta: float) -> None:
+        gamma = {
+            "linear": lambda t: eta * dim * np.log(t + 1),
+            "matern": lambda t: eta * t**0.5,
+            "se": lambda t: eta * np.log(t + 1) ** dim,
+        }
+        for kernel, most in (("linear", 2 / np.e), ("matern", 1.0), ("se", (2 * dim / np.e) ** dim)):
+            size = initialization_size(kernel, batch_size, dim=dim, eta=eta, eps=0.5)
+            assert (batch_size - 1) / size * gamma[kernel](size) <= most * (1 + 1e-12)
 
 
 class TestDictionaries:

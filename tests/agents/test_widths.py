@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log, pi, sqrt
+from fractions import Fraction
+from math import exp, log, pi, sqrt
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ FORMULAS = [
     (widths.BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
     (widths.BBKBTheorem2(), 2 * (0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
-    (widths.EffectiveDimension(), 3 + 0.5 * sqrt(log(7) * 4 + log(20))),
+    (widths.EffectiveDimension(), 2 * (3 + 0.5 * sqrt(log(7) * 4 + log(20)))),
     (widths.LogDeterminant(), 3 + 0.5 * sqrt(2 * 1.7 + log(20))),
 ]
 
@@ -66,6 +67,46 @@ def test_the_two_scales_agree() -> None:
     beta = 0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * sqrt(0.04) * 3
     width = widths.BBKBTheorem2()(replace(CONTEXT, batch_ratio=1.0))
     assert beta * sqrt(variance / 0.04) == pytest.approx(width * sqrt(variance))
+
+
+@pytest.mark.parametrize("width", ["theory", "practical", "bayes", "growing"])
+def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) -> None:
+    X = np.random.default_rng(0).random((30, 2))
+    card = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+    found = {}
+    for id, kwargs in (("GP-UCB", {}), ("GP-BUCB", {"c": 0.0}), ("GP-BUCB", {"c": 0.7})):
+        agent = agents.make(id, width=width, **kwargs)
+        agent.reset(card, np.random.default_rng(0))
+        agent.observe(Feedback.of(range(4), np.array([3, 9, 9, 20]), [0.1, 0.2, 0.3, 0.4]))
+        found[id, kwargs.get("c", 0.0)] = agent.diagnostics()["width"]
+    assert found["GP-BUCB", 0.0] == pytest.approx(found["GP-UCB", 0.0])
+    assert found["GP-BUCB", 0.7] == pytest.approx(exp(0.7) * found["GP-UCB", 0.0])
+
+
+@pytest.mark.parametrize("id", ["BKB", "BBKB"])
+def test_a_sketched_policy_knows_the_information_gain_that_it_states(id: str) -> None:
+    X = np.random.default_rng(0).random((30, 2))
+    card = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+    agent = agents.make(id, width=widths.InformationGain(), qbar=1e6)
+    exact = agents.make("GP-UCB")
+    for policy in (agent, exact):
+        policy.reset(card, np.random.default_rng(0))
+        for t, arm in enumerate((3, 9, 9, 20)):
+            policy.observe(Feedback.of([t], np.array([arm]), [0.1]))
+    assert agent.diagnostics()["information_gain"] == pytest.approx(exact.diagnostics()["information_gain"])
+    factor = agent.batch_ratio  # type: ignore[attr-defined]
+    assert agent.diagnostics()["width"] == pytest.approx(factor * exact.diagnostics()["width"])
+
+
+@pytest.mark.parametrize("number", [2, 2.0, np.int64(2), np.float32(2), Fraction(2)], ids=repr)
+def test_any_real_number_is_a_width(number: object) -> None:
+    assert widths.as_width(number, {}) == widths.Constant(2.0)
+
+
+@pytest.mark.parametrize("word", [True, np.bool_(True), 2j, None], ids=repr)
+def test_what_is_no_real_number_is_no_width(word: object) -> None:
+    with pytest.raises(TypeError, match="width: expected one of"):
+        widths.as_width(word, {})
 
 
 def test_the_compact_width_covers_a_path_on_a_grid_of_its_box() -> None:

@@ -116,6 +116,30 @@ class TestSameAsAlone:
         assert play_all(agent, other) == play_alone("GP-UCB", other)
         assert play_all(agent, PROBLEM, MEANS[:2]) == first[:2]
 
+    @pytest.mark.parametrize("id", ["GP-UCB", "GP-AUCB"])
+    @pytest.mark.parametrize("n", [R, 2])
+    def test_again_with_other_noise(self, id: str, n: int) -> None:
+        agent = make_vec(id)
+        play_all(agent, replace(PROBLEM, horizon=20))
+        louder = replace(PROBLEM, noise_std=0.5)
+        assert play_all(agent, louder, MEANS[:n]) == play_alone(id, louder, MEANS[:n])
+        assert isinstance(agent, Faithful)
+        assert agent._fast.posterior.lam == 0.25  # type: ignore[attr-defined]
+        assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM)
+
+    @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB", "MAP-UCB"])
+    def test_before_the_first_feedback_they_believe_the_data_of_the_card(self, id: str) -> None:
+        arms = np.random.default_rng(2).integers(120, size=40)
+        card = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
+        many = make_vec(id)
+        many.reset(card, rngs(2))
+        facts = many.diagnostics()
+        for i, rng in enumerate(rngs(2)):
+            alone = agents.make(id)
+            alone.reset(card, rng)
+            assert many.recommend()[i] == alone.recommend()
+            assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
+
     def test_one_arm(self) -> None:
         one = replace(PROBLEM, arms=X[:1], horizon=5)
         for id in ("Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"):
