@@ -45,7 +45,11 @@ app.add_typer(data.app, name="data")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 if all is well, 2 for what the user can mend, 130 after Ctrl-C."""
+    """Run the command line and exit.
+
+    The code is 0 if all is well, 1 if a run crashed, timed out or differs, 2 for what the user can mend, and 130 after
+    Ctrl-C.
+    """
     # A suite or --agent may name a module of the folder that the command is given in, as with `python -m`.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,11 +24,12 @@ from leaderboards.play.schedule import Summary, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite, prepare
+from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite, prepare, unasked
 from leaderboards.play.work import Limits
 
 __all__ = ["run"]
 
+_FAILED = 1
 _MIB = 1 << 20
 _FAILURES_SHOWN = 5
 
@@ -57,7 +59,10 @@ def run(
     ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
-    """Play what is missing of a suite; the same command again goes on where it stopped."""
+    """Play what is missing of a suite; the same command again goes on where it stopped.
+
+    Exits with 1 if a run crashed or timed out, now or before.
+    """
     if executor not in EXECUTORS:
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
     if scheduler is not None and executor != "dask":
@@ -102,6 +107,10 @@ def run(
     report(summary, asked, time.monotonic() - started)
     for env in without_regret(store, specs):
         typer.echo(f"  {env}: {NO_REGRET}", err=True)
+    if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
+        if not summary.failures:
+            typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
+        raise typer.Exit(_FAILED)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
@@ -136,12 +145,24 @@ def tell(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: boo
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
-    """`suite` with further agents."""
-    return suite.model_copy(update={"agents": (*suite.agents, *(AgentEntry(id=id) for id in ids))})
+    """`suite` with further agents; one whose label is taken has its full id for a label, or that with a number.
+
+    Raises:
+        UserError: if the suite has one of them already.
+    """
+    entries = list(suite.agents)
+    for id in ids:
+        entry = AgentEntry(id=id)
+        if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
+            raise UserError(f"--agent: {id!r} plays already, as {same[0].ref.label!r}")
+        taken = {other.ref.label for other in entries}
+        labels = itertools.chain([entry.ref.label, id], (f"{id} {n}" for n in itertools.count(2)))
+        entries.append(AgentEntry(id=id, label=next(label for label in labels if label not in taken)))
+    return suite.model_copy(update={"agents": tuple(entries)})
 
 
 def adopt(suite: Suite, store: Store) -> None:
-    """Make `suite` the one of this folder.
+    """Make `suite` the one of this folder; warns of results that it does not ask for.
 
     Raises:
         SuiteError: if the folder is that of another suite.
@@ -153,6 +174,19 @@ def adopt(suite: Suite, store: Store) -> None:
             "with --out"
         )
     store.write_suite(suite.frozen())
+    done = {key: entry["spec"] for key, entry in store.entries().items() if entry["status"] == "done"}
+    if apart := unasked(suite, done):
+        typer.echo(
+            f"warning: {store.directory} holds {len(apart)} runs of another environment, horizon, feedback or seed "
+            f"than suite {suite.name!r} asks for, such as {_what(done[apart[0]])}: the page shows them apart and "
+            "leaves them out of the mean rank",
+            err=True,
+        )
+
+
+def _what(spec: Mapping[str, Any]) -> str:
+    name = f"{spec['agent']['label']} on {spec['env']['label']}"
+    return f"{name} (horizon {spec['horizon']}, {spec['feedback']}, seed {spec['seed']})"
 
 
 def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:

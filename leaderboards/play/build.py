@@ -23,6 +23,7 @@ __all__ = [
     "check_env_ref",
     "describe_agent",
     "describe_env",
+    "env_spec",
     "horizon_of",
     "import_parts",
     "make_agent",
@@ -62,7 +63,7 @@ def horizon_of(env: EnvLike, horizon: int | None) -> int:
         limit = env.spec.max_episode_steps if env.spec is not None else None
         own = limit or getattr(getattr(env.unwrapped, "problem", None), "horizon", None)
     else:
-        own = limit = _env_spec(_pair(env, "env", "an environment")[0]).max_episode_steps
+        own = limit = env_spec(_pair(env, "env", "an environment")[0]).max_episode_steps
     if horizon is None:
         if own is None:
             raise ValueError("horizon: expected a number of evaluations, since the environment has no time limit")
@@ -82,9 +83,8 @@ def make_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
     if isinstance(env, gym.Env):
         return env
     id, kwargs = _pair(env, "env", "an environment")
-    spec = _env_spec(id)
     # The passive checker is for development: it costs more than a step of a bandit.
-    return gym.make(spec, max_episode_steps=horizon, disable_env_checker=True, **thawed(kwargs))
+    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **thawed(kwargs))
 
 
 def make_agent(agent: AgentLike) -> Agent:
@@ -109,7 +109,7 @@ def make_agent(agent: AgentLike) -> Agent:
 def import_parts(spec: RunSpec) -> None:
     """Import what a run is made of; what cannot be imported is left for the run to stumble over."""
     with contextlib.suppress(Exception):
-        entry_point: Any = _env_spec(spec.env.id).entry_point
+        entry_point: Any = env_spec(spec.env.id).entry_point
         if isinstance(entry_point, str):
             gym.envs.registration.load_env_creator(entry_point)
     with contextlib.suppress(Exception):
@@ -123,7 +123,7 @@ def check_env_ref(ref: Ref) -> None:
         ValueError: for an unknown id.
         TypeError: for an unknown keyword.
     """
-    entry_point: Any = _env_spec(ref.id).entry_point
+    entry_point: Any = env_spec(ref.id).entry_point
     if isinstance(entry_point, str):
         entry_point = gym.envs.registration.load_env_creator(entry_point)
     parameters = inspect.signature(entry_point).parameters if callable(entry_point) else {}
@@ -188,8 +188,12 @@ def _load_class(id: str) -> object:
         ) from None
 
 
-def _env_spec(id: str) -> gym.envs.registration.EnvSpec:
-    # As in gymnasium.make: "module:id" imports the module, which registers the id.
+def env_spec(id: str) -> gym.envs.registration.EnvSpec:
+    """The registration of the environment `id`; as in `gymnasium.make`, `"module:id"` imports the module first.
+
+    Raises:
+        ValueError: if there is none, with ids that are close.
+    """
     module, colon, name = id.partition(":")
     if colon:
         try:

@@ -10,6 +10,7 @@ import numpy as np
 from agents.vector.protocol import VectorAgent, VectorFeedback
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.vector.finite import FiniteArmVectorEnv
+from leaderboards.play.faults import EnvError
 from leaderboards.play.trace import Trace
 
 __all__ = ["Columns"]
@@ -33,7 +34,11 @@ class Columns:
         self._every = np.arange(R)
 
     def play(self, envs: FiniteArmVectorEnv, agent: VectorAgent, regret: np.ndarray) -> None:
-        """Let the agent play to the horizon; `regret` `(R, A)` is that of every arm."""
+        """Let the agent play to the horizon; `regret` `(R, A)` is that of every arm.
+
+        Raises:
+            EnvError: if a cost is negative, infinite or missing.
+        """
         T, R = self.actions.shape
         first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
         for t in range(T):
@@ -53,6 +58,8 @@ class Columns:
             first[told] = t + 1
             batch += told
             self._state(t, told, regret[self._every, agent.recommend()], agent.diagnostics())
+        if not ((self.costs >= 0) & (self.costs < np.inf)).all():
+            raise EnvError("step: expected finite info['cost'] >= 0, got a negative, infinite or missing one")
 
     def _feedback(self, t: int, first: np.ndarray, told: np.ndarray) -> VectorFeedback:
         """All that is open in the repetitions `told`, which have been open since evaluation `first`."""

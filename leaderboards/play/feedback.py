@@ -138,12 +138,17 @@ class FeedbackRule:
     @property
     def text(self) -> str:
         """The text that parses to this rule."""
-        return self.name if self.name in _NO_VALUE else f"{self.name}:{self.value:g}"
+        return self.name if self.name in _NO_VALUE else f"{self.name}:{self._number}"
+
+    @property
+    def _number(self) -> str:
+        # Part of the key of a run: no digit may be lost, and 5 must stay "5".
+        return str(int(self.value)) if float(self.value).is_integer() else repr(float(self.value))
 
     def misfit(self, capabilities: Capabilities) -> str | None:
         """Why an agent cannot play under this rule; None if it can."""
         if self.name == "batch" and self.value > 1 and capabilities.batch == "sequential":
-            return f"the agent is sequential and feedback comes in batches of {self.value:g}"
+            return f"the agent is sequential and feedback comes in batches of {self._number}"
         if self.name in ("delay", "geometric", "workers") and not capabilities.delayed:
             return f"the agent cannot act under delayed feedback ({self.text})"
         return None

@@ -152,6 +152,11 @@ class Loop:
                 f"(action {np.asarray(action).tolist()})"
             )
         cost = float(info.get("cost", 1.0))
+        if not 0.0 <= cost < math.inf:
+            raise EnvError(
+                f"step: expected a finite info['cost'] >= 0, got {cost} for evaluation {t + 1} "
+                f"(action {np.asarray(action).tolist()})"
+            )
         trace.rewards[t] = reward
         trace.costs[t] = cost
         oracle = info.get("oracle")

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.play.provenance import Provenance
-from leaderboards.play.spec import Ref, canonical_json
+from leaderboards.play.spec import Ref, canonical_json, task_key
 
 __all__ = ["run_table"]
 
@@ -39,7 +39,7 @@ def run_table(
     """The table that `leaderboards.play.store.Store.runs` describes.
 
     Args:
-        entries: What is known of every run, by key.
+        entries: What is known of every run, by key, with its `file`.
         labels: Labels of the suite, see `leaderboards.play.spec.labels_of`.
         provenance: Where each run comes from.
     """
@@ -50,12 +50,12 @@ def run_table(
         known = {
             **run,
             **spec,
-            "env": label(spec["env"], spec["feedback"]),
-            "agent": label(spec["agent"]),
+            "env": label.task(spec),
+            "agent": label.agent(spec["agent"]),
             "env_id": spec["env"]["id"],
             "agent_id": spec["agent"]["id"],
             "evaluations": run["stop"] - run["start"],
-            "standing": provenance.standing(key),
+            "standing": provenance.standing(run),
         }
         rows[key] = [known[name] for name in _COLUMNS]
     if not rows:
@@ -71,10 +71,17 @@ class _Labels:
         self._labels = labels
         self._found: dict[str, str] = {}  # thousands of runs share a few environments and agents
 
-    def __call__(self, ref: Mapping[str, Any], feedback: str | None = None) -> str:
-        text = f"{feedback} {json.dumps(ref)}"
+    def task(self, spec: Mapping[str, Any]) -> str:
+        env, horizon, feedback = spec["env"], spec["horizon"], spec["feedback"]
+        text = f"{horizon} {feedback} {json.dumps(env)}"
         if text not in self._found:
-            identity = Ref(ref["id"], ref["kwargs"]).identity
-            key = canonical_json(identity if feedback is None else [identity, feedback])
+            key = task_key(Ref(env["id"], env["kwargs"]), horizon, feedback)
+            self._found[text] = self._labels.get(key, env["label"])
+        return self._found[text]
+
+    def agent(self, ref: Mapping[str, Any]) -> str:
+        text = json.dumps(ref)
+        if text not in self._found:
+            key = canonical_json(Ref(ref["id"], ref["kwargs"]).identity)
             self._found[text] = self._labels.get(key, ref["label"])
         return self._found[text]

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import pandas as pd
 
+import agents
 from agents import Agent
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import check_env_ref, describe_agent, describe_env, horizon_of, make_agent, make_env
@@ -20,8 +21,9 @@ from leaderboards.play.faults import AgentError, EnvError, RunTimeout, misfit
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.loop import Loop
 from leaderboards.play.oracle import NO_REGRET
+from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import RunRecord
-from leaderboards.play.spec import RunSpec, describe
+from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.play.threads import one_blas_thread
 
@@ -42,7 +44,8 @@ def run(
     """Let `agent` play one repetition on `env`.
 
     All agents meet the same function, noise and delays in the same repetition of one environment and seed. What goes
-    wrong while they play is in the record: its status, reason and error.
+    wrong while they play is in the record: its status, reason and error. Plugins are loaded for an id that is not
+    registered yet.
 
     Args:
         env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
@@ -57,6 +60,8 @@ def run(
         TypeError: for an unknown keyword, or something that is neither id, pair nor object.
     """
     env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    if not _registered(env, env_ref, agent_ref):
+        load_plugins()
     if not isinstance(env, gym.Env):
         check_env_ref(env_ref)
     horizon = horizon_of(env, horizon)
@@ -180,6 +185,12 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, AgentError | EnvError):
         return f"{'agent' if isinstance(error, AgentError) else 'environment'}: {text}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:
+    """Whether the registries know what is named; ids with a colon name a module, not a registration."""
+    env_known = isinstance(env, gym.Env) or ":" in env_ref.id or env_ref.id in gym.registry
+    return env_known and (":" in agent_ref.id or agent_ref.id in agents.registered())
 
 
 def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:

@@ -15,7 +15,7 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 
-__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "labels_of"]
+__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "labels_of", "task_key"]
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
@@ -133,14 +133,19 @@ class RunSpec:
 
 
 def labels_of(suite: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a frozen suite, by canonical JSON: of an agent's identity, of an environment's and its feedback."""
+    """The labels of a frozen suite: of an agent by the canonical JSON of its identity, of a task by its `task_key`."""
     labels = {}
     for entry in suite.get("environments", ()):
-        pair = [Ref(entry["id"], entry["kwargs"]).identity, entry.get("feedback", "on_request")]
-        labels[canonical_json(pair)] = entry["label"]
+        horizon, feedback = entry.get("horizon", suite.get("horizon")), entry.get("feedback", "on_request")
+        labels[task_key(Ref(entry["id"], entry["kwargs"]), horizon, feedback)] = entry["label"]
     for entry in suite.get("agents", ()):
         labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
     return labels
+
+
+def task_key(env: Ref, horizon: int, feedback: str) -> str:
+    """Canonical JSON of what agents are compared on: environment, horizon and regime of feedback."""
+    return canonical_json([env.identity, horizon, feedback])
 
 
 def canonical_json(value: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
@@ -16,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.build import check_agent_ref, check_env_ref, make_env
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.spec import Ref, RunSpec, canonical_json
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
 
-__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "prepare", "suite_names"]
+__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "prepare", "suite_names", "unasked"]
 
 
 class SuiteError(ValueError):
@@ -144,14 +146,35 @@ class Suite(_Strict):
             for entry in entries:
                 try:
                     check(entry.ref)
-                except (ValueError, TypeError, ImportError) as error:
-                    raise SuiteError(f"suite {self.name!r}, {kind}, {entry.ref.label!r}: {error}") from None
+                except (Exception, SystemExit) as error:
+                    raise SuiteError(f"suite {self.name!r}, {kind}, {entry.ref.label!r}: {_fault(error)}") from None
         twice = [key for key, n in Counter(spec.key for spec in self.specs()).items() if n > 1]
         if twice:
             spec = next(spec for spec in self.specs() if spec.key == twice[0])
             raise SuiteError(
                 f"suite {self.name!r}: two entries ask for the same runs of {spec.agent.id!r} on {spec.env.id!r}"
             )
+
+
+def unasked(suite: Suite, specs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Those keys of `specs`, in their JSON form, of which the suite has another environment, horizon, feedback or seed.
+
+    Further agents and repetitions are not meant: they are paired with what the suite asks for.
+    """
+    tasks = {
+        task_key(entry.ref, entry.horizon or suite.horizon, entry.feedback or suite.feedback)
+        for entry in suite.environments
+    }
+    known: dict[str, bool] = {}  # thousands of runs share a few tasks
+    found = []
+    for key, spec in specs.items():
+        env, horizon, feedback = spec["env"], spec["horizon"], spec["feedback"]
+        text = f"{horizon} {feedback} {json.dumps(env)}"
+        if text not in known:
+            known[text] = task_key(Ref(env["id"], env["kwargs"]), horizon, feedback) in tasks
+        if not known[text] or spec["seed"] != suite.seed:
+            found.append(key)
+    return found
 
 
 def prepare(specs: Iterable[RunSpec]) -> None:
@@ -214,6 +237,18 @@ def parse_suite(values: Mapping[str, Any]) -> Suite:
         return Suite(**values)
     except ValidationError as error:
         raise SuiteError(_first_error(error)) from None
+
+
+def _fault(error: BaseException) -> str:
+    """What is wrong with an entry: in the words of a check, else the type of the error and where it was raised."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError | TypeError | ImportError) and text:
+        return text
+    kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return kind  # which names its own line
+    return f"{kind} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 def _first_error(error: ValidationError) -> str:

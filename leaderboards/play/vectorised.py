@@ -28,7 +28,7 @@ from agents.vector.protocol import VectorAgent
 from gpbandit_envs.functions.base import ArmFunction
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.vector.finite import FiniteArmVectorEnv
-from leaderboards.play.build import make_agent, thawed
+from leaderboards.play.build import env_spec, make_agent, thawed
 from leaderboards.play.columns import Columns
 from leaderboards.play.faults import misfit
 from leaderboards.play.oracle import Oracle
@@ -72,11 +72,14 @@ def play(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunReco
 def suits(spec: RunSpec) -> bool:
     """Whether playing repetitions together is likely to pay: the agent has a form for it, the feedback is on request.
 
-    Looks at names only; whether the environment has finite arms shows when it is built.
+    Looks at names only; whether the environment has finite arms shows when it is built. What cannot be named or built
+    does not suit: single runs meet the same error, and record it.
     """
-    if spec.feedback != "on_request" or ":" in spec.agent.id or gym.spec(spec.env.id).vector_entry_point is None:
+    try:
+        return _has_form(spec) and not isinstance(make_vec(spec.agent.id, **thawed(spec.agent.kwargs)), Lockstep)
+    except Exception:
+        _log.debug("%r cannot be looked at for many repetitions", spec, exc_info=True)
         return False
-    return not isinstance(make_vec(spec.agent.id, **thawed(spec.agent.kwargs)), Lockstep)
 
 
 def play_group(specs: Sequence[RunSpec]) -> list[RunRecord] | None:
@@ -124,7 +127,7 @@ class _Pair:
     @classmethod
     def of(cls, spec: RunSpec) -> _Pair | None:
         """The pair that `spec` names; None if one of the two is made for single runs only, or they do not fit."""
-        if spec.feedback != "on_request" or ":" in spec.agent.id or gym.spec(spec.env.id).vector_entry_point is None:
+        if not _has_form(spec):
             return None
         envs = _make_envs(spec, 1)
         if not isinstance(envs, FiniteArmVectorEnv):
@@ -189,6 +192,11 @@ class _Instance:
 
     def mean(self, arms: np.ndarray) -> np.ndarray:
         return self._mean[arms]
+
+
+def _has_form(spec: RunSpec) -> bool:
+    on_request = spec.feedback == "on_request" and ":" not in spec.agent.id
+    return on_request and env_spec(spec.env.id).vector_entry_point is not None
 
 
 def _make_envs(spec: RunSpec, R: int) -> Any:

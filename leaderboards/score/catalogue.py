@@ -75,14 +75,15 @@ METRICS: dict[str, Metric] = {
             "Batches",
             "number of batches begun up to t",
             "",
-            "How often the agent waited for feedback: fewer means more evaluations in parallel.",
+            "How often the agent waited for feedback: fewer means more evaluations in parallel. "
+            "Only where feedback comes in batches.",
         ),
         Metric(
             "batch_length",
             "Mean batch length",
             "T / batches",
             "evaluations",
-            "Evaluations between two deliveries of feedback.",
+            "Evaluations between two deliveries of feedback, where it comes in batches.",
             lower_is_better=None,
             has_curve=False,
         ),
@@ -91,7 +92,7 @@ METRICS: dict[str, Metric] = {
             "Regret per batch",
             "R_T / batches",
             _REWARD,
-            "Regret for each round of parallel evaluations.",
+            "Regret for each round of parallel evaluations, where feedback comes in batches.",
             lower_is_better=None,
             has_curve=False,
         ),
@@ -105,9 +106,10 @@ METRICS: dict[str, Metric] = {
         Metric(
             "simulated_time",
             "Experiment time",
-            "time until the feedback of t is in, 10 evaluations at once",
+            "time until the feedback of the first t evaluations is in",
             "unit of the cost",
-            "How long the experiment takes with ten workers: a batch lasts until its last evaluation is done.",
+            "How long the experiment takes: under workers:W on W workers that never wait for each other, else on ten, "
+            "with a batch lasting until its last evaluation is done. Delays counted in evaluations have no clock.",
         ),
     )
 }

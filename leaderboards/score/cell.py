@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
+from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "WORKERS", "Cell", "Unit", "reduce_run", "thin"]
+__all__ = ["COLUMNS", "WORKERS", "Cell", "Unit", "has_batches", "reduce_run", "thin", "workers_of"]
 
 Unit = tuple[int, int]
 """What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
@@ -20,7 +21,7 @@ COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 
 N_POINTS = 150
 WORKERS = 10
-"""Evaluations at a time in the simulated experiment."""
+"""Evaluations at a time in the simulated experiment, where the regime of feedback does not say."""
 
 
 def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
@@ -87,14 +88,33 @@ class Cell:
         self.finals["regret_ratio"] = ratio[:, -1].copy()
 
 
+def has_batches(rule: FeedbackRule) -> bool:
+    """Whether feedback comes in batches, so that their number says how often the experiment stood still for it.
+
+    Under delays and with parallel workers almost every evaluation has a delivery of its own.
+    """
+    return rule.name in ("on_request", "batch")
+
+
+def workers_of(rule: FeedbackRule) -> int | None:
+    """How many evaluations run at once in the simulated experiment; None where there is no clock to simulate.
+
+    Delays are counted in further evaluations, not in costs.
+    """
+    if rule.name == "workers":
+        return int(rule.value)
+    return WORKERS if has_batches(rule) else None
+
+
 def reduce_run(
-    trace: Mapping[str, Float[np.ndarray, " T"]], t: Int[np.ndarray, " p"]
+    trace: Mapping[str, Float[np.ndarray, " T"]], t: Int[np.ndarray, " p"], rule: FeedbackRule
 ) -> tuple[dict[str, Float[np.ndarray, " p"]], dict[str, float]]:
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
 
     Args:
         trace: `COLUMNS` by name, each of shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
+        rule: Regime of feedback; batches and experiment time are NaN where it has none.
 
     Raises:
         ValueError: if the trace does not end at the last of the times.
@@ -103,15 +123,17 @@ def reduce_run(
     if len(regret) != t[-1]:
         raise ValueError(f"trace: expected {t[-1]} evaluations, got {len(regret)}")
     at = np.asarray(t) - 1
-    batches = metrics.batches_so_far(trace["batch"])
+    batches = metrics.batches_so_far(trace["batch"]).astype(np.float64)
+    if not has_batches(rule):
+        batches[:] = np.nan
     full = {
         "cumulative_regret": metrics.cumulative(regret),
         "average_regret": metrics.average_regret(regret),
         "simple_regret": metrics.simple_regret(regret),
         "inference_regret": metrics.inference_regret(trace["inference_regret"]),
-        "batches": batches.astype(np.float64),
+        "batches": batches,
         "policy_seconds": metrics.cumulative(trace["policy_seconds"]),
-        "simulated_time": _simulated_time(np.asarray(trace["cost"], np.float64), trace["batch"]),
+        "simulated_time": _simulated_time(np.asarray(trace["cost"], np.float64), trace["batch"], rule),
     }
     curves = {name: x[at] for name, x in full.items()}
     finals = {name: float(x[-1]) for name, x in full.items()}
@@ -120,8 +142,11 @@ def reduce_run(
     return curves, finals
 
 
-def _simulated_time(cost: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """Simulated time with `WORKERS` workers; NaN for a run of which some cost is unknown."""
-    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+def _simulated_time(cost: np.ndarray, batch: np.ndarray, rule: FeedbackRule) -> np.ndarray:
+    """Time at which the feedback of the first t evaluations is in; NaN without a clock, or if some cost is unknown."""
+    workers = workers_of(rule)
+    if workers is None or not (np.isfinite(cost).all() and (cost >= 0).all()):
         return np.full(len(cost), np.nan)
-    return metrics.simulated_time(cost, batch, WORKERS)
+    if has_batches(rule):
+        return metrics.simulated_time(cost, batch, workers)
+    return np.maximum.accumulate(metrics.completion_times(cost, batch, workers))

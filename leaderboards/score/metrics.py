@@ -21,6 +21,7 @@ __all__ = [
     "average_regret",
     "batch_lengths",
     "batches_so_far",
+    "completion_times",
     "cumulative",
     "inference_regret",
     "regret_per_batch",
@@ -115,6 +116,8 @@ def simulated_time(
 ) -> Float[np.ndarray, " T"]:
     """Experiment time at the end of the batch of each evaluation, with `workers` evaluations in parallel.
 
+    For feedback that comes in batches; see `completion_times` for workers that wait for nobody.
+
     Within a batch, evaluations start in the order they were chosen, each on the worker that is free first; the next
     batch starts when the last of them is done.
 
@@ -129,20 +132,49 @@ def simulated_time(
     Raises:
         ValueError: for negative or missing costs, or no worker.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
-    cost = _timed("cost", cost)
-    if not (np.isfinite(cost).all() and (cost >= 0).all()):
-        raise ValueError("cost: expected finite costs >= 0, got a negative, infinite or missing one")
-    lengths = batch_lengths(batch)
-    if int(lengths.sum()) != len(cost):
-        raise ValueError(f"batch: expected one number for each of {len(cost)} costs, got {int(lengths.sum())}")
+    cost, lengths = _costs(cost, batch, workers), batch_lengths(batch)
     stops = np.cumsum(lengths)
     if (cost == cost[0]).all():
         spans = cost[0] * np.ceil(lengths / workers)
     else:
         spans = np.array([_span(cost[stop - n : stop], workers) for stop, n in zip(stops, lengths)])
     return np.repeat(np.cumsum(spans), lengths)
+
+
+def completion_times(
+    cost: Float[np.ndarray, " T"], batch: Num[np.ndarray, " T"], workers: int
+) -> Float[np.ndarray, " T"]:
+    """Time at which each evaluation is done where feedback comes as `workers:W` says, without barriers.
+
+    An evaluation starts on a free worker as soon as the agent chooses it. Time goes on to the next completion where no
+    worker is free or the agent would rather wait; each such step is a delivery.
+
+    Args:
+        cost: How long each evaluation takes, shape `(T,)`, unit stated by the environment.
+        batch: One more than the deliveries before each evaluation, shape `(T,)`, as the harness records it.
+        workers: How many evaluations run at once, at least 1.
+
+    Returns:
+        Times since the start, shape `(T,)`; not sorted, since a later evaluation may be done earlier.
+
+    Raises:
+        ValueError: for negative or missing costs, no worker, or deliveries that so many workers cannot have made.
+    """
+    cost = _costs(cost, batch, workers)
+    now, deliveries = 0.0, 0
+    running: list[float] = []
+    ends = np.empty(len(cost))
+    for t, (c, b) in enumerate(zip(cost.tolist(), np.asarray(batch).tolist())):
+        while deliveries < b - 1 and running:
+            now = running[0]
+            while running and running[0] <= now:
+                heapq.heappop(running)
+            deliveries += 1
+        if deliveries != b - 1 or len(running) == workers:
+            raise ValueError(f"batch: expected the deliveries of {workers} workers, got {b} for evaluation {t + 1}")
+        ends[t] = now + c
+        heapq.heappush(running, now + c)
+    return ends
 
 
 def _span(cost: np.ndarray, workers: int) -> float:
@@ -154,6 +186,17 @@ def _span(cost: np.ndarray, workers: int) -> float:
     for c in cost[workers:].tolist():
         heapq.heapreplace(free, free[0] + c)
     return max(free)
+
+
+def _costs(cost: np.ndarray, batch: np.ndarray, workers: int) -> np.ndarray:
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
+    cost = _timed("cost", cost)
+    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        raise ValueError("cost: expected finite costs >= 0, got a negative, infinite or missing one")
+    if np.shape(batch) != cost.shape:
+        raise ValueError(f"batch: expected one number for each of {len(cost)} costs, got shape {np.shape(batch)}")
+    return cost
 
 
 def _timed(name: str, x: np.ndarray) -> np.ndarray:

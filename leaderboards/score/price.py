@@ -83,7 +83,7 @@ def prices(summary: Summary) -> list[Price]:
     bases: dict[str, str] = {}
     for name, task in summary.tasks.items():
         rule = parse_feedback(task.feedback)
-        place = canonical_json([task.env.identity, task.horizon])
+        place = canonical_json([task.env.identity, task.horizon, task.seed])
         if rule.name == "on_request":
             continue
         if rule.value == _LEAST[rule.name]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
-from leaderboards.play.spec import Ref, canonical_json
+from leaderboards.play.spec import Ref, canonical_json, task_key
 from leaderboards.play.store import Store
 from leaderboards.score.catalogue import CURVES, FINALS
 from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, reduce_run, thin
@@ -30,6 +31,8 @@ UNIFORM = "Uniform"
 class Task:
     """What agents are compared on: an environment, a horizon and a regime of feedback.
 
+    Runs that the folder's suite does not ask for, because it was edited since, are tasks of their own.
+
     Attributes:
         name: Its name on the page, unique in the folder.
         env: The environment.
@@ -38,6 +41,9 @@ class Task:
         knowledge: How true the card's kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" where the
             runs do not say.
         misspecification: Factors by which a stated quantity is wrong.
+        seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
+        asked: Whether the folder's suite asks for it, as all tasks count that are in no suite's folder; only such tasks
+            enter the overall ranking.
     """
 
     name: str
@@ -46,6 +52,8 @@ class Task:
     feedback: str
     knowledge: str = ""
     misspecification: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+    asked: bool = True
 
 
 @dataclass
@@ -93,12 +101,7 @@ def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
     suite = store.suite()
     every = store.entries()
     entries = {str(key): every[str(key)] for key in runs.index}
-    tasks, agents, columns = _names(runs, entries)
-    asked = suite or {}
-    envs = {canonical_json(_task_of(entry)): i for i, entry in enumerate(asked.get("environments", []))}
-    tasks = _in_order(tasks, lambda task: [task.env.identity, task.horizon, task.feedback], envs)
-    rivals = {canonical_json(Ref(**_ref(entry)).identity): i for i, entry in enumerate(asked.get("agents", []))}
-    agents = _in_order(agents, lambda agent: agent.identity, rivals)
+    tasks, agents, columns = _names(runs, entries, suite)
     runs = runs.drop(columns=["env", "agent"])
     runs = columns.join(runs)
     cells: dict[tuple[str, str], Cell] = {}
@@ -107,7 +110,7 @@ def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
         task, agent = map(str, names)
         spoken = dict.fromkeys(name for key in group.index for name in entries[key]["columns"])
         diagnostics = [name for name in spoken if name not in TRACE_COLUMNS and not name.startswith("action_")]
-        cells[task, agent] = _cell(store, group, diagnostics, tasks[task].horizon, n_points)
+        cells[task, agent] = _cell(store, group, diagnostics, tasks[task], n_points)
     summary = Summary(
         suite, tasks, agents, runs, cells, _distinct(e["origin"] for e in entries.values()), _facts(done, entries)
     )
@@ -154,8 +157,8 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
-def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], T: int, n_points: int) -> Cell:
-    t = thin(T, n_points)
+def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], task: Task, n_points: int) -> Cell:
+    t, rule = thin(task.horizon, n_points), parse_feedback(task.feedback)
     traces = store.traces([*COLUMNS, *diagnostics], list(group.index))
     # Files that turn out to be damaged are set aside by the store, and their runs are missing here.
     code = traces["key"].cat.codes.to_numpy()
@@ -167,7 +170,7 @@ def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], T: int, n_p
     said_by_key = {}
     for start, stop in zip(starts, stops):
         key = traces["key"].cat.categories[code[start]]
-        by_key[key] = reduce_run({name: x[start:stop] for name, x in columns.items()}, t)
+        by_key[key] = reduce_run({name: x[start:stop] for name, x in columns.items()}, t, rule)
         said_by_key[key] = {name: x[start:stop][t - 1] for name, x in spoken.items()}
     kept = group.loc[[key for key in group.index if key in by_key]].sort_values(["seed", "repetition"])
     reduced = [by_key[key] for key in kept.index]
@@ -181,34 +184,62 @@ def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], T: int, n_p
 
 
 def _names(
-    runs: pd.DataFrame, entries: dict[str, dict[str, Any]]
+    runs: pd.DataFrame, entries: dict[str, dict[str, Any]], suite: Mapping[str, Any] | None
 ) -> tuple[dict[str, Task], dict[str, Ref], pd.DataFrame]:
-    """Unique names for what was run: the labels, with what differs behind them where labels collide."""
+    """Unique names for what was run, those of the suite first and in its order.
+
+    What the suite asks for has its labels, whether it has been played or not; where another label collides, what
+    differs stands behind it.
+    """
     tasks: dict[str, Task] = {}
     agents: dict[str, Ref] = {}
     columns: dict[str, list[str]] = {"task": [], "agent": []}
-    task_of: dict[str, str] = {}
-    agent_of: dict[str, str] = {}
+    task_of, reserved_tasks = _tasks_of(suite or {})
+    agent_of, reserved_agents = _agents_of(suite or {})
+    asked = set(task_of)
     for key, run in runs.iterrows():
         spec = entries[str(key)]["spec"]
         env, agent = (replace(Ref(**spec[side]), label=run[side]) for side in ("env", "agent"))
-        what = canonical_json([env.identity, spec["horizon"], spec["feedback"]])
+        seed = None if suite is None or spec["seed"] == suite.get("seed", 0) else int(spec["seed"])
+        what = task_key(env, spec["horizon"], spec["feedback"]) + ("" if seed is None else f" seed {seed}")
         data = entries[str(key)]["data"]
-        if what in task_of and not tasks[task_of[what]].knowledge:
-            # Runs that failed say nothing of the card.
-            tasks[task_of[what]] = _with_knowledge(tasks[task_of[what]], data)
         if what not in task_of:
-            task = Task("", env, spec["horizon"], spec["feedback"])
-            details = itertools.chain([f"T = {task.horizon}", task.feedback, _kwargs(env)], _numbers())
-            task_of[what] = _unique(env.label, details, tasks)
-            tasks[task_of[what]] = _with_knowledge(replace(task, name=task_of[what]), data)
+            task = Task("", env, spec["horizon"], spec["feedback"], seed=seed)
+            namesakes = reserved_tasks | tasks
+            details = _task_details(task, namesakes[env.label]) if env.label in namesakes else ""
+            task_of[what] = _unique(env.label, details, namesakes)
+        name = task_of[what]
+        if name not in tasks:
+            task = Task(name, env, spec["horizon"], spec["feedback"], seed=seed)
+            tasks[name] = _with_knowledge(replace(task, asked=suite is None or what in asked), data)
+        elif not tasks[name].knowledge:
+            # Runs that failed say nothing of the card.
+            tasks[name] = _with_knowledge(tasks[name], data)
         who = canonical_json(agent.identity)
         if who not in agent_of:
-            agent_of[who] = _unique(agent.label, itertools.chain([_kwargs(agent)], _numbers()), agents)
-            agents[agent_of[who]] = agent
-        columns["task"].append(task_of[what])
+            rivals = reserved_agents | agents
+            details = _ref_details(agent, rivals[agent.label]) if agent.label in rivals else ""
+            agent_of[who] = _unique(agent.label, details, rivals)
+        agents.setdefault(agent_of[who], agent)
+        columns["task"].append(name)
         columns["agent"].append(agent_of[who])
-    return tasks, agents, pd.DataFrame(columns, index=runs.index)
+    frame = pd.DataFrame(columns, index=runs.index)
+    return _in_order(tasks, reserved_tasks), _in_order(agents, reserved_agents), frame
+
+
+def _tasks_of(suite: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Task]]:
+    """Name by key, and task by name, of what a frozen suite asks for."""
+    named = {
+        entry["label"]: Task(entry["label"], _ref(entry), entry["horizon"], entry["feedback"])
+        for entry in suite.get("environments", ())
+    }
+    return {task_key(task.env, task.horizon, task.feedback): name for name, task in named.items()}, named
+
+
+def _agents_of(suite: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Ref]]:
+    """Name by canonical identity, and agent by name, of those that a frozen suite asks for."""
+    named = {entry["label"]: _ref(entry) for entry in suite.get("agents", ())}
+    return {canonical_json(agent.identity): name for name, agent in named.items()}, named
 
 
 def _with_knowledge(task: Task, data: Mapping[str, Any]) -> Task:
@@ -217,35 +248,42 @@ def _with_knowledge(task: Task, data: Mapping[str, Any]) -> Task:
     )
 
 
-def _in_order(named: Mapping[str, _T], identity: Callable[[_T], Any], asked: Mapping[str, int]) -> dict[str, _T]:
-    """What a suite asks for in its order, then the others; `asked` is the place of each identity's JSON."""
-    places = {name: asked.get(canonical_json(identity(thing)), len(asked)) for name, thing in named.items()}
-    return {name: named[name] for name in sorted(named, key=places.__getitem__)}
+def _in_order(named: Mapping[str, _T], asked: Iterable[str]) -> dict[str, _T]:
+    """What a suite asks for in its order, then the others."""
+    places = {name: i for i, name in enumerate(asked)}
+    return {name: named[name] for name in sorted(named, key=lambda name: places.get(name, len(places)))}
 
 
-def _task_of(entry: Mapping[str, Any]) -> list[Any]:
-    """What decides which task an entry of a frozen suite is."""
-    return [Ref(**_ref(entry)).identity, entry["horizon"], entry["feedback"]]
+def _ref(entry: Mapping[str, Any]) -> Ref:
+    return Ref(**{name: entry[name] for name in ("id", "kwargs", "label") if name in entry})
 
 
-def _ref(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: entry[name] for name in ("id", "kwargs", "label") if name in entry}
-
-
-def _unique(label: str, details: Iterable[str], taken: Iterable[str]) -> str:
-    """`label`, with the first of `details` that makes it different from all names taken."""
-    names = set(taken)
-    if label not in names:
+def _unique(label: str, details: str, taken: Container[str]) -> str:
+    """`label`; where that is taken with `details` behind it, and with a number where these do not suffice."""
+    if label not in taken:
         return label
-    return next(name for detail in details if detail and (name := f"{label} ({detail})") not in names)
+    numbered = (f"{details}, {n}" if details else str(n) for n in itertools.count(2))
+    return next(
+        name for text in itertools.chain([details], numbered) if text and (name := f"{label} ({text})") not in taken
+    )
 
 
-def _kwargs(ref: Ref) -> str:
-    return ", ".join(f"{name}={json.dumps(value)}" for name, value in ref.kwargs.items())
+def _task_details(task: Task, other: Task) -> str:
+    """What tells a task from another of the same label."""
+    parts = [_ref_details(task.env, other.env)]
+    parts.append(f"T = {task.horizon}" if task.horizon != other.horizon else "")
+    parts.append(task.feedback if task.feedback != other.feedback else "")
+    parts.append(f"seed {task.seed}" if task.seed is not None and task.seed != other.seed else "")
+    return ", ".join(filter(None, parts))
 
 
-def _numbers() -> Iterable[str]:
-    return (str(n) for n in itertools.count(2))
+def _ref_details(ref: Ref, other: Ref) -> str:
+    """What tells an environment or an agent from another of the same label."""
+    if ref.id != other.id:
+        return ref.id
+    if ref.identity == other.identity:
+        return ""
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in ref.kwargs.items()) or "default settings"
 
 
 def _distinct(origins: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from leaderboards.play.feedback import FeedbackRule, parse_feedback
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.cell import WORKERS, Cell
+from leaderboards.score.cell import Cell, has_batches, workers_of
 from leaderboards.score.intervals import mean_band
 from leaderboards.show.numbers import number, rounded
 from leaderboards.show.palette import Look
@@ -39,10 +40,12 @@ def chart_data(
     looks: Mapping[str, Look],
     metrics: Sequence[str] = TABS,
     more: Sequence[dict[str, Any]] = (),
+    feedback: str = "on_request",
 ) -> dict[str, Any]:
     """Mean curves with 95 % bands of every agent, a tab for each metric, and the tabs `more`.
 
-    The curves are thinned until a page stays under its size, whatever the number of agents.
+    What the regime of `feedback` has none of, such as batches under delays, has no tab. The curves are thinned until a
+    page stays under its size, whatever the number of agents.
     """
     if not cells:
         return chart_of([], {})
@@ -69,7 +72,7 @@ def chart_data(
                     "alt": describe_chart(metric, cells),
                 }
             )
-    if "cumulative_regret" in metrics and (timed := _against_time(cells, keep)):
+    if "cumulative_regret" in metrics and (timed := _against_time(cells, keep, parse_feedback(feedback))):
         tabs.append(timed)
     last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
     order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
@@ -81,8 +84,12 @@ def tab_texts(chart: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
     return [(tab["key"], tab["title"], tab["alt"], tab["meaning"], tab.get("formula", "")) for tab in chart["tabs"]]
 
 
-def _against_time(cells: Mapping[str, Cell], keep: np.ndarray) -> dict[str, Any] | None:
-    """Cumulative regret against the time of the simulated experiment, where all costs are known."""
+def _against_time(cells: Mapping[str, Cell], keep: np.ndarray, rule: FeedbackRule) -> dict[str, Any] | None:
+    """Cumulative regret against the time of the simulated experiment, where that has a clock and costs are known."""
+    workers = workers_of(rule)
+    if workers is None:
+        return None
+    at_once = f"{workers} worker{'' if workers == 1 else 's'}"
     series = {}
     for name, cell in cells.items():
         time = cell.curves["simulated_time"].mean(axis=0)
@@ -96,13 +103,14 @@ def _against_time(cells: Mapping[str, Cell], keep: np.ndarray) -> dict[str, Any]
     return {
         "key": "simulated_time",
         "title": "Regret against time",
-        "meaning": about.meaning,
+        "meaning": f"How long the experiment takes with {at_once}: "
+        + ("a batch lasts until its last evaluation is done." if has_batches(rule) else "none waits for another."),
         "formula": about.symbol,
         "axis": f"{METRICS['cumulative_regret'].title} ({METRICS['cumulative_regret'].unit})",
-        "x": f"experiment time with {WORKERS} workers ({about.unit})",
+        "x": f"experiment time with {at_once} ({about.unit})",
         "log": _spread("cumulative_regret", cells) > _WIDE,
         "series": series,
-        "alt": f"Cumulative regret against experiment time with {WORKERS} workers, which ends at: {ends}.",
+        "alt": f"Cumulative regret against experiment time with {at_once}, which ends at: {ends}.",
     }
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from gpbandit_envs.registry import ENVIRONMENTS
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.catalogue import METRICS
+from leaderboards.score.cell import has_batches
 from leaderboards.score.intervals import mean_interval, quantile_interval
 from leaderboards.score.statistics import Slope, iqm, loglog_slope
 from leaderboards.show import svg
@@ -45,9 +47,11 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     cells = site.summary.on(task)
     found = site.standings[task]
     metrics = ["regret_ratio", *_COLUMNS] if found is None or found.metric == "regret_ratio" else list(_COLUMNS)
+    if not has_batches(parse_feedback(about.feedback)):
+        metrics.remove("batches")
     inspections = {name: one for (on, name), one in site.inspections.items() if on == task}
     more = [tab for tab in [frontier_tab(site, task), *audit_tabs(inspections)] if tab]
-    data = chart_data(cells, site.looks, more=more)
+    data = chart_data(cells, site.looks, more=more, feedback=about.feedback)
     return {
         "task": about,
         "lede": _lede(about.env.id),

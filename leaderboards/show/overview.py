@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from gpbandit_envs.registry import ENVIRONMENTS
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.cell import has_batches
 from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.summary import Task
 from leaderboards.show import svg
 from leaderboards.show.commands import suite_command
 from leaderboards.show.inspections import bands_at_a_glance
-from leaderboards.show.numbers import between, number, span
+from leaderboards.show.numbers import NONE, between, number, span
 from leaderboards.show.price import price_links
 from leaderboards.show.site import Site
 
@@ -75,6 +77,10 @@ def score_cell(site: Site, task: str, agent: str, metric: str) -> dict[str, Any]
     """One score with its interval and tie group, or why there is none."""
     cell = site.summary.cells.get((task, agent))
     place = site.place(task, agent)
+    feedback = site.summary.tasks[task].feedback
+    if cell is not None and metric == "batches" and not has_batches(parse_feedback(feedback)):
+        why = f"feedback does not come in batches under {feedback}"
+        return {"text": NONE, "interval": "", "sort": _LAST, "lead": False, "place": "", "why": why}
     if cell is None or not np.isfinite(cell.finals[metric]).all():
         gap = site.gap(task, agent)
         text = STATUS_WORDS[gap["status"]] if gap else "unknown"
@@ -127,8 +133,9 @@ def _metric(site: Site, task: str) -> str:
 def _overall(site: Site, name: str) -> dict[str, Any]:
     found = site.overall
     if found is None or name not in found.agents:
-        ranked = sum(site.place(task, name) is not None for task in site.summary.tasks)
-        why = f"ranked on {ranked} of {len(site.summary.tasks)} environments"
+        asked = [task for task, about in site.summary.tasks.items() if about.asked]
+        ranked = sum(site.place(task, name) is not None for task in asked)
+        why = f"ranked on {ranked} of {len(asked)} environments"
         return {"place": "", "place_sort": _LAST, "rank_sort": _LAST, "rank": "", "rank_interval": "", "why": why}
     i = found.agents.index(name)
     interval, group = found.mean_rank[i], int(found.ranking.group[i])
@@ -174,6 +181,7 @@ def _glance(site: Site, task: str) -> dict[str, Any]:
         "drawing": drawing,
         "horizon": about.horizon,
         "feedback": about.feedback,
+        "asked": about.asked,
         "knowledge": about.knowledge or _UNSAID,
         "family": _FAMILIES.get(about.env.id, "other"),
         "repetitions": max((len(cell) for cell in cells.values()), default=0),

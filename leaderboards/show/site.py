@@ -28,7 +28,7 @@ class Site:
     Attributes:
         summary: The folder, reduced.
         standings: Ranking by task; None where no regret is known.
-        overall: Ranking over all tasks; None if no agent is ranked on all of them.
+        overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
         gaps: Runs that are not done, see `leaderboards.score.gaps`.
         looks: Look by agent.
         task_files: File name of the page of each task.
@@ -102,7 +102,7 @@ def make_site(
     return Site(
         summary,
         standings,
-        overall(standings),
+        overall({task: found for task, found in standings.items() if summary.tasks[task].asked}),
         gaps,
         looks(summary.agents),
         file_names("env", summary.tasks),

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leaderboards.play.store import Store
-from leaderboards.play.suite import parse_suite
+from leaderboards.play.suite import parse_suite, unasked
 from leaderboards.score.summary import UNIFORM
 
 __all__ = ["Watcher", "watch"]
@@ -97,6 +97,10 @@ class Watcher:
     def _ranking(self, runs: pd.DataFrame) -> Table | None:
         """Mean regret ratio so far, over the repetitions that the uniform policy has finished too."""
         done = runs[runs["status"] == "done"]
+        if self._suite is not None:
+            # Left from before the suite was edited: perhaps of the same name, and of another horizon or seed.
+            specs = {key: entry["spec"] for key, entry in self.store.entries().items()}
+            done = done.drop(index=unasked(parse_suite(self._suite), specs), errors="ignore")
         new = [str(key) for key in done.index if key not in self._regret]
         if new:
             traces = self.store.traces(["regret"], new)

@@ -16,8 +16,9 @@ import leaderboards
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
+from leaderboards.cli.running import with_agents
 from leaderboards.play.store import Store
-from leaderboards.play.suite import suite_names
+from leaderboards.play.suite import parse_suite, suite_names
 from tests.leaderboards.play import players
 
 SUITE = """
@@ -131,15 +132,68 @@ def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -
     assert "Counter" in set(Store(tmp_path / "r").runs()["agent"])
 
 
+def test_further_agents_whose_labels_are_taken_have_another(
+    call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("label_one", "label_two"):
+        source = "from tests.leaderboards.play.players import Counter\n\nclass Uniform(Counter):\n    pass\n"
+        (tmp_path / f"{module}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    out = tmp_path / "r"
+    further = ("--agent", "label_one:Uniform", "--agent", "label_two:Uniform")
+    assert call("run", suite, "--out", out, "--executor", "serial", *further)[0] == 0
+    assert set(Store(out).runs()["agent"]) == {"Uniform", "GP-UCB", "label_one:Uniform", "label_two:Uniform"}
+    assert call("page", out)[0] == 0
+    assert call("watch", out, "--once")[0] == 0
+    check_error(
+        call("run", suite, "--out", out, "--agent", "Uniform"), "--agent: 'Uniform' plays already, as 'Uniform'"
+    )
+    check_error(call("run", suite, "--out", out, *further, *further), "'label_one:Uniform' plays already")
+
+
+def test_the_label_of_a_further_agent_has_a_number_where_its_id_is_taken_too() -> None:
+    values = {"name": "s", "horizon": 5, "repetitions": 1, "environments": [{"id": "GPBandit/RKHS-v0"}]}
+    suite = parse_suite({**values, "agents": [{"id": "a", "label": "X"}, {"id": "b", "label": "m:X"}]})
+    found = with_agents(suite, ["m:X", "n:X"])
+    assert [entry.ref.label for entry in found.agents] == ["X", "m:X", "m:X 2", "n:X"]
+    assert parse_suite(found.frozen()).frozen() == found.frozen()
+
+
+def test_what_an_edited_suite_does_not_ask_for_is_named_and_shown_apart(
+    call: Call, suite: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r"
+    arguments = ("run", suite, "--out", out, "--executor", "serial")
+    assert "warning" not in call(*arguments)[2]
+    assert "warning" not in call(*arguments)[2]
+    suite.write_text(SUITE.replace("horizon = 20", "horizon = 30"))
+    code, _, err = call(*arguments)
+    assert code == 0
+    assert (
+        f"warning: {out} holds 4 runs of another environment, horizon, feedback or seed than suite 'tiny' asks" in err
+    )
+    assert "on RKHS (horizon 20, on_request, seed 0)" in err
+    assert call("page", out)[0] == 0
+    page = (out / "index.html").read_text()
+    assert "RKHS (T = 20)" in page
+    assert page.count("not in the suite as it is now") == 1
+    suite.write_text(SUITE.replace("horizon = 20", "horizon = 30\nseed = 4"))
+    assert "holds 8 runs of another" in call(*arguments)[2]
+
+
 def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_path: Path) -> None:
     arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", players.path(players.Raises))
     code, text, errors = call(*arguments)
-    assert code == 0
+    assert code == 1
     assert "(2 crashed, 4 done)" in text
     assert "crashed: Raises on RKHS, 2 repetitions: RuntimeError: no idea what to pull" in errors
     assert "--retry-failed" in errors
     assert f"gpbandit page {tmp_path / 'r'} shows the tracebacks" in errors
+    code, text, errors = call(*arguments)
+    assert (code, "nothing was missing" in text) == (1, True)
+    assert "2 runs crashed or timed out before: --retry-failed plays them again" in errors
     assert "(2 crashed), 4 were there before" in call(*arguments, "--retry-failed")[1]
+    assert call("run", suite, "--out", tmp_path / "r", "--executor", "serial")[0] == 0, "it is not asked for now"
 
 
 def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path) -> None:
@@ -147,7 +201,7 @@ def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path) -> N
     code, text, _ = call(
         "run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", hangs, "--timeout", 0.5
     )
-    assert code == 0
+    assert code == 1
     assert "(4 done, 2 timeout)" in text
 
 

@@ -28,7 +28,19 @@ def deliveries(found: Channel, costs: list[float]) -> list[list[int]]:
     return told
 
 
-@pytest.mark.parametrize("text", ["on_request", "batch:4", "delay:0", "delay:7", "geometric:2.5", "workers:3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on_request",
+        "batch:4",
+        "delay:0",
+        "delay:7",
+        "geometric:2.5",
+        "workers:3",
+        "batch:1234567",
+        "geometric:33.33333333",
+    ],
+)
 def test_text_round_trip(text: str) -> None:
     assert parse_feedback(text).text == text
 
@@ -95,3 +107,10 @@ def test_misfits_give_their_reason() -> None:
         ("on_request", SEQUENTIAL),
     ):
         assert parse_feedback(text).misfit(fits) is None
+
+
+def test_no_two_numbers_share_a_text_and_so_a_key() -> None:
+    texts = {parse_feedback(f"geometric:{number}").text for number in (33.3333, 33.33333, 100 / 3, 1e6, 1e6 + 0.5)}
+    assert len(texts) == 5
+    assert parse_feedback("delay:5.0").text == "delay:5"
+    assert "batches of 1234567" in str(parse_feedback("batch:1234567").misfit(SEQUENTIAL))

@@ -66,6 +66,18 @@ def test_the_example_keeps_the_protocols(monkeypatch: pytest.MonkeyPatch) -> Non
     check_env(gym.make("Lab/StaircaseTest-v0", disable_env_checker=True).unwrapped, skip_render_check=True)
 
 
+def test_an_id_that_only_a_plugin_knows_is_played_by_run(site: Path) -> None:
+    code = (
+        "from leaderboards import run; "
+        "print(*(run(env, 'Best-of-Three', 0, 6).status for env in ('Lab/Staircase-v0', 'GPBandit/RKHS-v0')))"
+    )
+    path = os.pathsep.join([str(site), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout == "done done\n", done.stderr
+
+
 def test_a_broken_plugin_is_named_and_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

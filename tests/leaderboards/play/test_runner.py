@@ -107,6 +107,21 @@ def test_box_without_oracle() -> None:
     assert not record.spec.rebuildable
 
 
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("feedback", ["on_request", "workers:2"])
+def test_a_cost_that_is_no_cost_is_a_fault_of_the_environment(feedback: str, cost: float) -> None:
+    class Odd(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            return observation, reward, terminated, truncated, info | {"cost": cost}
+
+    record = play(Counter(), Odd(Plain()), feedback=feedback)
+    assert record.status == "crashed"
+    assert record.reason == (
+        f"environment: step: expected a finite info['cost'] >= 0, got {cost} for evaluation 1 (action 0)"
+    )
+
+
 def test_ids_pairs_and_objects_play_the_same_game() -> None:
     def trace(env: Any, agent: Any) -> pd.DataFrame:
         return leaderboards.run(env, agent, 2, 30).trace.drop(columns="policy_seconds")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of, task_key
 from leaderboards.play.streams import env_seed, generator, stream
 
 JSON = st.recursive(
@@ -59,9 +59,11 @@ def test_what_enters_the_key() -> None:
 def test_labels() -> None:
     assert Ref("GPBandit/RKHS-v0").label == "RKHS"
     assert Ref("package.module:MyUCB").label == "MyUCB"
-    env = {"id": "E", "kwargs": {"x": 2.0}, "label": "e", "feedback": "batch:2"}
-    found = labels_of({"environments": [env], "agents": [{"id": "A", "kwargs": {}, "label": "a"}]})
-    assert found[canonical_json([{"id": "E", "kwargs": {"x": 2}}, "batch:2"])] == "e"
+    env = {"id": "E", "kwargs": {"x": 2.0}, "label": "e", "horizon": 20, "feedback": "batch:2"}
+    longer = {**env, "horizon": 60, "label": "long"}
+    found = labels_of({"environments": [env, longer], "agents": [{"id": "A", "kwargs": {}, "label": "a"}]})
+    assert found[canonical_json([{"id": "E", "kwargs": {"x": 2}}, 20, "batch:2"])] == "e"
+    assert found[task_key(Ref("E", {"x": 2}), 60, "batch:2")] == "long"
     assert found[canonical_json(Ref("A").identity)] == "a"
 
 

@@ -116,3 +116,27 @@ def test_unknown_suites(tmp_path: Path) -> None:
         load_suite("quik")
     with pytest.raises(SuiteError, match="cannot be read"):
         load_suite(str(tmp_path / "nope.toml"))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{}["weights"]', r"KeyError: 'weights' \(bad_agent\d+\.py, line 5\)"),
+        ("1 / 0", r"ZeroDivisionError: division by zero \(bad_agent\d+\.py, line 5\)"),
+        ('open("weights.npz")', r"FileNotFoundError: .*No such file or directory: 'weights.npz' \(bad_agent\d+"),
+        ("raise RuntimeError", r"RuntimeError \(bad_agent\d+\.py, line 5\)"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("(", r"SyntaxError: .*bad_agent\d+\.py, line 5"),
+    ],
+)
+def test_an_agent_that_cannot_be_built_is_named_with_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str
+) -> None:
+    module = f"bad_agent{abs(hash(body))}"
+    head = "from tests.leaderboards.play.players import Counter\n\nclass Mine(Counter):\n    def __init__(self):\n"
+    (tmp_path / f"{module}.py").write_text(f"{head}        {body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    suite = load(tmp_path, TEXT.replace('id = "EpsGreedy"\nlabel = "greedy"', f'id = "{module}:Mine"'))
+    with pytest.raises(SuiteError, match=rf"\Asuite 'mine', agents, 'Mine': {message}") as found:
+        suite.check()
+    assert "\n" not in str(found.value)

@@ -116,6 +116,32 @@ def test_what_suits() -> None:
     assert not suits(specs("tests.leaderboards.play.players:Sequential")[0])
 
 
+LAB = """
+import gymnasium as gym
+
+known = gym.spec("GPBandit/GPSample-v0")
+for name, vector in (("Single-v0", None), ("Many-v0", known.vector_entry_point)):
+    gym.register(f"Together/{name}", entry_point=known.entry_point, vector_entry_point=vector, max_episode_steps=40)
+"""
+
+
+def test_environments_of_modules_that_register_them(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "together_lab.py").write_text(LAB)
+    monkeypatch.syspath_prepend(tmp_path)
+    single, many = (Ref(f"together_lab:Together/{name}-v0", {"n_arms": 20}) for name in ("Single", "Many"))
+    assert not suits(specs("GP-UCB", env=single)[0])
+    assert suits(specs("GP-UCB", env=many)[0])
+    for env in (single, many):
+        for record in play(specs("GP-UCB", 2, env, 10)):
+            assert_same(record, run_spec(record.spec))
+
+
+def test_what_cannot_be_found_does_not_suit() -> None:
+    assert not suits(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
+    assert not suits(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
+    assert not suits(specs("GP-UCB", nope=1)[0])
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_harness_plays_together(tmp_path: Any, workers: int) -> None:
     """In this process or in two others, with agents that have a form for it and one that has none."""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from leaderboards.play.feedback import WorkerChannel
 from leaderboards.score import metrics
 
 REGRETS = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e3))
@@ -96,6 +97,47 @@ def test_equal_costs_take_the_short_way_to_the_same_time() -> None:
         np.testing.assert_allclose(equal, nearly, rtol=1e-9)
 
 
+def test_completion_times_of_two_workers_worked_by_hand() -> None:
+    # 0 runs to time 5; on the other worker 1 to 1, then 2 to 3, then 3 to 4, then 4 to 8.
+    ends = metrics.completion_times(np.array([5.0, 1, 2, 1, 4]), np.array([1, 1, 2, 3, 4]), 2)
+    np.testing.assert_array_equal(ends, [5, 1, 3, 4, 8])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 1.5, 7.25]), st.booleans()), min_size=1, max_size=40),
+    st.integers(1, 5),
+)
+def test_completion_times_are_those_of_the_channel_that_the_harness_plays_with(
+    steps: list[tuple[float, bool]], workers: int
+) -> None:
+    """Also where the agent would rather wait, though a worker is free."""
+    channel = WorkerChannel(workers)
+    batch, ends, deliveries = [], [], 0
+    for ticket, (cost, waits) in enumerate(steps):
+        if waits and channel.wait():
+            deliveries += 1
+        batch.append(deliveries + 1)
+        ends.append(channel._now + cost)
+        channel.start(ticket, cost)
+        deliveries += bool(channel.arrived())
+    costs = np.array([cost for cost, _ in steps])
+    np.testing.assert_array_equal(metrics.completion_times(costs, np.array(batch), workers), ends)
+    while channel.wait():
+        pass
+    assert channel._now == max(ends)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 10)), st.integers(1, 6))
+def test_workers_that_are_never_idle_take_the_time_of_list_scheduling(cost: np.ndarray, workers: int) -> None:
+    channel, batch, deliveries = WorkerChannel(workers), [], 0
+    for ticket, c in enumerate(cost.tolist()):
+        batch.append(deliveries + 1)
+        channel.start(ticket, c)
+        deliveries += bool(channel.arrived())
+    end = metrics.completion_times(cost, np.array(batch), workers).max()
+    assert end == pytest.approx(metrics.simulated_time(cost, np.ones(len(cost)), workers)[-1])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -106,6 +148,12 @@ def test_equal_costs_take_the_short_way_to_the_same_time() -> None:
         (lambda: metrics.simulated_time(np.ones(3), np.ones(3), 0), "workers: expected an integer >= 1, got 0"),
         (lambda: metrics.simulated_time(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
         (lambda: metrics.simulated_time(np.ones(3), np.ones(4), 2), "batch: expected one number for each of 3"),
+        (lambda: metrics.completion_times(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
+        (
+            lambda: metrics.completion_times(np.ones(3), np.ones(3), 2),
+            "deliveries of 2 workers, got 1.0 for evaluation 3",
+        ),
+        (lambda: metrics.completion_times(np.ones(3), np.array([1, 3, 4]), 2), "got 3 for evaluation 2"),
     ],
 )
 def test_bad_input_is_named(call: object, message: str) -> None:

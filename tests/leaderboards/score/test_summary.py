@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import leaderboards
+from leaderboards.play.feedback import WorkerChannel, parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
@@ -16,6 +20,7 @@ from leaderboards.score.gaps import gap_table
 from leaderboards.score.intervals import mean_interval
 from leaderboards.score.standings import overall, standing
 from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.show.site import make_site
 from tests.leaderboards.folders import Failure, folder, record, trace
 
 
@@ -32,7 +37,7 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
     t = thin(300, 20)
     arrays = {name: frame[name].to_numpy() for name in COLUMNS}
-    curves, finals = reduce_run(arrays, t)
+    curves, finals = reduce_run(arrays, t, parse_feedback("batch:7"))
     np.testing.assert_allclose(curves["cumulative_regret"], frame["regret"].cumsum().to_numpy()[t - 1])
     np.testing.assert_allclose(curves["average_regret"] * t, curves["cumulative_regret"])
     assert finals["batches"] == 43
@@ -40,7 +45,58 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     assert finals["batch_length"] == pytest.approx(300 / 43)
     assert finals["regret_per_batch"] == pytest.approx(frame["regret"].sum() / 43)
     with pytest.raises(ValueError, match="trace: expected 300 evaluations, got 299"):
-        reduce_run({name: x[:-1] for name, x in arrays.items()}, t)
+        reduce_run({name: x[:-1] for name, x in arrays.items()}, t, parse_feedback("batch:7"))
+
+
+class Costs(gym.Wrapper[Any, Any, Any, Any]):
+    """The t-th evaluation costs 1 to 7 units, whatever it is."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.t = 0
+        return self.env.reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        self.t += 1
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated, info | {"cost": 1.0 + 3 * self.t % 7}
+
+
+@pytest.mark.parametrize(("workers", "open_at_most"), [(1, 4), (4, 4), (6, 3)])
+def test_the_experiment_time_under_workers_is_that_of_the_harness(
+    monkeypatch: pytest.MonkeyPatch, workers: int, open_at_most: int
+) -> None:
+    """With six workers and three open evaluations the agent waits while workers are free."""
+    ends: list[float] = []
+    start = WorkerChannel.start
+
+    def noted(self: WorkerChannel, ticket: int, cost: float) -> None:
+        ends.append(self._now + cost)
+        start(self, ticket, cost)
+
+    monkeypatch.setattr(WorkerChannel, "start", noted)
+    env = Costs(gym.make("GPBandit/RKHS-v0", n_arms=15))
+    policy = ("GP-BUCB", {"width": 1.0, "batch_size": open_at_most})
+    found = leaderboards.run(env, policy, horizon=40, feedback=f"workers:{workers}").trace
+    t = np.arange(1, 41)
+    curves, finals = reduce_run(
+        {name: found[name].to_numpy() for name in COLUMNS}, t, parse_feedback(f"workers:{workers}")
+    )
+    np.testing.assert_allclose(curves["simulated_time"], np.maximum.accumulate(ends))
+    assert finals["simulated_time"] == max(ends)
+    if workers == 4:
+        assert finals["simulated_time"] < found["cost"].sum() / 3
+    for name in ("batches", "batch_length", "regret_per_batch"):
+        assert np.isnan(finals[name]), "deliveries of single evaluations are no batches"
+
+
+@pytest.mark.parametrize("feedback", ["delay:3", "geometric:2"])
+def test_delays_counted_in_evaluations_have_neither_clock_nor_batches(feedback: str) -> None:
+    frame = trace(30, 0.5, np.random.default_rng(0))
+    curves, finals = reduce_run({name: frame[name].to_numpy() for name in COLUMNS}, thin(30), parse_feedback(feedback))
+    for name in ("simulated_time", "batches"):
+        assert np.isnan(curves[name]).all()
+    assert np.isnan([finals["batch_length"], finals["regret_per_batch"]]).all()
+    assert np.isfinite(finals["cumulative_regret"])
 
 
 def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
@@ -94,8 +150,10 @@ def test_labels_that_collide_are_told_apart_by_their_settings(tmp_path: Path) ->
     envs = [Ref("GPBandit/RKHS-v0"), Ref("GPBandit/RKHS-v0", {"dim": 3})]
     summary = summarise(folder(tmp_path, envs, agents, repetitions=2))
     assert len(summary.tasks) == 2
-    assert len(summary.agents) == 3
-    assert "RKHS" in summary.tasks
+    settings = {"GP-UCB (default settings)", 'GP-UCB (width="theory")', "GP-UCB (width=2.0)"}
+    assert len(settings & set(summary.agents)) == 2, "one of them, the first in the folder, has the plain label"
+    assert "GP-UCB" in summary.agents
+    assert set(summary.tasks) in ({"RKHS", "RKHS (dim=3)"}, {"RKHS", "RKHS (default settings)"})
     assert len(summary.cells) == 6
 
 
@@ -154,3 +212,73 @@ def test_an_empty_folder_is_an_empty_summary(tmp_path: Path) -> None:
     assert summary.runs.empty
     assert score_table(summary).empty
     assert curve_table(summary).empty
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    values = {"name": "small", "horizon": 20, "repetitions": 2, "agents": [{"id": "Uniform"}, {"id": "GP-UCB"}]}
+    return parse_suite({**values, "environments": [{"id": "GPBandit/RKHS-v0"}], **changes}).frozen()
+
+
+def play_suite(store: Store, suite: dict[str, Any], horizons: tuple[int, ...]) -> None:
+    for spec in parse_suite(suite).specs():
+        if spec.horizon in horizons:
+            store.write(record(spec.env, spec.agent, spec.repetition, spec.horizon, seed=spec.seed))
+    store.write_suite(suite)
+
+
+def test_one_environment_with_two_horizons_is_two_tasks_with_their_labels(tmp_path: Path) -> None:
+    env = {"id": "GPBandit/RKHS-v0"}
+    store = Store(tmp_path)
+    play_suite(
+        store, asked(environments=[{**env, "label": "short"}, {**env, "label": "long", "horizon": 60}]), (20, 60)
+    )
+    runs = store.runs()
+    assert set(zip(runs["env"], runs["horizon"])) == {("short", 20), ("long", 60)}
+    summary = summarise(store)
+    assert [(name, task.horizon, task.asked) for name, task in summary.tasks.items()] == [
+        ("short", 20, True),
+        ("long", 60, True),
+    ]
+    assert gap_table(summary).empty
+
+
+def test_gaps_are_on_the_task_that_the_suite_asks_for_and_what_it_does_not_is_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    play_suite(store, asked(), (20,))
+    store.write_suite(asked(horizon=60))
+    gaps = gap_table(summarise(store))
+    assert set(zip(gaps["task"], gaps["agent"])) == {("RKHS", "Uniform"), ("RKHS", "GP-UCB")}
+    store.write(record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0, 60))
+    summary = summarise(store)
+    assert [(name, task.horizon, task.asked) for name, task in summary.tasks.items()] == [
+        ("RKHS", 60, True),
+        ("RKHS (T = 20)", 20, False),
+    ]
+    gaps = gap_table(summary)
+    assert set(zip(gaps["task"], gaps["agent"], gaps["n"])) == {("RKHS", "Uniform", 1), ("RKHS", "GP-UCB", 2)}
+    found = make_site(summary).overall
+    assert found is not None
+    assert (found.tasks, found.agents) == (("RKHS",), ("Uniform",))
+
+
+def test_runs_of_another_seed_than_the_suites_have_a_cell_of_their_own(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    play_suite(store, asked(), (20,))
+    play_suite(store, asked(seed=7), (20,))
+    summary = summarise(store)
+    assert {name: (task.seed, task.asked) for name, task in summary.tasks.items()} == {
+        "RKHS": (None, True),
+        "RKHS (seed 0)": (0, False),
+    }
+    assert summary.cells["RKHS", "GP-UCB"].units == ((7, 0), (7, 1))
+    assert summary.cells["RKHS (seed 0)", "GP-UCB"].units == ((0, 0), (0, 1))
+
+
+def test_agents_that_the_suite_does_not_ask_for_are_ranked_with_the_others(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    play_suite(store, asked(), (20,))
+    for repetition in range(2):
+        store.write(record(Ref("GPBandit/RKHS-v0"), Ref("other:GP-UCB"), repetition, 20))
+    found = make_site(summarise(store)).overall
+    assert found is not None
+    assert found.agents == ("Uniform", "GP-UCB", "GP-UCB (other:GP-UCB)")

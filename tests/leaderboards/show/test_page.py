@@ -7,14 +7,16 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import leaderboards
-from leaderboards.play.provenance import Provenance
+from leaderboards.play.exchange import add, pack
 from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
 from leaderboards.score.cell import Cell
 from leaderboards.score.intervals import Interval
 from leaderboards.score.summary import Task
@@ -141,6 +143,34 @@ def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
     assert set(data["tabs"][0]["series"]["a"]) == {"m"}
 
 
+@pytest.mark.parametrize(
+    ("feedback", "title"),
+    [
+        ("workers:4", "experiment time with 4 workers (unit of the cost)"),
+        ("batch:5", "experiment time with 10 workers (unit of the cost)"),
+        ("delay:4", None),
+    ],
+)
+def test_experiment_time_has_the_workers_of_the_regime_or_no_tab(feedback: str, title: str | None) -> None:
+    names = ("cumulative_regret", "simulated_time")
+    cell = Cell(np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)})
+    data = chart_data({"a": cell}, {"a": Look(0, "solid")}, names[:1], feedback=feedback)
+    assert [tab["x"] for tab in data["tabs"][1:]] == ([] if title is None else [title])
+
+
+def test_batches_are_shown_only_where_feedback_comes_in_batches(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for feedback in ("delay:3", "batch:1"):
+        one = record(Ref("GPBandit/RKHS-v0", label=feedback), Ref("GP-BUCB"), 0)
+        store.write(replace(one, spec=replace(one.spec, feedback=feedback)))
+    build_page(tmp_path)
+    pages = {path.stem: path.read_text() for path in (tmp_path / "site").glob("*.html")}
+    for page, n in (("env-delay-3", 0), ("env-batch-1", 1)):
+        assert pages[page].count(">Batches</th>") == pages[page].count('id="tab-batches"') == n
+        assert pages[page].count('id="tab-simulated_time"') == n
+    assert "feedback does not come in batches under delay:3" in pages["agent-gp-bucb"]
+
+
 @pytest.mark.slow
 def test_the_command_of_a_row_plays_that_row_again() -> None:
     env, agent = Ref("GPBandit/RKHS-v0", {"n_arms": 20, "dim": 1}), Ref("GP-UCB", {"width": "practical"})
@@ -169,12 +199,13 @@ def test_the_page_is_the_same_twice_and_forgets_pages_of_what_is_gone(tmp_path: 
 
 
 def test_runs_from_elsewhere_are_marked_until_they_are_verified(tmp_path: Path) -> None:
-    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("GP-UCB")], 3)
-    keys = store.runs().query("agent == 'GP-UCB'").index.tolist()
-    provenance = Provenance(tmp_path)
-    provenance.submitted(keys, "elsewhere.zip")
-    provenance.verified(keys[:1])
-    page = (build_page(tmp_path).parent / "site" / "env-rkhs.html").read_text()
+    env, ours = [Ref("GPBandit/RKHS-v0")], tmp_path / "ours"
+    theirs = folder(tmp_path / "theirs", env, [Ref("GP-UCB")], 3)
+    pack(theirs.directory, tmp_path / "theirs.zip")
+    store = folder(ours, env, [Ref("Uniform")], 3)
+    add(tmp_path / "theirs.zip", ours)
+    store.mark_verified(sorted(theirs.keys())[:1])
+    page = (build_page(ours).parent / "site" / "env-rkhs.html").read_text()
     assert page.count("1 verified, 2 submitted") == 1
     assert "A new function of exact RKHS norm" in page
 

@@ -94,3 +94,12 @@ def test_where_there_is_no_terminal_the_view_is_printed_once(tmp_path: Path) -> 
     assert "1 done" in console.file.getvalue()  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="interval: expected"):
         watch(tmp_path, interval=0)
+
+
+def test_runs_from_before_the_suite_was_edited_are_not_ranked(tmp_path: Path) -> None:
+    agents = [Ref("Uniform"), Ref("GP-UCB")]
+    folder(tmp_path, [ENV], agents, 3, T=20)
+    folder(tmp_path, [ENV], agents, 2, T=60)
+    Store(tmp_path).write_suite(suite(4, "Uniform", "GP-UCB"))
+    lines = [line.split() for line in text_of(tmp_path)[0].splitlines()]
+    assert next(line for line in lines if line and line[0] == "Uniform")[1:] == ["1.000", "2"]
