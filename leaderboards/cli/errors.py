@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ __all__ = ["UserError", "results_folder", "user_errors"]
 
 
 _SHOWN = 5
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class UserError(Exception):
@@ -28,10 +32,27 @@ def user_errors(directory: Path) -> Iterator[None]:
     except (SuiteError, StoreError, ExecutorError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
-        raise UserError(
-            f"cannot write to {directory} ({error.strerror or error}): what was done before is kept; "
-            "make room or give another folder with --out, then give the same command again"
-        ) from None
+        raise UserError(_explained(error, directory)) from None
+
+
+def _explained(error: OSError, directory: Path) -> str:
+    """What the system refused, and what helps; only some of its errors are about writing."""
+    what = error.strerror or str(error)
+    file = next((Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name is not None), None)
+    kept = "what was done before is kept"
+    if error.errno in _FULL:
+        return f"cannot write to {directory} ({what}): {kept}; make room, then give the same command again"
+    if error.errno in _FORBIDDEN:
+        if file is not None and file.is_file() and not os.access(file, os.R_OK):
+            return f"cannot read {file} ({what}): {kept}; make it readable, then give the same command again"
+        where = file if file is not None else directory
+        return f"cannot write to {where} ({what}): {kept}; make it writable, or give another folder"
+    if file is not None and not directory.exists() and (file == directory or directory in file.parents):
+        return f"cannot write to {directory}, which cannot be made ({what}): give another folder with --out"
+    return (
+        f"{type(error).__name__}: {what}{'' if file is None else f' ({file})'}; {kept} in {directory}, and the same "
+        "command goes on from there"
+    )
 
 
 def results_folder(directory: Path) -> Path:

@@ -2,7 +2,7 @@
 
 A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. It is a note to the harness that
 wrote it, never a result: it lies apart from the results, is not packed with them, and one of other versions or of
-other sources is thrown away, since equal numbers could not be promised.
+other sources, the user's own among them, is thrown away, since equal numbers could not be promised.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import gymnasium as gym
 
 from leaderboards.play.loop import Loop
 from leaderboards.play.origin import origin
+from leaderboards.play.sources import SourceError, edited, note, sources
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint"]
 
@@ -53,11 +54,19 @@ class Checkpoint:
         self._pause = self.every
 
     def load(self) -> dict[str, Any] | None:
-        """The saved state: `env`, `agent`, `loop`; None if there is none that can be used."""
+        """The saved state: `env`, `agent`, `loop`; None if there is none that can be used.
+
+        To be called before a run plays, even if nothing is saved: it keeps in mind what the sources are now.
+        """
+        note()
+        here = _identity()
         try:
             data = pickle.loads(self.path.read_bytes())
-            if data["origin"] != _identity():
+            if data["origin"] != here:
                 raise ValueError("it was written by another version")
+            changed = edited(data["sources"])
+            if changed is not None:
+                raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
             return None
         except Exception as error:  # a cut file may raise anything; the run then starts over
@@ -80,14 +89,24 @@ class Checkpoint:
             OSError: if the folder cannot be written.
         """
         started = perf_counter()
+        try:
+            made_of = sources(env, loop.agent)
+        except SourceError as error:
+            self._give_up(error)
+            return
         state = {"env": env, "agent": loop.agent.state_dict(), "loop": loop.snapshot()}
         seconds = self.before + started - self._started
-        data = {"origin": _identity(), "resumed": self.resumed, "seconds": seconds, "state": state}
+        data = {
+            "origin": _identity(),
+            "sources": made_of,
+            "resumed": self.resumed,
+            "seconds": seconds,
+            "state": state,
+        }
         try:
             content = pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            _log.warning("this run cannot be saved while it runs: %s", error)
-            self._pause = float("inf")
+            self._give_up(error)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex[:12]}.tmp")
@@ -98,6 +117,10 @@ class Checkpoint:
             temporary.unlink(missing_ok=True)
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
+
+    def _give_up(self, error: Exception) -> None:
+        _log.warning("this run cannot be saved while it runs: %s", error)
+        self._pause = float("inf")
 
     def remove(self) -> None:
         """Forget the saved state."""

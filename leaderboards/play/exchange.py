@@ -8,14 +8,28 @@ import os
 import tempfile
 import uuid
 import zipfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, read_runs
+from leaderboards.play.files import (
+    SUBMITTED,
+    SUFFIX,
+    TEMPORARY,
+    FileError,
+    StoreError,
+    copy_runs,
+    is_submitted,
+    read_columns,
+    read_runs,
+)
+from leaderboards.play.index import best
 from leaderboards.play.origin import origin
 from leaderboards.play.provenance import Provenance
-from leaderboards.play.store import Store, StoreError
+from leaderboards.play.spec import labels_of
+from leaderboards.play.store import Store
 
 __all__ = ["Received", "add", "merge", "pack"]
 
@@ -29,8 +43,8 @@ class Received:
     """What came into a folder.
 
     Attributes:
-        runs: Number of runs that were not there before.
-        known: Number of runs that were, and stay as they are.
+        runs: Number of runs that were not there before, or are done now and were not.
+        known: Number of the others, which stay as they are.
         rejected: Files that were left out, with the reason.
     """
 
@@ -40,29 +54,43 @@ class Received:
 
 
 def merge(sources: Iterable[Path], target: Path) -> Received:
-    """Copy the runs of `sources`, shards of one suite, into `target`.
+    """Copy the runs of `sources`, shards of one suite, into `target`, with what is known of where they come from.
 
     Raises:
         StoreError: if a source holds no results, or those of another suite.
-        OSError: if `target` cannot be written.
+        OSError: if a file cannot be read, or `target` cannot be written.
     """
     store = Store(target)
-    before = store.keys()
-    found, rejected = 0, []
+    before = store.entries()
+    found, new, rejected = 0, set[str](), []
+    copied: list[tuple[Provenance, list[tuple[dict[str, Any], str]]]] = []
     for source in sources:
         if not (source / "runs").is_dir():
             raise StoreError(f"{source} holds no results: expected a folder that `gpbandit run SUITE --out` was given")
-        _adopt_suite(Store(source), store)
+        _adopt_suite(Store(source).suite(), store)
+        files: dict[str, list[dict[str, Any]]] = {}
+        names: dict[str, str] = {}
         for path in sorted((source / "runs").glob(f"*{SUFFIX}")):
             try:
-                found += len(read_runs(path))
+                runs = read_runs(path)
             except FileError as error:
                 rejected.append(f"{path}: {error}")
                 continue
-            _copy(path.read_bytes(), path.name, store)
+            elsewhere = any(is_submitted(path.name, run["key"]) for run in runs)
+            name = path.name if not elsewhere or path.name.startswith(SUBMITTED) else f"{SUBMITTED}{path.name}"
+            files[path.name] = runs
+            names[path.name] = _copy(path.read_bytes(), name, store)
+        counting = best(files)
+        found += len(counting)
+        new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
+        copied.append((Provenance(source), [(run, names[run["file"]]) for run in counting.values()]))
     store.write_manifest()
-    new = len(store.keys() - before)
-    return Received(new, found - new, tuple(rejected))
+    ours = Provenance(target)
+    for theirs, records in copied:
+        pairs = ((run, _counting(store, run, name)) for run, name in records if theirs.standing(run) != "local")
+        # What is true of a record that does not count here says nothing of the one that does.
+        ours.adopt(theirs, [(run, here) for run, here in pairs if here is not None])
+    return Received(len(new), found - len(new), tuple(rejected))
 
 
 def pack(directory: Path, archive: Path) -> int:
@@ -95,65 +123,102 @@ def pack(directory: Path, archive: Path) -> int:
 def add(archive: Path, directory: Path) -> Received:
     """Add the runs that another machine packed; they count as submitted until they are verified.
 
-    A run that is there already stays as it is. Nothing of the archive is executed or written under a name that it
-    chose: members are read one by one, must be listed, agree with their hash and be results files.
+    A run that is done already stays as it is, and so does one that is not if theirs is not done either. Nothing of the
+    archive is executed or written under a name that it chose: members are read one by one, must be listed, agree with
+    their hash and be results files.
 
     Raises:
         StoreError: if the archive is not one that `pack` made, or belongs to another suite.
         OSError: if `directory` cannot be written.
     """
     store = Store(directory)
-    before = store.keys()
-    found: set[str] = set()
+    before = store.entries()
+    provenance = Provenance(directory)
+    files: dict[str, list[dict[str, Any]]] = {}
     rejected = []
-    try:
-        with zipfile.ZipFile(archive) as packed, tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-            listed = json.loads(packed.read(_LIST))["files"]
-            if _SUITE in listed:
-                source = Store(scratch)
-                (source.directory / _SUITE).write_bytes(packed.read(_SUITE))
-                _adopt_suite(source, store)
-            for name, expected in sorted(listed.items()):
-                if name == _SUITE:
-                    continue
-                content = packed.read(name)
-                if hashlib.sha256(content).hexdigest() != expected:
-                    rejected.append(f"{name}: its content does not have the hash that the archive states")
-                    continue
-                try:
-                    keys = _keys_in(content, Path(scratch) / "file.parquet")
-                except FileError as error:
-                    rejected.append(f"{name}: {error}")
-                    continue
-                found |= keys
-                if keys - before:
-                    _copy(content, f"{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
-    except FileNotFoundError:
-        raise StoreError(f"no archive {archive}") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {error})") from None
-    new = found - before
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        try:
+            with zipfile.ZipFile(archive) as packed:
+                listed = json.loads(packed.read(_LIST))["files"]
+                suite: dict[str, Any] | None = None
+                if _SUITE in listed:
+                    asked: Any = json.loads(packed.read(_SUITE))
+                    labels_of(asked)  # what readers cannot use is not taken over
+                    suite = asked
+                for number, (name, expected) in enumerate(sorted(listed.items())):
+                    if name == _SUITE:
+                        continue
+                    content = packed.read(name)
+                    if hashlib.sha256(content).hexdigest() != expected:
+                        rejected.append(f"{name}: its content does not have the hash that the archive states")
+                        continue
+                    path = Path(scratch) / f"{number}{SUFFIX}"
+                    path.write_bytes(content)
+                    try:
+                        files[path.name] = _readable_runs(path)
+                    except FileError as error:
+                        rejected.append(f"{name}: {error}")
+        except FileNotFoundError:
+            raise StoreError(f"no archive {archive}") from None
+        except _NO_ARCHIVE as error:
+            raise StoreError(
+                f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {error})"
+            ) from None
+        _adopt_suite(suite, store)
+        found = best(files)
+        new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
+        for name in sorted({run["file"] for run in new.values()}):
+            chosen = Path(scratch) / f"chosen{SUFFIX}"
+            # Only these: a file may hold other runs besides, and they must not come in with them.
+            copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run["file"] == name])
+            content = chosen.read_bytes()
+            _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
-        Provenance(directory).submitted(new, archive.name)
+        provenance.submitted(new, archive.name)
         store.write_manifest()
-    return Received(len(new), len(found & before), tuple(rejected))
+    return Received(len(new), len(found) - len(new), tuple(rejected))
 
 
-def _keys_in(content: bytes, scratch: Path) -> set[str]:
-    """Keys of the runs in a results file, all of whose data can be read."""
-    scratch.write_bytes(content)
-    runs = read_runs(scratch)
-    read_columns(scratch, sorted({name for run in runs for name in run["columns"]}))
-    return {run["key"] for run in runs}
+_NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)
 
 
-def _copy(content: bytes, name: str, store: Store) -> None:
-    """Write a results file; if another of that name is there, both stay, and the better result of each run counts."""
+def _improves(run: Mapping[str, Any], known: Mapping[str, Any] | None) -> bool:
+    return known is None or (run["status"] == "done" and known["status"] != "done")
+
+
+def _counting(store: Store, run: Mapping[str, Any], file: str) -> dict[str, Any] | None:
+    """The entry that counts in `store` for this run, if it is the record that now is in `file`, or a copy of it."""
+    here = {**store.metadata(run["key"]), "file": Path(store.place(run["key"])["path"]).name}
+    if here["file"] == file:
+        return here
+    if any(here[name] != value for name, value in run.items() if name not in ("file", "start", "stop")):
+        return None
+    try:
+        theirs, ours = (
+            read_columns(store.runs_directory / entry["file"], run["columns"])
+            .slice(entry["start"], entry["stop"] - entry["start"])
+            .to_pandas()
+            for entry in ({**run, "file": file}, here)
+        )
+    except FileError:  # whoever reads the run will find out, and the file is then set aside
+        return None
+    return here if ours.equals(theirs) else None
+
+
+def _readable_runs(path: Path) -> list[dict[str, Any]]:
+    """The runs of a results file, all of whose data can be read."""
+    runs = read_runs(path)
+    read_columns(path, sorted({name for run in runs for name in run["columns"]}))
+    return runs
+
+
+def _copy(content: bytes, name: str, store: Store) -> str:
+    """Write a results file, beside another of that name if there is one; returns the name that it has now."""
     store.runs_directory.mkdir(parents=True, exist_ok=True)
     target = store.runs_directory / name
     if target.exists():
         if target.read_bytes() == content:
-            return
+            return name
         target = target.with_name(f"{target.stem}-{hashlib.sha256(content).hexdigest()[:8]}{SUFFIX}")
     temporary = target.with_name(f"{target.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
     try:
@@ -161,12 +226,13 @@ def _copy(content: bytes, name: str, store: Store) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+    return target.name
 
 
-def _adopt_suite(source: Store, target: Store) -> None:
-    theirs, ours = source.suite(), target.suite()
+def _adopt_suite(theirs: Mapping[str, Any] | None, target: Store) -> None:
     if theirs is None:
         return
+    ours = target.suite()
     if ours is None:
         target.write_suite(theirs)
     elif ours.get("name") != theirs.get("name"):

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
+import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +33,33 @@ from leaderboards.play.record import STATUSES, RunRecord
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
 
-__all__ = ["SCHEMA", "SUFFIX", "TEMPORARY", "FileError", "NewerFileError", "read_columns", "read_runs", "write_file"]
+__all__ = [
+    "SCHEMA",
+    "SUBMITTED",
+    "SUFFIX",
+    "TEMPORARY",
+    "FileError",
+    "NewerFileError",
+    "StoreError",
+    "copy_runs",
+    "is_submitted",
+    "read_columns",
+    "read_runs",
+    "write_file",
+]
 
 SCHEMA = 2
 SUFFIX = ".parquet"
 TEMPORARY = ".tmp"
+SUBMITTED = "submitted-"
+"""Begins the names of files that came from elsewhere; no run that is played here is written under such a name."""
+
 _METADATA = b"gpbandit"
+_ADDED_BEFORE = re.compile(r"[0-9a-f]{32}(-[0-9a-f]{8})?" + re.escape(SUFFIX))  # once `add` named files by hash alone
+
+
+class StoreError(Exception):
+    """A results folder cannot serve a request; the text says what to do."""
 
 
 class FileError(Exception):
@@ -60,14 +84,33 @@ def write_file(path: Path, records: Sequence[RunRecord]) -> None:
     }
     runs = [_describe(record, start, stop) for record, start, stop in zip(records, rows, rows[1:])]
     metadata = {"schema": SCHEMA, "origin": origin(), "runs": runs}
-    table = pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(metadata).encode()})
-    # A name of its own for every writer: two harnesses may finish the same run at the same time.
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
-    try:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _write(path, pa.table(columns), metadata)
+
+
+def copy_runs(source: Path, target: Path, runs: Sequence[Mapping[str, Any]]) -> None:
+    """Write to `target` only those `runs` of the file `source`, entries that `read_runs` gave of it.
+
+    Raises:
+        FileError: if the data of `source` cannot be read.
+        OSError: if `target` cannot be written.
+    """
+    table = read_columns(source, list(dict.fromkeys(itertools.chain.from_iterable(run["columns"] for run in runs))))
+    rows = np.cumsum([0, *(run["stop"] - run["start"] for run in runs)]).tolist()
+    parts = [table.slice(run["start"], run["stop"] - run["start"]) for run in runs]
+    entries = [
+        {name: run[name] for name in _FIELDS} | {"start": start, "stop": stop}
+        for run, start, stop in zip(runs, rows, rows[1:])
+    ]
+    _write(target, pa.concat_tables(parts), {"schema": SCHEMA, "origin": runs[0]["origin"], "runs": entries})
+
+
+def is_submitted(file: str, key: str) -> bool:
+    """Whether the record of the run `key` in `file` was added from elsewhere.
+
+    The name says so, and not a list of keys: a run that is played here later has a record of its own, in another file.
+    """
+    # Before, files that were added had the first half of their hash as name, where a run has its key.
+    return file.startswith(SUBMITTED) or (_ADDED_BEFORE.fullmatch(file) is not None and not file.startswith(key))
 
 
 def read_runs(path: Path) -> list[dict[str, Any]]:
@@ -76,12 +119,12 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     Raises:
         FileError: if the file is damaged, foreign, or of a schema that this version cannot read.
         FileNotFoundError: if it has gone.
+        OSError: if the system does not give it, which says nothing of the file.
     """
-    try:
+    with _damage("not a whole parquet file"):
         footer = pq.read_metadata(path)
-    except pa.ArrowInvalid as error:
-        raise FileError(f"not a whole parquet file ({str(error).splitlines()[0][:120]})") from None
-    raw = (footer.metadata or {}).get(_METADATA)
+        schema = footer.schema.to_arrow_schema()
+        raw = (footer.metadata or {}).get(_METADATA)
     if raw is None:
         raise FileError("a parquet file without the gpbandit metadata: not written by this harness")
     try:
@@ -90,12 +133,13 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
             raise NewerFileError(
                 f"schema {metadata['schema']} is newer than this version's {SCHEMA}: upgrade gpbandit-envs"
             )
-        for schema in range(metadata["schema"], SCHEMA):
-            _MIGRATIONS[schema](metadata)
+        for old in range(metadata["schema"], SCHEMA):
+            _MIGRATIONS[old](metadata)
+        _check_origin(metadata["origin"])
         for run in metadata["runs"]:
-            _check(run, footer.num_rows)
+            _check(run, footer.num_rows, schema)
             run["origin"] = metadata["origin"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FileError(f"metadata does not describe its runs ({type(error).__name__}: {error})") from None
     runs: list[dict[str, Any]] = metadata["runs"]
     return runs
@@ -107,13 +151,36 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
     Raises:
         FileError: if the data do not match their checksums or cannot be decoded.
         FileNotFoundError: if the file has gone.
+        OSError: if the system does not give it, which says nothing of the file.
     """
-    try:
+    with _damage("data cannot be read"):
         return pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns), use_threads=False)
-    except FileNotFoundError:
-        raise
-    except (OSError, pa.ArrowInvalid) as error:
-        raise FileError(f"data cannot be read ({str(error).splitlines()[0][:120]})") from None
+
+
+_NO_DAMAGE = (pa.ArrowMemoryError, pa.ArrowCancelled)
+
+
+@contextmanager
+def _damage(text: str) -> Iterator[None]:
+    """Turn what Arrow makes of damaged bytes, which are many kinds of errors, into a `FileError`."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        # What the system refused has a number, such as a missing file, no permission or too many open files.
+        if (isinstance(error, OSError) and error.errno is not None) or isinstance(error, _NO_DAMAGE):
+            raise
+        raise FileError(f"{text} ({(str(error).splitlines() or [type(error).__name__])[0][:120]})") from None
+
+
+def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+    table = table.replace_schema_metadata({_METADATA: json.dumps(metadata).encode()})
+    # A name of its own for every writer: two harnesses may finish the same run at the same time.
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
+    try:
+        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _from_1(metadata: dict[str, Any]) -> None:
@@ -153,8 +220,44 @@ def _describe(record: RunRecord, start: int, stop: int) -> dict[str, Any]:
     }
 
 
-def _check(run: dict[str, Any], rows: int) -> None:
+_NUMBER = (int, float)
+_TEXT = (str, type(None))
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "key": (str,),
+    "spec": (dict,),
+    "status": (str,),
+    "reason": _TEXT,
+    "error": _TEXT,
+    "seconds": _NUMBER,
+    "tries": (int,),
+    "resumed": (int,),
+    "finished": _NUMBER,
+    "seeds": (dict,),
+    "facts": (dict,),
+    "data": (dict,),
+    "columns": (list,),
+    "start": (int,),
+    "stop": (int,),
+}
+_ORIGIN: dict[str, tuple[type, ...]] = {
+    "gpbandit_envs": (str,),
+    "commit": _TEXT,
+    "python": (str,),
+    "libraries": (dict,),
+    "machine": (dict,),
+}
+_ORIGIN_TEXTS = {"libraries": ("numpy", "scipy"), "machine": ("system", "arch", "cpu")}
+
+
+def _check(run: dict[str, Any], rows: int, schema: pa.Schema) -> None:
+    """Raise unless the entry has all that readers look at: one file must not be what stops them."""
+    for name, kinds in _FIELDS.items():
+        _expect(name, run[name], kinds)
+    if not (math.isfinite(run["seconds"]) and math.isfinite(run["finished"])):
+        raise ValueError(f"expected finite times, got {run['seconds']} s, finished at {run['finished']}")
     spec = RunSpec.from_dict(run["spec"])
+    for side in ("env", "agent"):
+        _expect(f"{side}.label", run["spec"][side]["label"], (str,))
     if spec.key != run["key"]:
         raise ValueError(f"key {run['key']} does not belong to its spec, whose key is {spec.key}")
     if run["status"] not in STATUSES:
@@ -163,3 +266,22 @@ def _check(run: dict[str, Any], rows: int) -> None:
         raise ValueError(f"rows {run['start']} to {run['stop']} of {rows}")
     if run["status"] == "done" and run["stop"] - run["start"] != spec.horizon:
         raise ValueError(f"done with {run['stop'] - run['start']} rows, horizon {spec.horizon}")
+    for name in run["columns"]:
+        if schema.get_field_index(name) < 0:
+            raise ValueError(f"no column {name!r} in the file")
+        kind = schema.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise TypeError(f"column {name}: expected numbers, got {kind}")
+
+
+def _check_origin(origin: dict[str, Any]) -> None:
+    for name, kinds in _ORIGIN.items():
+        _expect(f"origin.{name}", origin[name], kinds)
+    for part, names in _ORIGIN_TEXTS.items():
+        for name in names:
+            _expect(f"origin.{part}.{name}", origin[part][name], (str,))
+
+
+def _expect(name: str, value: Any, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise TypeError(f"{name}: expected {' or '.join(kind.__name__ for kind in kinds)}, got {value!r:.80}")

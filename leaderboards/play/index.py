@@ -6,17 +6,16 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leaderboards.play.files import SCHEMA, SUFFIX, TEMPORARY, FileError, NewerFileError, read_runs
+from leaderboards.play.files import SCHEMA, SUFFIX, TEMPORARY, FileError, NewerFileError, is_submitted, read_runs
 
-__all__ = ["Index", "Quarantined"]
+__all__ = ["Index", "Quarantined", "best"]
 
 _log = logging.getLogger("gpbandit")
-_RANK = {"done": 0, "skipped": 1, "timeout": 2, "crashed": 3}
 
 Stamp = tuple[int, int]
 """Size and time of change of a file: as long as they stay, so does its content."""
@@ -72,7 +71,7 @@ class Index:
                 changed = True
         if changed:
             self._files = files
-            self._entries = _best(files)
+            self._entries = best({name: runs for name, (_, runs) in files.items()})
         return self._entries
 
     def entry(self, key: str) -> dict[str, Any]:
@@ -96,7 +95,7 @@ class Index:
             target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
         if self._files is not None and name in self._files:
             self._files[name] = (self._files[name][0], [])
-            self._entries = _best(self._files)
+            self._entries = best({name: runs for name, (_, runs) in self._files.items()})
         self.quarantined.append(Quarantined(target, reason))
         _log.warning("%s is no readable results file and was set aside: %s", target, reason)
 
@@ -147,16 +146,21 @@ class Index:
             return
 
 
-def _best(files: Mapping[str, tuple[Stamp, list[dict[str, Any]]]]) -> dict[str, dict[str, Any]]:
-    """Of several entries for one run the one that got furthest, then the latest."""
-    best: dict[str, dict[str, Any]] = {}
+def best(files: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Entry of every run, by key, with the name of its `file`, from the entries in each file.
+
+    Of several entries for one run a done one counts, then one that was played here, then the latest: when a run from
+    elsewhere finished is what its submitter says.
+    """
+    found: dict[str, dict[str, Any]] = {}
     for name in sorted(files):
-        for run in files[name][1]:
-            other = best.get(run["key"])
+        for entry in files[name]:
+            run = {**entry, "file": name}
+            other = found.get(run["key"])
             if other is None or _preference(run) < _preference(other):
-                best[run["key"]] = {**run, "file": name}
-    return best
+                found[run["key"]] = run
+    return found
 
 
-def _preference(run: Mapping[str, Any]) -> tuple[int, float]:
-    return _RANK[run["status"]], -run["finished"]
+def _preference(run: Mapping[str, Any]) -> tuple[bool, bool, float]:
+    return run["status"] != "done", is_submitted(run["file"], run["key"]), -run["finished"]

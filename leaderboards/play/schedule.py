@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pandas as pd
@@ -85,6 +86,8 @@ def run_missing(
     specs = list(specs)
     store.sweep()
     todo = missing(specs, store, retry_failed)
+    entries = store.entries()
+    stale = {spec.key: _mark(entries[spec.key]) for spec in todo if spec.key in entries}
     queue = _Queue(todo, together)
     failures: list[Outcome] = []
     ended: Counter[str] = Counter()
@@ -93,7 +96,7 @@ def run_missing(
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_made(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch), together)
+        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch), together, stale)
         for outcome in tasks.play():
             ended[outcome.status] += 1
             if outcome.status != "done":
@@ -161,7 +164,14 @@ class _Tasks:
     """Keeps the executor busy until the queue is empty."""
 
     def __init__(
-        self, queue: _Queue, store: Store, executor: Executor, limits: Limits, scratch: Path, together: bool
+        self,
+        queue: _Queue,
+        store: Store,
+        executor: Executor,
+        limits: Limits,
+        scratch: Path,
+        together: bool,
+        stale: Mapping[str, tuple[str, float]],
     ) -> None:
         self._queue = queue
         self._together = together
@@ -169,6 +179,7 @@ class _Tasks:
         self._executor = executor
         self._limits = limits
         self._scratch = scratch
+        self._stale = stale
         self._numbers = count()
         self._lost: Counter[str] = Counter()
         self._unclear: Counter[str] = Counter()
@@ -198,13 +209,14 @@ class _Tasks:
 
     def _after_death(self, task: Task) -> list[Outcome]:
         """The worker died: what it had written counts, the run it was at is to blame, the others are played again."""
-        there = self._store.keys()
+        there = self._store.entries()
         culprit, hang = read_diary(task.diary)
         outcomes = []
         again = []
         for spec in task.specs:
-            if spec.key in there and self._store.metadata(spec.key)["status"] != "crashed":
-                run = self._store.metadata(spec.key)
+            run = there.get(spec.key)
+            # What was there before is the very verdict that is to be tried again.
+            if run is not None and run["status"] != "crashed" and _mark(run) != self._stale.get(spec.key):
                 outcomes.append(Outcome(spec, run["status"], run["seconds"], run["reason"]))
             elif spec.key != culprit and self._unclear[spec.key] < _UNCLEAR_DEATHS:
                 self._unclear[spec.key] += culprit is None
@@ -230,6 +242,11 @@ class _Tasks:
             RunRecord(spec, status, pd.DataFrame(), reason=reason, error=error, tries=max(1, self._lost[spec.key]))
         )
         return Outcome(spec, status, 0.0, reason)
+
+
+def _mark(run: Mapping[str, Any]) -> tuple[str, float]:
+    """Tells one record of a run from another; a time alone would trust the clocks of several machines."""
+    return run["status"], run["finished"]
 
 
 def _made(directory: Path) -> Path:

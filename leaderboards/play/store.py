@@ -15,14 +15,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, read_columns, write_file
+from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, StoreError, read_columns, write_file
 from leaderboards.play.gather import gather
 from leaderboards.play.index import Index, Quarantined
 from leaderboards.play.provenance import Provenance
@@ -35,11 +35,8 @@ __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
 
+_NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
-
-
-class StoreError(Exception):
-    """A results folder cannot serve a request; the text says what to do."""
 
 
 class Store:
@@ -76,18 +73,34 @@ class Store:
     def write(self, *records: RunRecord) -> Path:
         """Write one run, or several short ones that share a file; returns the file.
 
+        A run that is not done never replaces one that is, and counts until there is one.
+
         Raises:
             OSError: if the folder cannot be written or the disk is full; what was there before stays.
         """
         if not records:
             raise ValueError("records: expected at least one, got none")
         self.runs_directory.mkdir(parents=True, exist_ok=True)
-        keys = [record.spec.key for record in records]
+        # What is done has a name that nothing else may take: another harness may have finished the run meanwhile.
+        names = [record.spec.key + ("" if record.status == "done" else _NOT_DONE) for record in records]
         # A group is named after all its members: no other group may replace it.
-        name = keys[0] if len(keys) == 1 else "group-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
+        name = names[0] if len(names) == 1 else "group-" + hashlib.sha256("".join(names).encode()).hexdigest()[:32]
         path = self.runs_directory / f"{name}{SUFFIX}"
         write_file(path, records)
+        for record in records:
+            if record.status == "done":
+                (self.runs_directory / f"{record.spec.key}{_NOT_DONE}{SUFFIX}").unlink(missing_ok=True)
         return path
+
+    def mark_verified(self, keys: Iterable[str]) -> None:
+        """The records of these runs were played again and agreed.
+
+        Raises:
+            KeyError: if there is no such run.
+            StoreError: if `provenance.json` is damaged.
+            OSError: if the folder cannot be written.
+        """
+        Provenance(self.directory).verified([self._entry(key) for key in keys])
 
     def write_suite(self, suite: Mapping[str, Any]) -> None:
         """Freeze the suite that is run here in `suite.json`."""
@@ -146,6 +159,9 @@ class Store:
         then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
         since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
         `suite.json` where it names the run's environment or agent, else those the run was written with.
+
+        Raises:
+            StoreError: if `suite.json` or `provenance.json` is damaged.
         """
         labels = labels_of(self.suite() or {})
         return run_table(self._index.entries(), labels, Provenance(self.directory))

@@ -12,7 +12,6 @@ import pandas as pd
 
 from leaderboards.play.executors import Executor
 from leaderboards.play.origin import origin
-from leaderboards.play.provenance import Provenance
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 
@@ -60,7 +59,7 @@ def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor)
         agreed += [key] if verdict.agrees else []
         yield verdict
     if agreed:
-        Provenance(store.directory).verified(agreed)
+        store.mark_verified(agreed)
 
 
 def compare(

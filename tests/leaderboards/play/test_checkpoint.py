@@ -7,13 +7,17 @@ import logging
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import gymnasium as gym
 import pandas as pd
 import pytest
 
 import leaderboards.play.checkpoint as checkpoints
+from leaderboards.play import sources
 from leaderboards.play.checkpoint import Checkpoint
 from leaderboards.play.executors import LocalExecutor, SerialExecutor
 from leaderboards.play.loop import Loop
@@ -138,6 +142,112 @@ def test_checkpoints_that_cannot_be_used_are_thrown_away(
             pd.testing.assert_frame_equal(without_clock(record.trace), without_clock(whole.trace), check_exact=True)
             assert not path.exists()
     assert caplog.text.count("is not used") == 3
+
+
+AGENT = """
+import numpy as np
+from agents import Capabilities
+from helping import ARM
+from tests.leaderboards.play.players import Counter
+
+class Own(Counter):
+    def select(self, n, pending):
+        self.pulled += n
+        return np.full(n, ARM)
+"""
+
+PART = """
+import sys
+from leaderboards.play.checkpoint import Checkpoint
+from leaderboards.play.loop import Loop
+from leaderboards.play.runner import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+import leaderboards.play.checkpoint as checkpoints
+
+turn = Loop.turn
+def stops(loop):
+    if loop.t == int(sys.argv[2]):
+        raise KeyboardInterrupt
+    turn(loop)
+Loop.turn = stops
+checkpoints._LEAST_RATIO = 0.0
+{script}
+env = Ref("GPBandit/RKHS-v0", {{"n_arms": 30}})
+spec = RunSpec(env=env, agent=Ref({agent!r}), repetition=0, horizon=20)
+try:
+    record = run_spec(spec, Checkpoint(__import__("pathlib").Path(sys.argv[1]), every=0.0))
+    print(record.status, record.resumed, record.trace["action"].tolist())
+except KeyboardInterrupt:
+    pass
+"""
+
+
+def part(folder: Path, stop: int, *, agent: str = "mine:Own", script: str = "", file: bool = True) -> str:
+    """Play in a process of its own, in which the modules of `folder` can be imported, and stop at evaluation `stop`."""
+    source = PART.format(agent=agent, script=script)
+    (folder / "script.py").write_text(source)
+    how = [str(folder / "script.py")] if file else ["-c", source]
+    path = os.pathsep.join([str(folder), *sys.path])
+    done = subprocess.run(
+        [sys.executable, *how, str(folder / "run.pickle"), str(stop)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("edited", ["mine.py", "helping.py"])
+def test_a_run_does_not_go_on_with_an_agent_that_was_edited(tmp_path: Path, edited: str) -> None:
+    (tmp_path / "mine.py").write_text(AGENT)
+    (tmp_path / "helping.py").write_text("ARM = 3")
+    part(tmp_path, 8)
+    assert "done 1 [3, 3," in part(tmp_path, -1)
+    part(tmp_path, 8)
+    assert (tmp_path / "run.pickle").exists()
+    old, new = {"mine.py": ("np.full(n, ARM)", "np.full(n, ARM + 4)"), "helping.py": ("3", "7")}[edited]
+    (tmp_path / edited).write_text((tmp_path / edited).read_text().replace(old, new))
+    again = part(tmp_path, -1)
+    assert f"done 0 {[7] * 20}" in again
+    assert f"the module {edited.removesuffix('.py')} has been edited since" in again
+
+
+def test_an_edit_while_a_run_plays_counts(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AGENT)
+    (tmp_path / "helping.py").write_text("ARM = 3")
+    edits = """
+import pathlib, sys
+save = Checkpoint.save
+def edit_and_save(self, env, loop):
+    pathlib.Path(sys.argv[1]).with_name("helping.py").write_text("ARM = 7")
+    save(self, env, loop)
+Checkpoint.save = edit_and_save
+"""
+    part(tmp_path, 8, script=edits)
+    assert f"done 0 {[7] * 20}" in part(tmp_path, -1)
+
+
+def test_agents_of_a_script_go_on_and_those_of_no_file_start_over(tmp_path: Path) -> None:
+    (tmp_path / "helping.py").write_text("ARM = 3")
+    script = AGENT + '\nimport agents\nagents.register("Own", Own)\n'
+    part(tmp_path, 8, agent="Own", script=script)
+    assert "done 1" in part(tmp_path, -1, agent="Own", script=script)
+    part(tmp_path, 8, agent="Own", script=script)
+    assert f"done 0 {[5] * 20}" in part(tmp_path, -1, agent="Own", script=script.replace("ARM)", "ARM + 2)"))
+    text = part(tmp_path, 8, agent="Own", script=script, file=False)
+    assert "this run cannot be saved while it runs: <class '__main__.Own'> is defined in no file" in text
+    assert not (tmp_path / "run.pickle").exists()
+
+
+def test_classes_that_are_looked_at() -> None:
+    env = gym.wrappers.TimeLimit(players.Plain(), 10)
+    found = sources.sources(env, players.Counter())
+    assert players.Plain.__module__ in found
+    assert not {name for name in found if name.partition(".")[0] in ("agents", "leaderboards", "numpy", "gymnasium")}
+    assert sources.edited(found) is None
+    assert sources.edited({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
+    assert sources.edited({"a_module_that_is_not_there.at_all": "x"}) == "a_module_that_is_not_there.at_all"
 
 
 def test_a_run_that_cannot_be_saved_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -12,8 +17,9 @@ import pytest
 
 from leaderboards.play.exchange import add, merge, pack
 from leaderboards.play.executors import SerialExecutor
-from leaderboards.play.provenance import Provenance
 from leaderboards.play.query import QueryError, query
+from leaderboards.play.record import RunRecord
+from leaderboards.play.runner import run_spec
 from leaderboards.play.schedule import run_missing, shard
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
@@ -81,10 +87,15 @@ def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
 def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -> None:
     one, other = played(tmp_path / "1", specs()[:1]), played(tmp_path / "2", specs()[:2])
     (one.runs_directory / "broken.parquet").write_bytes(b"x")
+    # A footer that begins with zeros is an error of another kind.
+    whole = next(other.runs_directory.iterdir()).read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    (one.runs_directory / "zeros.parquet").write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
     received = merge([one.directory, other.directory], tmp_path / "all")
     assert received.runs == 2
-    assert len(received.rejected) == 1
-    assert "broken.parquet" in received.rejected[0]
+    assert len(received.rejected) == 2
+    assert "broken.parquet: not a whole parquet file" in received.rejected[0]
+    assert "zeros.parquet: not a whole parquet file" in received.rejected[1]
     with pytest.raises(StoreError, match="holds no results"):
         merge([tmp_path / "none"], tmp_path / "all")
     other.write_suite({**SUITE, "name": "another"})
@@ -113,7 +124,8 @@ def test_altered_results_are_found_by_verification(tmp_path: Path) -> None:
     verdicts = {verdict.key: verdict for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())}
     assert [k for k, verdict in verdicts.items() if not verdict.agrees] == [key]
     assert verdicts[key].text.startswith("reward differs first at t = 7: ")
-    assert Provenance(store.directory).standing(key) == "local"
+    assert store.runs().loc[key, "standing"] == "local"
+    assert (store.runs()["standing"] == "verified").sum() == 17
 
 
 def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
@@ -144,6 +156,152 @@ def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
         add(tmp_path / "missing.zip", target)
     with pytest.raises(StoreError, match="holds no readable run"):
         pack(tmp_path / "empty", tmp_path / "y.zip")
+
+
+def crash(spec: RunSpec) -> RunRecord:
+    return RunRecord(spec, "crashed", pd.DataFrame(), reason="boom", error="Traceback")
+
+
+def forged(spec: RunSpec) -> RunRecord:
+    record = run_spec(spec)
+    record.trace = record.trace.assign(reward=100.0)
+    return record
+
+
+def standings(directory: Path) -> dict[int, tuple[str, str]]:
+    """Status and standing by repetition."""
+    runs = Store(directory).runs()
+    return {int(run["repetition"]): (run["status"], run["standing"]) for _, run in runs.iterrows()}
+
+
+ONE, TWO, THREE = (spec for spec in specs(3) if spec.agent.id == "GP-UCB")
+
+
+def submitted(tmp_path: Path, *records: RunRecord) -> Path:
+    """An archive of these records, which share a file."""
+    directory = tmp_path / f"of {len(list(tmp_path.iterdir()))}"
+    Store(directory).write(*records)
+    pack(directory, directory.with_suffix(".zip"))
+    return directory.with_suffix(".zip")
+
+
+def test_a_submission_replaces_nothing_that_is_done_here(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    ours.write(run_spec(ONE))
+    before = ours.trace(ONE.key)
+    received = add(submitted(tmp_path, forged(ONE), forged(TWO), crash(THREE)), ours.directory)
+    assert (received.runs, received.known) == (2, 1)
+    again = Store(ours.directory)
+    pd.testing.assert_frame_equal(again.trace(ONE.key), before, check_exact=True)
+    assert compare(again.trace(TWO.key), forged(TWO).trace) is None
+    expected = {0: ("done", "local"), 1: ("done", "submitted"), 2: ("crashed", "submitted")}
+    assert standings(ours.directory) == expected
+    # Nor does a second submission, whatever time it states, or a file with both that somebody copied there.
+    assert add(submitted(tmp_path, forged(TWO), forged(ONE)), ours.directory).runs == 0
+    group = next((tmp_path / "of 1" / "runs").iterdir())
+    shutil.copy(group, ours.runs_directory / f"submitted-{'0' * 32}.parquet")
+    assert standings(ours.directory) == expected
+    pd.testing.assert_frame_equal(Store(ours.directory).trace(ONE.key), before, check_exact=True)
+
+
+def test_what_is_done_elsewhere_replaces_what_is_not_done_here(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    ours.write(crash(ONE))
+    assert add(submitted(tmp_path, crash(ONE)), ours.directory).runs == 0
+    assert standings(ours.directory) == {0: ("crashed", "local")}
+    assert add(submitted(tmp_path, crash(ONE), run_spec(TWO)), ours.directory).runs == 1
+    received = add(submitted(tmp_path, run_spec(ONE), run_spec(TWO)), ours.directory)
+    assert (received.runs, received.known) == (1, 1)
+    assert standings(ours.directory) == {0: ("done", "submitted"), 1: ("done", "submitted")}
+
+
+def test_what_is_played_here_stands_as_local(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    add(submitted(tmp_path, crash(ONE), crash(TWO)), ours.directory)
+    assert standings(ours.directory) == {0: ("crashed", "submitted"), 1: ("crashed", "submitted")}
+    run_missing([ONE], ours, SerialExecutor(), retry_failed=True)
+    ours.write(crash(TWO))
+    assert standings(ours.directory) == {0: ("done", "local"), 1: ("crashed", "local")}
+
+
+def test_verification_is_of_one_record(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    add(submitted(tmp_path, run_spec(ONE)), ours.directory)
+    assert all(verdict.agrees for verdict in verify(ours, [ONE.key], tmp_path / "again", SerialExecutor()))
+    assert standings(ours.directory) == {0: ("done", "verified")}
+    Path(Store(ours.directory).place(ONE.key)["path"]).unlink()
+    add(submitted(tmp_path, forged(ONE)), ours.directory)
+    assert standings(ours.directory) == {0: ("done", "submitted")}
+    ours.write(run_spec(ONE))
+    assert standings(ours.directory) == {0: ("done", "local")}
+
+
+def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
+    archive = submitted(tmp_path, run_spec(ONE), run_spec(TWO), run_spec(THREE))
+    one, other = Store(tmp_path / "one"), Store(tmp_path / "other")
+    one.write(run_spec(TWO))
+    for store in (one, other):
+        add(archive, store.directory)
+    assert all(verdict.agrees for verdict in verify(other, [ONE.key, TWO.key], tmp_path / "x", SerialExecutor()))
+    expected = {0: ("done", "verified"), 1: ("done", "local"), 2: ("done", "submitted")}
+    for number, sources in enumerate([(one, other), (other, one)]):
+        merge([store.directory for store in sources], tmp_path / f"all {number}")
+        assert standings(tmp_path / f"all {number}") == expected
+        # Another merge of the same, or of what was merged, changes nothing.
+        assert merge([store.directory for store in sources], tmp_path / f"all {number}").runs == 0
+        merge([tmp_path / f"all {number}"], tmp_path / f"copy {number}")
+        assert standings(tmp_path / f"copy {number}") == expected
+    source = json.loads((tmp_path / "all 0" / "provenance.json").read_text())["submitted"]
+    assert {entry["from"] for entry in source.values()} == {archive.name}
+
+
+def test_folders_of_before_are_read(tmp_path: Path) -> None:
+    """Files that were added had half of their hash as name, and provenance.json knew keys alone."""
+    store = Store(tmp_path / "old")
+    store.write(run_spec(ONE))
+    for number, record in enumerate((forged(TWO), run_spec(THREE), forged(ONE))):
+        written = Store(tmp_path / f"elsewhere {number}").write(record)
+        shutil.copy(written, store.runs_directory / f"{number:032x}.parquet")
+    when = {key: {"when": time.time()} for key in (THREE.key,)}
+    keys = {key: {"from": "x.zip", "added": 0.0} for key in (TWO.key, THREE.key)}
+    (store.directory / "provenance.json").write_text(json.dumps({"submitted": keys, "verified": when}))
+    expected = {0: ("done", "local"), 1: ("done", "submitted"), 2: ("done", "verified")}
+    assert standings(store.directory) == expected
+    merge([store.directory], tmp_path / "new")
+    assert standings(tmp_path / "new") == expected
+    assert Store(tmp_path / "new").trace(ONE.key)["reward"].max() < 100
+
+
+@pytest.mark.parametrize("content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}'])
+def test_a_damaged_provenance_file_is_named(tmp_path: Path, content: str) -> None:
+    store = played(tmp_path / "r", [ONE])
+    archive = submitted(tmp_path, run_spec(TWO))
+    (store.directory / "provenance.json").write_text(content)
+    calls: list[Callable[[], Any]] = [
+        store.runs,
+        lambda: add(archive, store.directory),
+        lambda: merge([store.directory], tmp_path / "all"),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match=r"r/provenance\.json cannot be read \(.*: delete it; what it says"):
+            call()
+    assert len(list(store.runs_directory.iterdir())) == 1
+
+
+def test_a_suite_that_nobody_could_read_is_not_taken_over(tmp_path: Path) -> None:
+    archive = submitted(tmp_path, run_spec(ONE))
+    suites: list[Any] = [[], None, {"name": "s", "agents": [{}]}, {"name": "s", "environments": 3}]
+    for suite in suites:
+        content = json.dumps(suite).encode()
+        with zipfile.ZipFile(archive) as packed:
+            listed = json.loads(packed.read("submission.json"))
+        listed["files"] = {"suite.json": hashlib.sha256(content).hexdigest()}
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+            packed.writestr("submission.json", json.dumps(listed))
+            packed.writestr("suite.json", content)
+        with pytest.raises(StoreError, match="is no archive of `gpbandit submit`"):
+            add(tmp_path / "bad.zip", tmp_path / "target")
+        assert not (tmp_path / "target").exists()
 
 
 def test_compare() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import agents
 from leaderboards.play.executors import Executor, LocalExecutor, SerialExecutor, make_executor
+from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
@@ -117,6 +118,21 @@ def test_retry_failed_plays_again_what_is_not_done(tmp_path: Path) -> None:
     assert run_missing(specs, store, SerialExecutor()).ended == {}
     assert run_missing(specs, store, SerialExecutor(), retry_failed=True).ended == {"done": 1}
     assert store.runs()["status"].tolist() == ["done", "done"]
+
+
+@pytest.mark.parametrize("status", ["timeout", "skipped", "crashed"])
+def test_retry_failed_does_not_take_the_old_verdict_when_a_worker_dies(
+    tmp_path: Path, local: LocalExecutor, status: Status
+) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    store = Store(tmp_path / "results")
+    (spec,) = specs_of(Ref(players.path(players.Dies), {"folder": str(counts), "times": 1}), repetitions=1)
+    store.write(RunRecord(spec, status, pd.DataFrame(), reason="long ago"))
+    summary = run_missing([spec], store, local, retry_failed=True)
+    assert summary.ended == {"done": 1}
+    assert store.done_keys() == {spec.key}
+    assert len(list(counts.iterdir())) == 2
 
 
 def test_what_does_not_fit_is_skipped(tmp_path: Path) -> None:

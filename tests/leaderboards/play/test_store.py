@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaderboards.play import index
-from leaderboards.play.files import read_runs
+from leaderboards.play.files import FileError, read_columns, read_runs
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
@@ -89,7 +90,7 @@ def test_runs_has_one_row_a_run(store: Store) -> None:
 
 def test_labels_are_those_of_the_suite(store: Store) -> None:
     store.write(record(0))
-    environment = {"id": "Test/Plain-v0", "kwargs": {}, "label": "plain", "feedback": "on_request"}
+    environment = {"id": "Test/Plain-v0", "kwargs": {}, "label": "plain", "horizon": 20, "feedback": "on_request"}
     store.write_suite({"environments": [environment], "agents": [{"id": "A", "kwargs": {"w": 1.0}, "label": "best"}]})
     assert store.runs()[["env", "agent"]].to_numpy().tolist() == [["plain", "best"]]
 
@@ -149,6 +150,35 @@ def damage_status(path: Path) -> None:
     rewrite(path, status="great")
 
 
+def damage_footer(path: Path) -> None:
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    path.write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
+
+
+def damage_time(path: Path) -> None:
+    rewrite(path, finished=float("nan"))
+
+
+def damage_seconds(path: Path) -> None:
+    rewrite(path, seconds="long")
+
+
+def damage_columns(path: Path) -> None:
+    rewrite(path, columns=["t", "reward", "regret"])
+
+
+def damage_label(path: Path) -> None:
+    spec = record(0).spec.to_dict()
+    rewrite(path, spec={**spec, "env": {**spec["env"], "label": None}})
+
+
+def damage_type(path: Path) -> None:
+    table = pq.read_table(path)
+    words = table.set_column(table.column_names.index("reward"), "reward", [["high"] * 20])
+    pq.write_table(words.replace_schema_metadata(table.schema.metadata), path)
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -158,6 +188,12 @@ def damage_status(path: Path) -> None:
         (damage_key, "does not belong to its spec"),
         (damage_rows, "done with 19 rows, horizon 20"),
         (damage_status, "unknown status 'great'"),
+        (damage_footer, "not a whole parquet file"),
+        (damage_time, "expected finite times"),
+        (damage_seconds, "seconds: expected int or float, got 'long'"),
+        (damage_columns, "no column 'regret'"),
+        (damage_label, "label: expected str, got None"),
+        (damage_type, "column reward: expected numbers, got string"),
     ],
 )
 def test_a_damaged_file_is_set_aside_and_named(
@@ -180,6 +216,64 @@ def test_a_damaged_file_is_set_aside_and_named(
     damage(path)
     assert store.done_keys() == {record(1).spec.key}
     assert len(list((store.directory / "quarantine").iterdir())) == 2
+
+
+def test_no_damage_is_another_error(store: Store) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    set_aside = 0
+    for place in rng.integers(len(whole), size=400):
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        try:
+            runs = read_runs(path)
+            read_columns(path, sorted({name for run in runs for name in run["columns"]}))
+        except FileError:
+            set_aside += 1
+    assert set_aside > 200
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
+def test_what_the_system_refuses_is_no_damage(store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    store.write(record(0))
+    path = only_file(store)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "read_metadata", refused)
+        with pytest.raises(OSError, match=os.strerror(number)):
+            Store(store.directory).keys()
+    assert path.exists()
+    assert Store(store.directory).done_keys() == {record(0).spec.key}
+
+
+def test_a_run_that_is_done_is_never_replaced_by_one_that_is_not(store: Store) -> None:
+    store.write(record(0))
+    store.write(record(1), record(2))
+    before = rows_of(store)
+    Store(store.directory).write(crashed(0))
+    Store(store.directory).write(crashed(1), record(2))
+    assert len(store.done_keys()) == 3
+    pd.testing.assert_frame_equal(rows_of(store), before, check_exact=True)
+    # The last failure counts until the run is done; then nothing is left of it.
+    store.write(record(3, status="timeout", trace=pd.DataFrame()))
+    store.write(crashed(3), crashed(4))
+    store.write(crashed(3))
+    assert store.metadata(record(3).spec.key)["status"] == "crashed"
+    store.write(record(3, status="timeout", trace=pd.DataFrame()))
+    assert store.keys("timeout") == {record(3).spec.key}
+    store.write(record(3))
+    assert store.keys("crashed", "timeout") == {crashed(4).spec.key}
+    assert not [path for path in store.runs_directory.iterdir() if path.name.startswith(f"{record(3).spec.key}-")]
+
+
+def rows_of(store: Store) -> pd.DataFrame:
+    return store.traces(["t", "reward"])
 
 
 def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
