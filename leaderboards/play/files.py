@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import re
 import time
@@ -28,8 +27,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from leaderboards.play.metadata import FIELDS, check_origin, check_run
 from leaderboards.play.origin import origin
-from leaderboards.play.record import STATUSES, RunRecord
+from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
 
@@ -98,7 +98,7 @@ def copy_runs(source: Path, target: Path, runs: Sequence[Mapping[str, Any]]) -> 
     rows = np.cumsum([0, *(run["stop"] - run["start"] for run in runs)]).tolist()
     parts = [table.slice(run["start"], run["stop"] - run["start"]) for run in runs]
     entries = [
-        {name: run[name] for name in _FIELDS} | {"start": start, "stop": stop}
+        {name: run[name] for name in FIELDS} | {"start": start, "stop": stop}
         for run, start, stop in zip(runs, rows, rows[1:])
     ]
     _write(target, pa.concat_tables(parts), {"schema": SCHEMA, "origin": runs[0]["origin"], "runs": entries})
@@ -135,9 +135,9 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
             )
         for old in range(metadata["schema"], SCHEMA):
             _MIGRATIONS[old](metadata)
-        _check_origin(metadata["origin"])
+        check_origin(metadata["origin"])
         for run in metadata["runs"]:
-            _check(run, footer.num_rows, schema)
+            check_run(run, footer.num_rows, schema)
             run["origin"] = metadata["origin"]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FileError(f"metadata does not describe its runs ({type(error).__name__}: {error})") from None
@@ -218,70 +218,3 @@ def _describe(record: RunRecord, start: int, stop: int) -> dict[str, Any]:
         "start": start,
         "stop": stop,
     }
-
-
-_NUMBER = (int, float)
-_TEXT = (str, type(None))
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "key": (str,),
-    "spec": (dict,),
-    "status": (str,),
-    "reason": _TEXT,
-    "error": _TEXT,
-    "seconds": _NUMBER,
-    "tries": (int,),
-    "resumed": (int,),
-    "finished": _NUMBER,
-    "seeds": (dict,),
-    "facts": (dict,),
-    "data": (dict,),
-    "columns": (list,),
-    "start": (int,),
-    "stop": (int,),
-}
-_ORIGIN: dict[str, tuple[type, ...]] = {
-    "gpbandit_envs": (str,),
-    "commit": _TEXT,
-    "python": (str,),
-    "libraries": (dict,),
-    "machine": (dict,),
-}
-_ORIGIN_TEXTS = {"libraries": ("numpy", "scipy"), "machine": ("system", "arch", "cpu")}
-
-
-def _check(run: dict[str, Any], rows: int, schema: pa.Schema) -> None:
-    """Raise unless the entry has all that readers look at: one file must not be what stops them."""
-    for name, kinds in _FIELDS.items():
-        _expect(name, run[name], kinds)
-    if not (math.isfinite(run["seconds"]) and math.isfinite(run["finished"])):
-        raise ValueError(f"expected finite times, got {run['seconds']} s, finished at {run['finished']}")
-    spec = RunSpec.from_dict(run["spec"])
-    for side in ("env", "agent"):
-        _expect(f"{side}.label", run["spec"][side]["label"], (str,))
-    if spec.key != run["key"]:
-        raise ValueError(f"key {run['key']} does not belong to its spec, whose key is {spec.key}")
-    if run["status"] not in STATUSES:
-        raise ValueError(f"unknown status {run['status']!r}")
-    if not 0 <= run["start"] <= run["stop"] <= rows:
-        raise ValueError(f"rows {run['start']} to {run['stop']} of {rows}")
-    if run["status"] == "done" and run["stop"] - run["start"] != spec.horizon:
-        raise ValueError(f"done with {run['stop'] - run['start']} rows, horizon {spec.horizon}")
-    for name in run["columns"]:
-        if schema.get_field_index(name) < 0:
-            raise ValueError(f"no column {name!r} in the file")
-        kind = schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise TypeError(f"column {name}: expected numbers, got {kind}")
-
-
-def _check_origin(origin: dict[str, Any]) -> None:
-    for name, kinds in _ORIGIN.items():
-        _expect(f"origin.{name}", origin[name], kinds)
-    for part, names in _ORIGIN_TEXTS.items():
-        for name in names:
-            _expect(f"origin.{part}.{name}", origin[part][name], (str,))
-
-
-def _expect(name: str, value: Any, kinds: tuple[type, ...]) -> None:
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        raise TypeError(f"{name}: expected {' or '.join(kind.__name__ for kind in kinds)}, got {value!r:.80}")

@@ -10,7 +10,7 @@ from typing import Any
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import suite_names
 from leaderboards.score.cell import Unit
-from leaderboards.score.summary import Task
+from leaderboards.score.tasks import Task
 
 __all__ = ["row_command", "suite_command"]
 

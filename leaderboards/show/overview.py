@@ -11,7 +11,7 @@ from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.cell import has_batches
 from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.summary import Task
+from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.commands import suite_command
 from leaderboards.show.inspections import bands_at_a_glance

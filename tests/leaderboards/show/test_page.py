@@ -19,7 +19,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.score.cell import Cell
 from leaderboards.score.intervals import Interval
-from leaderboards.score.summary import Task
+from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.charts import chart_data
 from leaderboards.show.commands import row_command
