@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, log2
+from math import ceil, e, log2
 from typing import Any
 
 import numpy as np
@@ -399,7 +399,7 @@ class TestStarts:
             "matern": lambda t: eta * t**0.5,
             "se": lambda t: eta * np.log(t + 1) ** dim,
         }
-        for kernel, most in (("linear", 2 / np.e), ("matern", 1.0), ("se", (2 * dim / np.e) ** dim)):
+        for kernel, most in (("linear", 2 / e), ("matern", 1.0), ("se", (2 * dim / e) ** dim)):
             size = initialization_size(kernel, batch_size, dim=dim, eta=eta, eps=0.5)
             assert (batch_size - 1) / size * gamma[kernel](size) <= most * (1 + 1e-12)
 
