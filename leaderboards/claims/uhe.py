@@ -28,8 +28,16 @@ _TOP = ("Deceptive", "H1", "Hartmann3")
 _EASY = ("Branin", "Hartmann6")
 HILL = {"Deceptive": 0.18, "H1": 1.3}
 """Regret below which the hill of the global maximum has been met: that of every other local maximum is larger."""
+_WORSE = (("Branin", "MCMC-UCB"), ("Branin", "Portfolio"))
 _COMPARABLE = 0.1
+_NOISE = (
+    "Copied feedback passes for noise, whose variance is estimated as 190 on Branin instead of 0.01. Tried afterwards "
+    "on the same ten repetitions with the true noise stated (noise_std=), UHE-BO's simple regret is 0.0066 instead of "
+    "0.080 on Branin, 0.095 instead of 0.185 on Hartmann6, 0.0003 instead of 0.0061 on Hartmann3, 0.32 instead of 0.47 "
+    "on h1 and 0.177 instead of 0.187 on Deceptive."
+)
 _TRIED = {
+    "Portfolio": _NOISE,
     "A-GP-UCB": "Random+EXP3, which plays by UHE-BO's rule with the plain loss, ends about as low on Deceptive and "
     "lower in the mean on h1 and Hartmann3: here nothing shows that the new loss helps, though the intervals do not "
     "rule it out. Not tried: other units of A-GP-UCB's reference, which the paper leaves open, and longer runs.",
@@ -67,7 +75,7 @@ def _better(problem: str, rival: str, source: str, note: str = "") -> Claim:
     )
 
 
-def _comparable(problem: str, rival: str, source: str) -> Claim:
+def _comparable(problem: str, rival: str, source: str, note: str = "") -> Claim:
     return Claim(
         f"{problem}-comparable-to-{rival}".lower(),
         source,
@@ -75,7 +83,7 @@ def _comparable(problem: str, rival: str, source: str) -> Claim:
         f"difference of the simple regrets at the end, UHE-BO less {rival}, over that of Random",
         _told(simple_in(*_pair(_OURS, rival, problem), _at("Random", problem))),
         high=_COMPARABLE,
-        note=_READ,
+        note=f"{_READ} {note}".strip(),
     )
 
 
@@ -177,7 +185,11 @@ def synthetic() -> tuple[Claim, ...]:
         *(claim for problem in ("Deceptive", "H1") for claim in _ablations(problem)),
         *(_conservative(problem) for problem in _TOP),
         *(claim for problem in ("Deceptive", "Hartmann3") for claim in _times(problem, problem == "Deceptive")),
-        *(_comparable(problem, rival, rest) for problem in _EASY for rival in RIVALS),
+        *(
+            _comparable(problem, rival, rest, _NOISE if (problem, rival) in _WORSE else "")
+            for problem in _EASY
+            for rival in RIVALS
+        ),
     )
 
 

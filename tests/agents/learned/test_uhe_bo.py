@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import agents
+import leaderboards
 from agents import Agent, Feedback, Pending
 from agents.learned.uhe_bo import UHEBO
 from tests.agents.learned.play import FEW, GRID, LINE, play, problem, wave
@@ -97,6 +98,27 @@ def test_random_exp3_estimates_from_the_data_and_uhe_bo_from_pseudo_data() -> No
         assert len(agent.posterior.X) <= 21  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("id", ["UHE-BO", "Random+EXP3"])
+def test_noise_that_is_known_is_not_estimated(id: str) -> None:
+    agent, _ = play(agents.make(id, noise_std=0.1, n_initial=20), problem(LINE), 22, seed=4)
+    assert agent.hyperparameters[0].noise == pytest.approx(0.01)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_copied_feedback_passes_for_noise() -> None:
+    """What Branin's function changes between evaluated points is far more than its noise."""
+    known = 0.1
+    noise, simple = {}, {}
+    for name, settings in (("estimated", {}), ("known", {"noise_std": known})):
+        env = ("GPBandit/Branin-v0", {"noise_std": known})
+        traces = [leaderboards.run(env, ("UHE-BO", settings), repetition=r, horizon=80).trace for r in range(4)]
+        noise[name] = np.median([trace["noise"].iloc[-1] for trace in traces])
+        simple[name] = np.mean([trace["regret"].min() for trace in traces])
+    assert noise["estimated"] > 100 * known**2
+    assert noise["known"] == pytest.approx(known**2)
+    assert simple["known"] < 0.5 * simple["estimated"]
+
+
 @pytest.mark.parametrize("lost", ["first", "second", "both"])
 def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
     agent = UHEBO(n_initial=4, fits=1)
@@ -122,6 +144,7 @@ def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
         ({"loss": "biased"}, "loss: expected one of unbiased, plain"),
         ({"sampling": "always"}, "sampling: expected one of exp3, alternate"),
         ({"pseudo": 0.5}, "pseudo: expected a finite number >= 1"),
+        ({"noise_std": 0.0}, "noise_std: expected a finite number > 0 or None"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
