@@ -104,7 +104,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         for found in (
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.regression(17.5), tried.ABALONE), _BBKB_QUICK),
-            Experiment("bbkb-cadata", "bbkb", bbkb.regression(12.5), _BBKB_QUICK),
+            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.regression(12.5), tried.CADATA), _BBKB_QUICK),
             *(
                 Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
                 for name, bench, notes, quick in (
