@@ -143,8 +143,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"), tried.F2),
                 _BPE_QUICK,
             ),
-            Experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), Quick(3, 24, _UHE_QUICK, ("Deceptive",))),
-            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(3, 24, _UHE_QUICK, ("XGBoost",))),
+            Experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), Quick(6, 20, _UHE_QUICK, ("Deceptive",))),
+            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, _UHE_QUICK, ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
         )
