@@ -51,10 +51,8 @@ class BoTorch(HistoryAgent):
             raise ValueError(f"width: expected a finite number >= 0, got {width!r}")
         self.acquisition, self.width = acquisition, float(width)
         self.n_start = None if n_start is None else as_count("n_start", n_start)
-        self.raw_samples, self.num_restarts = (
-            as_count("raw_samples", raw_samples),
-            as_count("num_restarts", num_restarts),
-        )
+        self.raw_samples = as_count("raw_samples", raw_samples)
+        self.num_restarts = as_count("num_restarts", num_restarts)
         _import()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leaderboards.play.files import SUFFIX, TEMPORARY
+from leaderboards.play.files import SUFFIX, write_table
 
 __all__ = ["AuditFiles", "StoredAudit"]
 
@@ -68,12 +66,7 @@ class AuditFiles:
         metadata = {"schema": _SCHEMA, "key": audit.key, "about": audit.about}
         table = pa.Table.from_pandas(audit.looks, preserve_index=False)
         table = table.replace_schema_metadata({_METADATA: json.dumps(metadata, allow_nan=False).encode()})
-        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
-        try:
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_table(path, table)
         return path
 
     def read(self, keys: Iterable[str]) -> dict[str, StoredAudit]:

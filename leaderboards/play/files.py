@@ -46,6 +46,7 @@ __all__ = [
     "read_columns",
     "read_runs",
     "write_file",
+    "write_table",
 ]
 
 SCHEMA = 2
@@ -172,8 +173,12 @@ def _damage(text: str) -> Iterator[None]:
         raise FileError(f"{text} ({(str(error).splitlines() or [type(error).__name__])[0][:120]})") from None
 
 
-def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    table = table.replace_schema_metadata({_METADATA: json.dumps(metadata).encode()})
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write `table` to `path`, whole or not at all.
+
+    Raises:
+        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
+    """
     # A name of its own for every writer: two harnesses may finish the same run at the same time.
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
     try:
@@ -181,6 +186,10 @@ def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+    write_table(path, table.replace_schema_metadata({_METADATA: json.dumps(metadata).encode()}))
 
 
 def _from_1(metadata: dict[str, Any]) -> None:
