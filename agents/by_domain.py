@@ -112,7 +112,7 @@ class GPUCB(_ByDomain):
             finite,
             BoxGPUCB(kernel, width, lam, norm_bound, delta, n_start, candidates, starts, iterations),
         )
-        self._initial = finite.initial
+        self._initial = finite.settings.initial
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if self._initial is not None and not problem.is_finite:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from agents.core.maximise import Acquisition, Values, maximise, search_domain
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel, NormBound, as_count
+from agents.core.settings import GPSettings, NormBound, as_count
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
@@ -62,7 +62,7 @@ class BoxAgent(Agent):
         starts: int,
         iterations: int,
     ) -> None:
-        self._given = GivenModel(kernel, lam, norm_bound, delta)
+        self._given = GPSettings(kernel, lam, norm_bound, delta)
         search = {"candidates": candidates, "starts": starts, "iterations": iterations}
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.core.batch import BatchBuilder
 from agents.core.settings import as_count
+from gpbandit_envs.gp.arms import ArmPosterior
 
-__all__ = ["BatchRule", "FixedRule", "GlobalLocalRule", "ProductRule", "SequentialRule", "SumRule"]
+__all__ = ["Batch", "BatchRule", "FixedRule", "GlobalLocalRule", "ProductRule", "SequentialRule", "SumRule"]
 
 
 def _threshold(value: float) -> float:
@@ -23,15 +23,46 @@ def _threshold(value: float) -> float:
     return float(value)
 
 
+class Batch(ABC):
+    """Picks one by one on a posterior that does not see their feedback.
+
+    Args:
+        posterior: The posterior at the start of the batch.
+        n_pending: Number of pulls under evaluation at that time.
+
+    Attributes:
+        variance: Variance of every arm at the start of the batch, pending pulls left aside, shape (A,).
+        picks: Arms picked so far.
+        picked_variance: Variance of the arm last proposed, as of the proposal.
+    """
+
+    def __init__(self, posterior: ArmPosterior, n_pending: int) -> None:
+        self.posterior, self.n_pending = posterior, n_pending
+        self.variance = posterior.variance
+        self.picks: list[int] = []
+        self.picked_variance = 0.0
+
+    @abstractmethod
+    def propose(self, limit: int) -> tuple[int, int]:
+        """The arm of highest score, and how many times in a row (at most `limit`) it is to be picked.
+
+        Nothing changes before `take`. The run may be shorter than it could be: the next proposal then goes on with it.
+        """
+
+    @abstractmethod
+    def take(self, count: int) -> None:
+        """Pick the arm last proposed `count` times, at most as many as were proposed."""
+
+
 class BatchRule(ABC):
     """Decides after each pick whether the batch is complete; the pick that completes it still belongs to it."""
 
     @abstractmethod
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         """A new batch begins; returns whether it is complete already, for pulls that are still pending."""
 
     @abstractmethod
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         """How many of the next `count` picks, all of `arm`, belong to the batch, and whether it ends with them.
 
         `builder` has proposed these picks and not taken them yet.
@@ -42,10 +73,10 @@ class BatchRule(ABC):
 class SequentialRule(BatchRule):
     """Every pick is a batch."""
 
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         return builder.n_pending > 0
 
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         return 1, True
 
 
@@ -64,10 +95,10 @@ class FixedRule(BatchRule):
     def __post_init__(self) -> None:
         self.size = as_count("batch_size", self.size)
 
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         return builder.n_pending >= self.size
 
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         free = self.size - builder.n_pending - len(builder.picks)
         return min(count, free), count >= free
 
@@ -85,11 +116,11 @@ class SumRule(BatchRule):
     def __post_init__(self) -> None:
         self.c = _threshold(self.c)
 
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         self.total = 1.0
         return builder.n_pending > 0
 
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(builder.variance[arm]) / builder.posterior.lam
         for i in range(count):
             self.total += leverage
@@ -111,11 +142,11 @@ class ProductRule(BatchRule):
     def __post_init__(self) -> None:
         self.c = _threshold(self.c)
 
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         self.product = 1.0
         return builder.n_pending > 0
 
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
         return 1, self.product > self.c
 
@@ -134,7 +165,7 @@ class GlobalLocalRule(SumRule):
     Reference: Calandriello et al. (2020), Lemma 3 and section 4.
     """
 
-    def start(self, builder: BatchBuilder) -> bool:
+    def start(self, builder: Batch) -> bool:
         complete = super().start(builder)
         self._sums = np.zeros(0)
         self._seen: dict[int, np.ndarray] = {}
@@ -143,7 +174,7 @@ class GlobalLocalRule(SumRule):
         self._bound = 0.0
         return complete
 
-    def admit(self, builder: BatchBuilder, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(builder.variance[arm]) / builder.posterior.lam
         first = 0
         for i in range(count):
@@ -158,7 +189,7 @@ class GlobalLocalRule(SumRule):
         self._unswept[arm] = self._unswept.get(arm, 0) + count - first
         return count, False
 
-    def _sweep(self, builder: BatchBuilder) -> None:
+    def _sweep(self, builder: Batch) -> None:
         """Add up the sums of all arms for the picks since the last sweep."""
         if len(self._sums) == 0:
             self._sums = np.ones(len(builder.variance))

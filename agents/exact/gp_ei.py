@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from agents.core.acquisition import LogExpectedImprovement
-from agents.core.protocol import Capabilities
-from agents.core.rules import SequentialRule
+from agents.core.gp_arms import NO_ARMS, GPArmAgent
+from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.settings import GPSettings
 from agents.core.starts import UniformStart
-from agents.core.widths import Constant
-from agents.exact.base import ExactUCBAgent
 
 __all__ = ["GPEI"]
 
 
-class GPEI(ExactUCBAgent):
+class GPEI(GPArmAgent):
     """Pull the arm of largest expected improvement over the largest posterior mean of a pulled arm.
 
     Args:
@@ -31,19 +30,13 @@ class GPEI(ExactUCBAgent):
     capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(self, kernel: Any = None, lam: float | None = None, n_start: int = 0) -> None:
-        super().__init__(
-            kernel=kernel,
-            width=Constant(1.96),  # of the confidence band that `predict` states
-            lam=lam,
-            norm_bound=None,
-            delta=None,
-            start=UniformStart(n_start),
-            rule=SequentialRule(),
-            batch_ratio=1.0,
-            named_widths={},
-        )
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start))
 
-    def _best_score(self) -> int:
+    def _next(self, n: int, pending: Pending) -> Actions:
+        self._closed = True
+        if len(pending):
+            return NO_ARMS
         mean = self.posterior.mean
         incumbent = float(mean[self.counts > 0].max()) if self.n_pulls else 0.0
-        return int(np.argmax(LogExpectedImprovement(incumbent)(mean, np.sqrt(self.posterior.variance))))
+        improvement = LogExpectedImprovement(incumbent)(mean, np.sqrt(self.posterior.variance))
+        return np.array([np.argmax(improvement)])

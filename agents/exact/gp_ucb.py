@@ -6,15 +6,15 @@ from typing import Any
 
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
-from agents.core.rules import SequentialRule
-from agents.core.settings import NormBound
+from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
-from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
+from agents.core.ucb import UCBAgent
+from agents.core.widths import SEQUENTIAL_WIDTHS
 
 __all__ = ["GPUCB"]
 
 
-class GPUCB(ExactUCBAgent):
+class GPUCB(UCBAgent):
     """Pull `argmax mean_{t-1} + width_t sd_{t-1}`, one arm at a time.
 
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
@@ -40,15 +40,5 @@ class GPUCB(ExactUCBAgent):
         n_start: int = 0,
         initial: Initial = None,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            initial=initial,
-            delta=delta,
-            start=UniformStart(n_start),
-            rule=SequentialRule(),
-            batch_ratio=1.0,
-            named_widths=SEQUENTIAL_WIDTHS,
-        )
+        settings = GPSettings(kernel, lam, norm_bound, delta, initial)
+        super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformStart(n_start))

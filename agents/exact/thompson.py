@@ -7,22 +7,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.gp_arms import NO_ARMS, GPArmAgent
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.rules import FixedRule
-from agents.core.settings import as_count
+from agents.core.settings import GPSettings, as_count
 from agents.core.starts import UniformStart
-from agents.core.widths import Constant
-from agents.exact.base import ExactUCBAgent
-from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.low_rank import low_rank_root
 
 __all__ = ["AsyncTS"]
 
-_NO_ACTIONS = np.zeros(0, np.int64)
 
-
-class AsyncTS(ExactUCBAgent):
+class AsyncTS(GPArmAgent):
     """Thompson sampling with up to `batch_size` evaluations open: pull the maximiser of a joint posterior draw.
 
     A draw is a prior draw plus the posterior's correction for what it misses at the pulled arms (Matheron's rule), so
@@ -56,44 +52,31 @@ class AsyncTS(ExactUCBAgent):
     ) -> None:
         if not 0 <= scale < float("inf"):
             raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
-        rule = FixedRule(batch_size)
-        super().__init__(
-            kernel=kernel,
-            width=Constant(1.96),  # of the confidence band that `predict` states
-            lam=lam,
-            norm_bound=None,
-            delta=None,
-            start=UniformStart(n_start),
-            rule=rule,
-            batch_ratio=1.0,
-            named_widths={},
-        )
-        self.batch_size = rule.size
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start))
+        self.batch_size = as_count("batch_size", batch_size)
         self.scale = scale
         self.max_rank = as_count("max_rank", max_rank)
 
-    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:
-        self._root, remaining = low_rank_root(kernel, X, 1e-8, self.max_rank)
+    def _new_posterior(self) -> ArmPosterior:
+        assert self.problem.arms is not None
+        self._root, remaining = low_rank_root(self.model.kernel, self.problem.arms, 1e-8, self.max_rank)
         self._remaining = np.sqrt(remaining)
-        return super()._new_posterior(kernel, X, lam)
+        return super()._new_posterior()
 
-    def _pick(self, n: int, pending: Pending) -> Actions:
+    def _next(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
-        if count <= 0:
-            return _NO_ACTIONS
-        self._issued += count
-        return np.argmax(self.draw(count), axis=1)
+        return np.argmax(self.draw(count), axis=1) if count > 0 else NO_ARMS
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean scaled by `scale`."""
-        prior = self.rng.standard_normal((count, self._root.shape[1])) @ self._root.T
-        prior += self._remaining * self.rng.standard_normal(prior.shape)
-        pulled = np.flatnonzero(self.posterior.n > 0)
+        assert isinstance(self.posterior, ExactPosterior)
+        draws = self.rng.standard_normal((count, self._root.shape[1])) @ self._root.T
+        draws += self._remaining * self.rng.standard_normal(draws.shape)
+        pulled = self.posterior.engine.distinct()
         if len(pulled):
             noise = np.sqrt(self.lam / self.posterior.n[pulled])
-            seen = prior[:, self.posterior.rows.arms[pulled]] + noise * self.rng.standard_normal((count, len(pulled)))
-            T = self.posterior.pulled.T[:, pulled]
-            prior -= self.posterior.rows.product((seen @ T.T) @ T, pulled)
-        prior *= self.scale
-        prior += self.posterior.mean
-        return prior
+            seen = draws[:, pulled] + noise * self.rng.standard_normal((count, len(pulled)))
+            draws -= self.posterior.engine.interpolate(seen)
+        draws *= self.scale
+        draws += self.posterior.mean
+        return draws

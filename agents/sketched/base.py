@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from agents.core.batch import BatchBuilder
+from agents.core.rules import Batch, BatchRule
+from agents.core.settings import GPSettings
+from agents.core.starts import Start
 from agents.core.ucb import UCBAgent
+from agents.core.widths import WidthSchedule
 from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.in_turn import sketched_leverage_in_turn
-from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kept_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
+from gpbandit_envs.problem import InitialData
 
 __all__ = ["SketchedUCBAgent"]
 
@@ -27,7 +32,7 @@ class SketchedUCBAgent(UCBAgent):
         resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
         max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
             every use. None for no limit: somewhat more rows than the dictionary has.
-        **arguments: As for `UCBAgent`.
+        settings, width, named_widths, design, rule, batch_ratio: As for `UCBAgent`.
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
@@ -37,14 +42,19 @@ class SketchedUCBAgent(UCBAgent):
 
     def __init__(
         self,
+        settings: GPSettings,
+        width: object,
+        named_widths: Mapping[str, WidthSchedule],
+        design: Start,
+        rule: BatchRule | None = None,
+        batch_ratio: float = 1.0,
         *,
         qbar: float,
         draws: Draws,
         resampling: Resampling = "fresh",
         max_memory: int | str | None = None,
-        **arguments: Any,
     ) -> None:
-        super().__init__(**arguments)
+        super().__init__(settings, width, named_widths, design, rule, batch_ratio)
         self.max_memory = None if max_memory is None else as_bytes(max_memory)
         if not 0 < qbar < float("inf"):
             raise ValueError(f"qbar: expected a finite number > 0, got {qbar!r}")
@@ -56,10 +66,19 @@ class SketchedUCBAgent(UCBAgent):
             raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {resampling!r}")
         self.resampling: Resampling = resampling
 
-    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> SketchedArmPosterior:
+    @property
+    def information_gain(self) -> float:
+        """`0.5 sum_s log(1 + lev_fb(x_s))`, which bounds the gain up to the accuracy of the dictionary, in nats."""
+        return 0.5 * self.sum_log_leverage
+
+    def _new_posterior(self) -> SketchedArmPosterior:
+        assert self.problem.arms is not None
         self.resparsifications = 0
-        self._coupled = CoupledDraws(len(X), self.draws) if self.resampling == "coupled" else None
-        return SketchedArmPosterior(kernel, X, lam, self.max_memory)
+        self._coupled = CoupledDraws(self.problem.n_arms, self.draws) if self.resampling == "coupled" else None
+        return SketchedArmPosterior(self.model.kernel, self.problem.arms, self.model.lam, self.max_memory)
+
+    def _new_batch(self, pending: np.ndarray) -> Batch:
+        return BatchBuilder(self.posterior, self.width, self.posterior.mean, pending)
 
     def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         posterior = self.posterior
@@ -76,13 +95,14 @@ class SketchedUCBAgent(UCBAgent):
             return self._coupled.draw(arms, pulls, leverage, self.qbar, self.rng)
         return posterior_sampling(arms, pulls, leverage, self.qbar, self.rng, self.draws)
 
-    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _condition(self, data: InitialData) -> None:
         kernel, X = self.posterior.rows.kernel, self.posterior.rows.X
+        arms, counts, sums = self._take_over(data)
         dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, self.lam, self.rng))
         self.posterior.record(arms, counts, sums)
         self.posterior.embed(dictionary)
         self.resparsifications += 1
-        return sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam)
+        self._count_data(counts, *sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam))
 
     def diagnostics(self) -> dict[str, float]:
         return {

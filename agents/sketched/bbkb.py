@@ -7,7 +7,7 @@ from typing import Any, Literal
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import GlobalLocalRule, SumRule
-from agents.core.settings import NormBound
+from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
@@ -66,18 +66,14 @@ class BBKB(SketchedUCBAgent):
         if rule not in ("global", "global-local"):
             raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
         super().__init__(
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            {"theory": BBKBTheorem2(), "practical": LogDeterminant()},
+            UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
+            SumRule(c) if rule == "global" else GlobalLocalRule(c),
+            batch_ratio=c,
             qbar=qbar,
             draws=draws,
             resampling=resampling,
-            initial=initial,
             max_memory=max_memory,
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            delta=delta,
-            start=UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
-            rule=SumRule(c) if rule == "global" else GlobalLocalRule(c),
-            batch_ratio=c,
-            named_widths={"theory": BBKBTheorem2(), "practical": LogDeterminant()},
         )

@@ -37,7 +37,6 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
     from agents.exact.gp_aucb import GPAUCB
     from agents.exact.gp_ucb import GPUCB
     from agents.vector.baselines import VectorEpsGreedy, VectorUniform
-    from agents.vector.doubt import Faithful
     from agents.vector.ucb import VectorUCB
 
     policy = single()
@@ -48,5 +47,5 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
     if type(policy) is EpsGreedy:
         return VectorEpsGreedy(policy)
     if type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
-        return Faithful(VectorUCB(policy), single)
+        return VectorUCB(policy)
     return None

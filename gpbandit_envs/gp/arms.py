@@ -69,21 +69,6 @@ class ArmPosterior(ABC):
         """Posterior covariance of `arms` with `others`, or with all arms."""
 
     @abstractmethod
-    def reducible_covariance(
-        self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
-    ) -> Float[np.ndarray, "p q"]:
-        """The part of the covariance that further pulls take away.
-
-        Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
-        """
-
-    @abstractmethod
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        """`reducible_covariance` among `arms`, by their place in it, prepared once for many calls."""
-
-    @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         """Posterior mean and variance at any points `X`."""
 
