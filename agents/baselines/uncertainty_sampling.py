@@ -37,9 +37,10 @@ class UncertaintySampling(UCBAgent):
 
     def _next(self, n: int, pending: Pending) -> Actions:
         assert isinstance(self.posterior, ExactPosterior)
-        self.posterior.engine.keep_open(0, pending.actions.tolist())
+        engine = self.posterior.engine
+        engine.keep_open(0, pending.actions.tolist())
         picks = []
         for _ in range(n):
-            picks.append(int(np.argmax(self.posterior.hallucinated)))
-            self.posterior.pull(picks[-1])
+            picks.append(int(np.argmax(engine.ahead())))
+            engine.pull(0, picks[-1])
         return np.array(picks, np.int64)

@@ -51,7 +51,8 @@ class BatchBuilder(Batch):
         pending: Int[np.ndarray, " p"] | None = None,
         sizes: tuple[int, ...] | None = None,
     ) -> None:
-        super().__init__(posterior, 0)
+        super().__init__(posterior.variance, posterior.lam, 0)
+        self.posterior = posterior
         self.width = width
         if sizes is None:
             sizes = (_CANDIDATES,) if posterior.n_arms <= _LARGE else (_POOL, _POOL_CANDIDATES)

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from agents.core.settings import as_count
-from gpbandit_envs.gp.arms import ArmPosterior
 
 __all__ = ["Batch", "BatchRule", "FixedRule", "GlobalLocalRule", "ProductRule", "SequentialRule", "SumRule"]
 
@@ -27,18 +27,17 @@ class Batch(ABC):
     """Picks one by one on a posterior that does not see their feedback.
 
     Args:
-        posterior: The posterior at the start of the batch.
+        variance: Variance of every arm at the start of the batch, pending pulls left aside, shape (A,).
+        lam: Noise variance of one feedback.
         n_pending: Number of pulls under evaluation at that time.
 
     Attributes:
-        variance: Variance of every arm at the start of the batch, pending pulls left aside, shape (A,).
         picks: Arms picked so far.
         picked_variance: Variance of the arm last proposed, as of the proposal.
     """
 
-    def __init__(self, posterior: ArmPosterior, n_pending: int) -> None:
-        self.posterior, self.n_pending = posterior, n_pending
-        self.variance = posterior.variance
+    def __init__(self, variance: Float[np.ndarray, " A"], lam: float, n_pending: int) -> None:
+        self.variance, self.lam, self.n_pending = variance, lam, n_pending
         self.picks: list[int] = []
         self.picked_variance = 0.0
 
@@ -121,7 +120,7 @@ class SumRule(BatchRule):
         return builder.n_pending > 0
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.posterior.lam
+        leverage = float(builder.variance[arm]) / builder.lam
         for i in range(count):
             self.total += leverage
             if self.total > self.c:
@@ -147,7 +146,7 @@ class ProductRule(BatchRule):
         return builder.n_pending > 0
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
+        self.product *= 1.0 + builder.picked_variance / builder.lam
         return 1, self.product > self.c
 
 
@@ -175,7 +174,7 @@ class GlobalLocalRule(SumRule):
         return complete
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.posterior.lam
+        leverage = float(builder.variance[arm]) / builder.lam
         first = 0
         for i in range(count):
             self.total += leverage
@@ -196,7 +195,7 @@ class GlobalLocalRule(SumRule):
             self._scale = np.zeros(len(builder.variance))
             # Where the variance is rounding, so is the covariance: such an arm cannot shrink any further.
             floor = 1e-12 * builder.posterior.rows.prior.max()
-            np.divide(1 / builder.posterior.lam, builder.variance, out=self._scale, where=builder.variance > floor)
+            np.divide(1 / builder.lam, builder.variance, out=self._scale, where=builder.variance > floor)
         new = np.array([a for a in self._unswept if a not in self._seen], np.int64)
         if len(new):
             C = builder.posterior.covariance(new)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import sqrt
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Int
 
 from agents.core.gp_arms import NO_ARMS, GPArmAgent
 from agents.core.initial import each_pull, leverage_in_turn
@@ -15,37 +16,79 @@ from agents.core.rules import Batch, BatchRule, SequentialRule
 from agents.core.settings import GPSettings
 from agents.core.starts import Start
 from agents.core.widths import WidthContext, WidthSchedule, as_width
-from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
 from gpbandit_envs.problem import InitialData
 
 __all__ = ["ExactBatch", "UCBAgent"]
 
 
 class ExactBatch(Batch):
-    """Picks on an exact posterior that takes every pick as a pull without feedback.
+    """Picks `argmax mean + width * sd` on an exact posterior whose variance takes every pick as a pull.
+
+    Scores only fall within a batch. So what an arm scored at its start bounds what it scores later, and it is enough to
+    follow the variances of the arms of highest score, until another one may have overtaken them all. The choice is that
+    of recomputing every score. It pays where a batch has several picks: GP-AUCB takes 0.4 of the time that it takes with
+    the variances of all 4,177 arms of Abalone (`make bench`, policies/gp-aucb).
 
     Args:
-        posterior: The posterior; picks go into it as open pulls.
+        engine: Exact posteriors, whose repetition `i` it is; they must not change while the batch is open.
+        i: Repetition.
         width: Factor of the standard deviation.
-        mean: Mean to add, shape (A,).
         pending: Arms already under evaluation, shape (p,).
+        candidates: How many arms are followed at first.
     """
 
     def __init__(
-        self, posterior: ExactPosterior, width: float, mean: Float[np.ndarray, " A"], pending: np.ndarray
+        self, engine: ExactPosteriors, i: int, width: float, pending: Int[np.ndarray, " p"], candidates: int = 128
     ) -> None:
-        super().__init__(posterior, len(pending))
-        self._posterior, self._width, self._mean = posterior, width, mean
-        posterior.engine.keep_open(0, pending.tolist())
+        super().__init__(np.maximum(engine.v[i], 0.0), engine.lam, len(pending))
+        self._engine, self._i, self._width = engine, i, width
+        self._scores = engine.mean[i] + width * np.sqrt(self.variance)
+        self._pulled = pending.tolist()
+        self._follow(candidates)
+
+    def _follow(self, candidates: int) -> None:
+        """Bring the variances of so many arms of highest score up to date."""
+        engine, i, scores = self._engine, self._i, self._scores
+        self._candidates = candidates
+        if candidates < len(scores) // 2:
+            top = np.argpartition(scores, -candidates - 1)[-candidates - 1 :]
+            self._bound = float(scores[top[0]])
+            self._arms = np.unique(np.r_[top[1:], np.array(self._pulled, np.int64)])
+        else:
+            self._arms, self._bound = np.arange(len(scores)), -np.inf
+        rows = engine.whitened(i)
+        self._used = len(rows)
+        self._W = np.empty((self._used + len(self._pulled) + 64, len(self._arms)))
+        self._W[: self._used] = rows[:, self._arms]
+        self._mean, self._v = engine.mean[i, self._arms], engine.v[i, self._arms]
+        for arm in self._pulled:
+            self._pull(arm)
+
+    def _pull(self, arm: int) -> None:
+        j, t = int(np.searchsorted(self._arms, arm)), self._used
+        if t == len(self._W):
+            self._W = np.concatenate([self._W, np.empty_like(self._W)])
+        c = self._engine.rows.entries(arm, self._arms)
+        if t:
+            c -= np.dot(self._W[:t, j], self._W[:t])
+        c /= sqrt(max(float(c[j]), 0.0) + self.lam)
+        self._W[t], self._used = c, t + 1
+        self._v -= c * c
 
     def propose(self, limit: int) -> tuple[int, int]:
-        variance = self._posterior.hallucinated
-        arm = int(np.argmax(self._mean + self._width * np.sqrt(variance)))
-        self._proposed, self.picked_variance = arm, float(variance[arm])
-        return arm, 1
+        while True:
+            scores = self._mean + self._width * np.sqrt(np.maximum(self._v, 0.0))
+            j = int(np.argmax(scores))
+            if scores[j] > self._bound:
+                break
+            self._follow(8 * self._candidates)
+        self._proposed, self.picked_variance = int(self._arms[j]), max(float(self._v[j]), 0.0)
+        return self._proposed, 1
 
     def take(self, count: int) -> None:
-        self._posterior.pull(self._proposed)
+        self._pull(self._proposed)
+        self._pulled.append(self._proposed)
         self.picks.append(self._proposed)
 
 
@@ -154,12 +197,13 @@ class UCBAgent(GPArmAgent):
         return np.array(picks, np.int64)
 
     def _best_score(self) -> int:
-        return int(np.argmax(self.posterior.mean + self.width * np.sqrt(self.posterior.variance)))
+        assert isinstance(self.posterior, ExactPosterior)
+        return int(self.posterior.engine.best_scores(np.array([self.width]))[0])
 
     def _new_batch(self, pending: np.ndarray) -> Batch:
         """Picks on the posterior of now, with `pending` arms under evaluation."""
         assert isinstance(self.posterior, ExactPosterior)
-        return ExactBatch(self.posterior, self.width, self.posterior.mean, pending)
+        return ExactBatch(self.posterior.engine, 0, self.width, pending)
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self._count_leverage(self.posterior.variance_at(arms) / self.lam, counts)

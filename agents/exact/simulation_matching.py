@@ -72,8 +72,7 @@ class SimulationMatching(PlannedBatchAgent):
             variance = np.maximum(imagined.v, 0.0)
             runs[:, step] = arms = self._sequential_choices(imagined.mean, np.sqrt(variance))
             y = imagined.mean[each, arms] + np.sqrt(variance[each, arms] + self.lam) * noise[:, step]
-            imagined.pull(arms)
-            imagined.observe_one(each, arms, y)
+            imagined.update(each, arms, y)
         return runs
 
     def _sequential_choices(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:

@@ -151,10 +151,11 @@ class BPE(FiniteArmAgent):
 
     def _most_uncertain(self) -> int:
         """Pull the surviving arm of largest variance given all pulls so far."""
-        variance = self.posterior.hallucinated
+        engine = self.posterior.engine
+        variance = engine.ahead()
         k = int(np.argmax(variance[self.alive] if self._full else variance))
         arm = int(self.alive[k])
-        self.posterior.pull(arm if self._full else k)
+        engine.pull(0, arm if self._full else k)
         return arm
 
     def _to_actions(self, arms: np.ndarray) -> Actions:

@@ -77,6 +77,9 @@ class SketchedUCBAgent(UCBAgent):
         self._coupled = CoupledDraws(self.problem.n_arms, self.draws) if self.resampling == "coupled" else None
         return SketchedArmPosterior(self.model.kernel, self.problem.arms, self.model.lam, self.max_memory)
 
+    def _best_score(self) -> int:
+        return int(np.argmax(self.posterior.mean + self.width * np.sqrt(self.posterior.variance)))
+
     def _new_batch(self, pending: np.ndarray) -> Batch:
         return BatchBuilder(self.posterior, self.width, self.posterior.mean, pending)
 

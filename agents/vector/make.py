@@ -15,7 +15,7 @@ __all__ = ["make_vec"]
 def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
 
-    Uniform, EpsGreedy, GP-UCB and GP-AUCB have forms of their own; any other agent is played by single ones side by
+    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have forms of their own; any other agent is played by single ones side by
     side.
 
     Raises:
@@ -35,6 +35,7 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform
     from agents.exact.gp_aucb import GPAUCB
+    from agents.exact.gp_bucb import GPBUCB
     from agents.exact.gp_ucb import GPUCB
     from agents.vector.baselines import VectorEpsGreedy, VectorUniform
     from agents.vector.ucb import VectorUCB
@@ -46,6 +47,6 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
         return VectorUniform()
     if type(policy) is EpsGreedy:
         return VectorEpsGreedy(policy)
-    if type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
+    if type(policy) in (GPUCB, GPBUCB, GPAUCB) and VectorUCB.covers(policy):
         return VectorUCB(policy)
     return None

@@ -1,16 +1,17 @@
-"""GP-UCB and GP-AUCB over many repetitions at once."""
+"""GP-UCB, GP-BUCB and GP-AUCB over many repetitions at once."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from agents.core.finite import group_pulls
-from agents.core.rules import ProductRule, SequentialRule, SumRule
+from agents.core.rules import FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.starts import UniformStart
-from agents.core.ucb import UCBAgent
+from agents.core.ucb import ExactBatch, UCBAgent
 from agents.core.widths import WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
@@ -41,7 +42,7 @@ class VectorUCB(VectorAgent):
     def covers(policy: UCBAgent) -> bool:
         """Whether this class can play what `policy` plays."""
         plain = policy.design == UniformStart(0) and not policy.settings.doubling
-        return plain and type(policy.rule) in (SequentialRule, ProductRule, SumRule)
+        return plain and type(policy.rule) in (SequentialRule, FixedRule, ProductRule, SumRule)
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)
@@ -56,33 +57,33 @@ class VectorUCB(VectorAgent):
         self._pulls, self._batch = np.full(R, policy.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, policy.sum_log_leverage), np.full(R, policy.sum_log_3_leverage)
-        self._drift = np.ones(R)
-        self._d_eff = self.posterior.effective_dimension()
+        self._rules = [copy.copy(policy.rule) for _ in range(R)]
+        self._open: dict[int, ExactBatch] = {}
+        self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
         self._width = np.full(R, policy.width)
         self._recommended = self.posterior.mean.argmax(axis=1)
-        self._score = np.empty_like(self.posterior.v)
 
     def select(self, left: int) -> VectorChoice:
-        posterior, score = self.posterior, self._score
-        np.sqrt(np.maximum(posterior.v, 0.0, out=score), out=score)
-        score *= self._width[:, None]
-        score += posterior.mean
-        arms = score.argmax(axis=1)
-        closes = self._drifted(arms)
-        posterior.pull(arms)
+        if isinstance(self._policy.rule, SequentialRule):
+            arms = self.posterior.best_scores(self._width)
+            closes = np.ones(len(arms), bool)
+        else:
+            arms, closes = np.zeros(len(self._each), np.int64), np.zeros(len(self._each), bool)
+            for i in self._each.tolist():
+                arms[i], closes[i] = self._pick(i)
         self._batch += 1
         return VectorChoice(arms, closes)
 
-    def _drifted(self, arms: Int[np.ndarray, " R"]) -> Bool[np.ndarray, " R"]:
-        """Whether the batches end with `arms`."""
-        rule, posterior = self._policy.rule, self.posterior
-        if isinstance(rule, ProductRule):
-            self._drift *= 1.0 + np.maximum(posterior.v[self._each, arms], 0.0) / posterior.lam
-        elif isinstance(rule, SumRule):
-            self._drift += np.maximum(posterior.settled[self._each, arms], 0.0) / posterior.lam
-        else:
-            return np.ones(len(arms), bool)
-        return self._drift > rule.c
+    def _pick(self, i: int) -> tuple[int, bool]:
+        """The next arm of the batch of repetition `i`, and whether the batch ends with it."""
+        batch = self._open.get(i)
+        if batch is None:
+            batch = self._open[i] = ExactBatch(self.posterior, i, float(self._width[i]), np.zeros(0, np.int64))
+            self._rules[i].start(batch)
+        arm, _ = batch.propose(1)
+        _, closes = self._rules[i].admit(batch, arm, 1)
+        batch.take(1)
+        return arm, closes
 
     def observe(self, feedback: VectorFeedback) -> None:
         if len(feedback) == 0:
@@ -90,26 +91,27 @@ class VectorUCB(VectorAgent):
         told = np.unique(feedback.repetitions)
         if len(told) == len(feedback):
             self._count_leverage(told, self._leverage(told, feedback.arms)[:, None], 1.0)
-            self.posterior.observe_one(told, feedback.arms, feedback.rewards)
+            self.posterior.update(told, feedback.arms, feedback.rewards)
         else:
             for group in feedback.groups():
                 i = int(feedback.repetitions[group.start])
                 arms, counts, sums = group_pulls(feedback.arms[group], feedback.rewards[group])
                 self._count_leverage(np.array([i]), self._leverage(np.array([i]), arms)[None], counts)
                 if len(arms) == 1 and counts[0] == 1:
-                    self.posterior.observe_one(np.array([i]), arms, sums)
+                    self.posterior.update(np.array([i]), arms, sums)
                 else:
                     self.posterior.observe(i, arms, counts, sums)
         self._pulls[told] += self._batch[told]
         self._batch_length[told] = self._batch[told]
-        self._batch[told], self._drift[told] = 0, 1.0
-        self._d_eff[told] = self.posterior.effective_dimension()[told]
+        self._batch[told] = 0
         self._recommended[told] = self.posterior.mean[told].argmax(axis=1)
         for i in told.tolist():
+            self._open.pop(i, None)
+            self._d_eff[i] = self.posterior.effective_dimension(i)
             self._width[i] = self._scheduled(i)
 
     def _leverage(self, repetitions: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        return np.maximum(self.posterior.settled[repetitions, arms], 0.0) / self.posterior.lam
+        return np.maximum(self.posterior.v[repetitions, arms], 0.0) / self.posterior.lam
 
     def _count_leverage(
         self, repetitions: np.ndarray, leverage: Float[np.ndarray, "r p"], counts: Float[np.ndarray, " p"] | float
@@ -139,6 +141,6 @@ class VectorUCB(VectorAgent):
             "width": self._width.copy(),
             "information_gain": self.posterior.information_gain.copy(),
             "d_eff": self._d_eff.copy(),
-            "unique_arms": self.posterior.unique(),
+            "unique_arms": np.array([float(len(self.posterior.distinct(i))) for i in range(len(self._each))]),
             "batch_length": self._batch_length.copy(),
         }

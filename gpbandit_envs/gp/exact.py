@@ -20,9 +20,11 @@ counts and sums: n pulls of an arm with mean feedback s / n are one observation 
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import log, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,10 +40,12 @@ __all__ = ["ExactPosterior", "ExactPosteriors"]
 _SPARE, _LONG = 64, 1.25
 _RESERVED = 2**28  # bytes of address space for whitened rows; np.empty commits only what is written
 _COLUMNS = 2**13
+_TAIL = 16
 _FIRST = np.zeros(1, np.int64)
+_STATE = ("mean", "v", "n", "sums", "information_gain", "renewals")
 
 
-class Rows(Protocol):
+class CovarianceRows(Protocol):
     """Covariances of arms with all arms."""
 
     prior: Float[np.ndarray, " A"]
@@ -54,22 +58,21 @@ class Rows(Protocol):
 class ExactPosteriors:
     """The exact posteriors of `R` repetitions over one set of arms.
 
-    Repetitions share kernel rows and nothing else: each computes, bit for bit, what it would compute alone.
+    Repetitions share covariance rows and nothing else: each computes, bit for bit, what it would compute alone.
 
     Args:
-        rows: Kernel rows of the arms, which posteriors on the same arms may share.
+        rows: Prior covariances of the arms, which posteriors on the same arms may share.
         lam: Noise variance of one feedback, > 0, unit of y^2.
         R: Number of repetitions.
         prior_mean: Mean before any pull, shape (A,); zero by default.
 
     Attributes:
         mean: Given the feedback that has arrived, shape (R, A); not to be written to.
-        v: Variance given all pulls, with or without feedback, shape (R, A); never clipped, since clipping an accumulated
-            value would turn rounding into drift.
-        settled: The same given the pulls whose feedback has arrived.
+        v: Variance given the same, shape (R, A); never clipped, since clipping an accumulated value would turn rounding
+            into drift.
         n, sums: Pulls of each arm whose feedback has arrived, and the sum of it, shape (R, A).
         information_gain: `0.5 logdet(I + K_t / lam)` of these pulls, shape (R,), in nats.
-        renewals: How often the rows of each repetition were computed anew, shape (R,).
+        renewals: How often all rows of each repetition were computed anew, shape (R,).
 
     Raises:
         ValueError: if `lam` is out of range.
@@ -78,191 +81,154 @@ class ExactPosteriors:
     """
 
     def __init__(
-        self, rows: Rows, lam: float, R: int = 1, prior_mean: Float[np.ndarray, " A"] | None = None
+        self, rows: CovarianceRows, lam: float, R: int = 1, prior_mean: Float[np.ndarray, " A"] | None = None
     ) -> None:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
         self.rows, self.lam, A = rows, float(lam), len(rows.prior)
         self._prior_mean = np.zeros(A) if prior_mean is None else prior_mean.copy()
-        self.mean, self.v, self.settled = np.empty((R, A)), np.empty((R, A)), np.empty((R, A))
-        self.n, self.sums = np.empty((R, A)), np.empty((R, A))
+        self.mean, self.v = np.tile(self._prior_mean, (R, 1)), np.tile(rows.prior, (R, 1))
+        self.n, self.sums = np.zeros((R, A)), np.zeros((R, A))
         self.information_gain, self.renewals = np.zeros(R), np.zeros(R, np.int64)
         capacity = max(_SPARE, min(_RESERVED // (8 * R * A), 2 * A + _SPARE))
         self._W = np.empty((R, capacity, A))
-        # Of each row: its arm, how many pulls it stands for, and sqrt(d).
-        self._arms, self._counts = np.zeros((R, capacity), np.int64), np.ones((R, capacity))
-        self._roots = np.zeros((R, capacity))
-        self._used, self._told = np.zeros(R, np.int64), np.zeros(R, np.int64)
-        self._each = np.arange(R)
-        self._rows, self._spare = np.empty((R, A)), np.empty((R, A))
-        self.reset()
+        self._rows = [_Rows() for _ in range(R)]
+        self._spare = np.empty(A)
 
     def __len__(self) -> int:
         """Number of repetitions."""
-        return len(self._each)
+        return len(self._rows)
 
-    def reset(self) -> None:
-        """Forget all pulls."""
-        self.mean[:] = self._prior_mean
-        self.n[:] = self.sums[:] = 0.0
-        self.settled[:] = self.v[:] = self.rows.prior
-        self.information_gain[:] = 0.0
-        self._used[:] = self._told[:] = self.renewals[:] = 0
-        # Arms with feedback, in the order of their first, and open pulls of each arm.
-        self._distinct: list[dict[int, None]] = [{} for _ in self._each]
-        self._open: list[Counter[int]] = [Counter() for _ in self._each]
-        self._made: list[list[_Block]] = [[] for _ in self._each]
+    def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
+        """The arms whose feedback has arrived, in the order of their first; not to be written to."""
+        return self._rows[i].distinct
 
-    def open(self, i: int = 0) -> Counter[int]:
-        """Pulls of each arm that repetition `i` knows no feedback of."""
-        return self._open[i].copy()
-
-    def unique(self) -> Float[np.ndarray, " R"]:
-        """Distinct arms whose feedback has arrived."""
-        return np.array([float(len(arms)) for arms in self._distinct])
-
-    def effective_dimension(self) -> Float[np.ndarray, " R"]:
+    def effective_dimension(self, i: int = 0) -> float:
         """`Tr(K_t (K_t + lam I)^-1)` of the pulls whose feedback has arrived."""
-        np.maximum(self.settled, 0.0, out=self._spare)
-        return np.einsum("ij,ij->i", self.n, self._spare) / self.lam
+        arms = self._rows[i].distinct
+        return float(self.n[i, arms] @ np.maximum(self.v[i, arms], 0.0)) / self.lam
 
-    def pull(self, arms: Int[np.ndarray, " R"]) -> None:
-        """Account for a pull of one arm in each repetition, whose feedback comes later."""
-        self._make_room()
-        rows = self.rows.take(arms, out=self._rows)
-        for i, (row, arm) in enumerate(zip(rows, arms.tolist())):
-            self.v[i] -= np.square(self._whiten(i, row, arm), out=self._spare[i])
-            self._open[i][arm] += 1
-            self._made[i].append(_Block(arms[i : i + 1], None, 1))
+    def best_scores(self, width: Float[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
+        """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
+        best = np.empty(len(self), np.int64)
+        for i, factor in enumerate(width.tolist()):
+            score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
+            score *= factor
+            score += self.mean[i]
+            best[i] = score.argmax()
+        return best
 
-    def _whiten(self, i: int, row: Float[np.ndarray, " A"], arm: int) -> Float[np.ndarray, " A"]:
-        """Append to `W` the row of a pull of `arm`, whose kernel row is `row`."""
-        t = int(self._used[i])
-        new = self._W[i, t]
-        if t:
-            W = self._W[i, :t]
-            np.subtract(row, np.dot(W[:, arm], W, out=new), out=new)
-        else:
-            new[:] = row
-        root = np.sqrt(max(new[arm], 0.0) + self.lam)
-        new /= root
-        self._arms[i, t], self._counts[i, t], self._roots[i, t] = arm, 1.0, root
-        self._used[i] = t + 1
-        return new
-
-    def observe_one(
+    def update(
         self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]
     ) -> None:
-        """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`."""
-        first = self._told[which]
-        alone = (self._used[which] == first + 1) & (self._arms[which, first] == arms)
-        if not (alone & (self._counts[which, first] == 1)).all():
-            for i, arm, value in zip(which.tolist(), arms.tolist(), y.tolist()):
-                self.observe(i, np.array([arm]), np.ones(1), np.array([value]))
-            return
+        """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`.
+
+        Raises:
+            ValueError: if a feedback is not finite; nothing has changed then.
+        """
         _finite(y)
-        root, W = self._roots[which, first], self._W[which, first]
-        z = (y - self.mean[which, arms]) / root
-        W *= z[:, None]
-        if len(which) == len(self):
-            self.mean += W
-            self.settled[:] = self.v
-        else:
-            self.mean[which] += W
-            self.settled[which] = self.v[which]
-        self._told[which] += 1
-        self.information_gain[which] += np.log(root / np.sqrt(self.lam))
-        self.n[which, arms] += 1.0
-        self.sums[which, arms] += y
-        for i, arm in zip(which.tolist(), arms.tolist()):
-            self._distinct[i][arm] = None
-            self._open[i].clear()
+        for i, arm, value in zip(which.tolist(), arms.tolist(), y.tolist()):
+            rows = self._rows[i]
+            if rows.ahead is not None:
+                self.observe(i, np.array([arm]), np.ones(1), np.array([value]))
+                continue
+            self._compact(i)
+            row, root = self._append_one(i, arm)
+            mean = self.mean[i]
+            mean += np.multiply(row, (value - float(mean[arm])) / root, out=self._spare)
+            self.v[i] -= np.square(row, out=self._spare)
+            rows.told = rows.used
+            self._count(i, arm, 1.0, value)
+            self.information_gain[i] += 0.5 * log(root * root / self.lam)
+
+    def pull(self, i: int, arm: int) -> None:
+        """Account for a pull in repetition `i` whose feedback comes later; `ahead` sees it, all else does not."""
+        self._compact(i)
+        row, _ = self._append_one(i, arm)
+        rows = self._rows[i]
+        if rows.ahead is None:
+            rows.ahead = self.v[i].copy()
+        rows.ahead -= np.square(row, out=self._spare)
+        rows.open[arm] += 1
+
+    def ahead(self, i: int = 0) -> Float[np.ndarray, " A"]:
+        """Variance given all pulls, those without feedback among them; not to be written to."""
+        ahead = self._rows[i].ahead
+        return self.v[i] if ahead is None else ahead
 
     def observe(
         self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
     ) -> None:
         """Take in feedback of repetition `i`: `counts` pulls of each of the distinct `arms`, which adds up to `sums`.
 
-        It may come in any order, and of arms that `pull` has not announced.
+        In any order, and whether or not `pull` has announced it.
 
         Raises:
             ValueError: if a sum is not finite; nothing has changed then.
         """
         _finite(sums)
+        rows = self._rows[i]
         told = Counter({arm: int(count) for arm, count in zip(arms.tolist(), counts.tolist())})
-        rows, left = self._first_rows(i, told), self._open[i] - told
-        if rows is None:
-            # The pulls that are still open are computed anew behind those whose feedback has overtaken theirs.
-            self._forget_open(i)
+        left = rows.open - told
+        if rows.n_first_open(told) is None:
+            # Not the pulls that were announced first: those still open are computed anew, behind these.
+            self._drop_open(i)
+            self._compact(i)
             self._append(i, arms, counts)
-            rows = len(arms)
-        self._settle(i, rows, arms, counts, sums)
-        if self._used[i] == self._told[i]:
-            self.settled[i] = self.v[i]
-            self._open_block(i, left)
+            last = rows.used
         else:
-            W = self._W[i, self._told[i] - rows : self._told[i]]
-            self.settled[i] -= np.einsum("ij,ij->j", W, W)
-            self._open[i] = left
-
-    def _first_rows(self, i: int, told: Counter[int]) -> int | None:
-        """How many of the first open rows are the pulls `told`; None if no number is."""
-        seen: Counter[int] = Counter()
-        n_seen, n_told = 0, told.total()
-        for row in range(int(self._told[i]), int(self._used[i])):
-            count = int(self._counts[i, row])
-            seen[int(self._arms[i, row])] += count
-            n_seen += count
-            if n_seen >= n_told:
-                return row + 1 - int(self._told[i]) if seen == told else None
-        return None
-
-    def _settle(self, i: int, rows: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
-        """The first `rows` open rows are those of `arms`, whose feedback adds up to `sums`."""
-        first = int(self._told[i])
-        last = first + rows
-        where, root, W = self._arms[i, first:last], self._roots[i, first:last], self._W[i, first:last]
-        # Pulls of one arm are exchangeable: each is given their mean, so that nothing depends on their order.
-        y = dict(zip(arms.tolist(), (sums / counts).tolist()))
-        residual = np.array([y[arm] for arm in where.tolist()]) - self.mean[i, where]
-        if rows == 1:
-            z = residual / root
+            last = rows.told + int(rows.n_first_open(told) or 0)
+        self._settle(i, last, arms, counts, sums)
+        if rows.used == rows.told:
+            rows.open, rows.ahead = Counter(), None
+            self._open(i, left)
         else:
-            z = solve_lower(self._factor(i, first, last), residual)
-        self.mean[i] += z @ W
-        self.information_gain[i] += float(np.log(root / np.sqrt(self.lam / self._counts[i, first:last])).sum())
-        self.n[i, arms] += counts
-        self.sums[i, arms] += sums
-        self._told[i] = last
-        self._distinct[i].update(dict.fromkeys(arms.tolist()))
+            rows.open = left
 
     def keep_open(self, i: int, arms: Iterable[int]) -> None:
         """Let `arms`, an entry a pull, be the open pulls of repetition `i`: others were given up, or are news."""
         wanted = Counter(arms)
-        if wanted != self._open[i]:
-            self._forget_open(i)
-            self._open_block(i, wanted)
+        if wanted != self._rows[i].open:
+            self._drop_open(i)
+            self._open(i, wanted)
 
-    def _forget_open(self, i: int) -> None:
-        rows = int(self._used[i] - self._told[i])
-        while rows:
-            block = self._made[i].pop()
-            if block.rows > rows:
-                self._made[i].append(_Block(block.arms, block.counts, block.rows - rows))
-            rows -= min(block.rows, rows)
-        self._used[i] = self._told[i]
-        self.v[i] = self.settled[i]
-        self._open[i] = Counter()
+    def covariance(
+        self, i: int, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"]
+    ) -> Float[np.ndarray, "p q"]:
+        """Posterior covariance of `arms` with `others`."""
+        W = self.whitened(i)
+        return self.rows.take(arms)[:, others] - W[:, arms].T @ W[:, others]
 
-    def _open_block(self, i: int, pulls: Counter[int]) -> None:
-        """Open rows for all of `pulls`, one for each arm."""
-        if pulls:
-            self._append(i, np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64))
-        self._open[i] = pulls
+    def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
+        """The rows of the pulls whose feedback has arrived; not to be written to."""
+        return self._W[i, : self._rows[i].told]
 
-    def _append(self, i: int, arms: np.ndarray, counts: np.ndarray) -> None:
-        """Rows for `counts` pulls of each of the distinct `arms`, by one product of matrices."""
-        t = int(self._used[i])
+    def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
+        """What the posterior mean would be with the mean feedback `values` at `distinct` arms, from a prior mean of 0."""
+        rows = self._rows[i]
+        where = {arm: k for k, arm in enumerate(rows.distinct.tolist())}
+        pulls = [where[arm] for arm in rows.arms[: rows.told]]
+        weights: np.ndarray = solve_lower(self._factor(i, 0, rows.told), values[:, pulls].T)
+        return weights.T @ self._W[i, : rows.told]
+
+    def _append_one(self, i: int, arm: int) -> tuple[Float[np.ndarray, " A"], float]:
+        """The whitened row of a pull, appended to those of repetition `i`, and `sqrt(d)`."""
+        rows = self._rows[i]
+        t = rows.used
+        self._reserve(t + 1)
+        row = self.rows.take(np.array([arm]), out=self._W[i, t : t + 1])[0]
+        if t:
+            W = self._W[i, :t]
+            row -= np.dot(W[:, arm], W, out=self._spare)
+        root = sqrt(max(float(row[arm]), 0.0) + self.lam)
+        row /= root
+        rows.add([arm], [1.0], [root], _Block(np.array([arm]), None, 1))
+        return row, root
+
+    def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
+        """The whitened rows of `counts` pulls of each of the distinct `arms`, appended by one product of matrices."""
+        rows = self._rows[i]
+        t = rows.used
         self._reserve(t + len(arms))
         C = self.rows.take(arms, out=self._W[i, t : t + len(arms)])
         if t:
@@ -273,91 +239,184 @@ class ExactPosteriors:
         for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
             block = slice(start, start + _COLUMNS)
             C[:, block] = solve_lower(L, C[:, block])
-        new = slice(t, t + len(arms))
-        self._arms[i, new], self._counts[i, new], self._roots[i, new] = arms, counts, np.diagonal(L)
-        self._used[i] = t + len(arms)
-        self._made[i].append(_Block(arms, counts, len(arms)))
-        self.v[i] -= np.einsum("ij,ij->j", C, C)
+        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist(), _Block(arms, counts, len(arms)))
+        return C
 
-    def _make_room(self) -> None:
-        """For one more row in each repetition."""
-        for i, (used, distinct, opened) in enumerate(zip(self._used.tolist(), self._distinct, self._open)):
-            if used > _LONG * (len(distinct) + len(opened)) + _SPARE:
-                self.renew(i)
-        self._reserve(int(self._used.max()) + 1)
+    def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
+        """`L` of some rows, given those before them."""
+        rows = self._rows[i]
+        L = np.tril(self._W[i, first:last][:, rows.arms[first:last]].T, -1)
+        L[np.diag_indices(last - first)] = rows.roots[first:last]
+        return L
+
+    def _settle(self, i: int, last: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """The open rows before `last` are those of `arms`, whose feedback adds up to `sums`."""
+        rows = self._rows[i]
+        first, W = rows.told, self._W[i, rows.told : last]
+        # Pulls of one arm are exchangeable: each is given their mean, so that nothing depends on their order.
+        y = dict(zip(arms.tolist(), (sums / counts).tolist()))
+        residual = np.array([y[arm] for arm in rows.arms[first:last]]) - self.mean[i, rows.arms[first:last]]
+        self.mean[i] += solve_lower(self._factor(i, first, last), residual) @ W
+        self.v[i] -= np.einsum("ij,ij->j", W, W)
+        d = np.square(rows.roots[first:last]) * rows.counts[first:last]
+        self.information_gain[i] += 0.5 * float(np.log(d / self.lam).sum())
+        rows.told = last
+        for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
+            self._count(i, arm, count, total)
+
+    def _count(self, i: int, arm: int, count: float, total: float) -> None:
+        if self.n[i, arm] == 0:
+            self._rows[i].distinct = np.append(self._rows[i].distinct, arm)
+        self.n[i, arm] += count
+        self.sums[i, arm] += total
+
+    def _open(self, i: int, pulls: Counter[int]) -> None:
+        """Open rows for all of `pulls`, one for each arm."""
+        if pulls:
+            arms, counts = np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
+            W = self._append(i, arms, counts)
+            self._rows[i].open, self._rows[i].ahead = pulls, self.v[i] - np.einsum("ij,ij->j", W, W)
+
+    def _drop_open(self, i: int) -> None:
+        rows = self._rows[i]
+        rows.cut(rows.told)
+        rows.open, rows.ahead = Counter(), None
+
+    def _compact(self, i: int) -> None:
+        """Replace the rows of repetition `i` by fewer that say the same, if there are many more than it takes."""
+        rows = self._rows[i]
+        if rows.used > _LONG * (len(rows.distinct) + len(rows.open)) + _SPARE:
+            self.renew(i)
+        elif rows.used == rows.told and rows.tail_is_long():
+            # Since the last renewal few arms were pulled again and again: a row for each, in place of one a pull.
+            arms = rows.arms[rows.renewed :]
+            counts: Counter[int] = Counter()
+            for arm, count in zip(arms, rows.counts[rows.renewed :]):
+                counts[arm] += int(count)
+            rows.cut(rows.renewed)
+            self._append(i, np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64))
+            rows.told = rows.used
 
     def _reserve(self, rows: int) -> None:
-        capacity = self._W.shape[1]
+        R, capacity, A = self._W.shape
         if rows > capacity:
-            self._W, self._arms, self._counts, self._roots = (
-                _grown(old, max(rows, 2 * capacity), int(self._used.max()))
-                for old in (self._W, self._arms, self._counts, self._roots)
-            )
+            W = np.empty((R, max(rows, 2 * capacity), A))
+            used = max(one.used for one in self._rows)
+            W[:, :used] = self._W[:, :used]
+            self._W = W
 
-    def renew(self, i: int) -> None:
+    def renew(self, i: int = 0) -> None:
         """Compute everything anew from counts and sums: a row for each distinct arm, free of past rounding."""
-        arms = self.distinct(i)
-        opened = self._open[i]
-        self._used[i], self._made[i] = 0, []
+        rows = self._rows[i]
+        arms, opened = rows.distinct, rows.open
+        rows.cut(0)
         self.v[i], self.mean[i] = self.rows.prior, self._prior_mean
         if len(arms):
-            self._append(i, arms, self.n[i, arms])
+            W = self._append(i, arms, self.n[i, arms])
             residual = self.sums[i, arms] / self.n[i, arms] - self._prior_mean[arms]
-            self.mean[i] += solve_lower(self._factor(i, 0, len(arms)), residual) @ self._W[i, : len(arms)]
-        self._told[i] = len(arms)
-        self.settled[i] = self.v[i]
-        self._open_block(i, opened)
+            self.mean[i] += solve_lower(self._factor(i, 0, len(arms)), residual) @ W
+            self.v[i] -= np.einsum("ij,ij->j", W, W)
+        rows.told = rows.renewed = rows.used
+        rows.open, rows.ahead = Counter(), None
+        self._open(i, opened)
         self.renewals[i] += 1
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the whitened rows, which are computed anew in the same steps and so with the same rounding."""
-        names = ("mean", "v", "settled", "n", "sums", "information_gain", "renewals", "_told")
-        state: dict[str, Any] = {name: getattr(self, name).copy() for name in names}
-        return state | {
-            "made": [list(blocks) for blocks in self._made],
-            "distinct": [list(arms) for arms in self._distinct],
-            "open": [dict(pulls) for pulls in self._open],
-        }
+        return {**{name: getattr(self, name).copy() for name in _STATE}, "rows": copy.deepcopy(self._rows)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state of `state_dict` into posteriors of the same rows, lam and number of repetitions."""
-        self.reset()
-        for i, blocks in enumerate(state["made"]):
-            for block in blocks:
-                t = int(self._used[i])
-                self._reserve(t + len(block.arms))
+        for i, wanted in enumerate(copy.deepcopy(state["rows"])):
+            self._rows[i] = _Rows()
+            for block in wanted.made:
+                t = self._rows[i].used
                 if block.counts is None:
-                    self._whiten(i, self.rows.take(block.arms)[0], int(block.arms[0]))
+                    self._append_one(i, int(block.arms[0]))
                 else:
                     self._append(i, block.arms, block.counts)
-                self._used[i] = t + block.rows
-        for name in ("mean", "v", "settled", "n", "sums", "information_gain", "renewals", "_told"):
+                self._rows[i].cut(t + block.rows)
+            self._rows[i] = wanted
+        for name in _STATE:
             getattr(self, name)[:] = state[name]
-        self._made = [list(blocks) for blocks in state["made"]]
-        self._distinct = [dict.fromkeys(arms) for arms in state["distinct"]]
-        self._open = [Counter(pulls) for pulls in state["open"]]
 
-    def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
-        """The arms whose feedback has arrived, in the order of their first."""
-        return np.fromiter(self._distinct[i], np.int64)
 
-    def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
-        """The rows of the pulls whose feedback has arrived; not to be written to."""
-        return self._W[i, : self._told[i]]
+@dataclass(frozen=True)
+class _Block:
+    """How rows were made: one by one (no counts), or for several arms together; the first `rows` of them are in use."""
 
-    def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
-        """What the posterior mean would be with the mean feedback `values` at `distinct` arms, from a prior mean of 0."""
-        t = int(self._told[i])
-        where = {arm: k for k, arm in enumerate(self._distinct[i])}
-        rows = [where[arm] for arm in self._arms[i, :t].tolist()]
-        weights: np.ndarray = solve_lower(self._factor(i, 0, t), values[:, rows].T)
-        return weights.T @ self._W[i, :t]
+    arms: Int[np.ndarray, " p"]
+    counts: Float[np.ndarray, " p"] | None
+    rows: int
 
-    def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
-        """`L` of some rows, given those before them."""
-        L = np.tril(self._W[i, first:last][:, self._arms[i, first:last]].T, -1)
-        L[np.diag_indices(last - first)] = self._roots[i, first:last]
-        return L
+
+@dataclass
+class _Rows:
+    """What the whitened rows of one repetition stand for.
+
+    Attributes:
+        arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
+        made: How the rows were made, in order.
+        told: How many rows have their feedback; those behind them are open.
+        renewed: How many rows the last renewal has left.
+        distinct: The arms whose feedback has arrived, in the order of their first, shape (u,).
+        open: Pulls of each arm whose feedback is awaited.
+        ahead: Variance given these too, shape (A,); None if there are none.
+    """
+
+    arms: list[int] = field(default_factory=list)
+    counts: list[float] = field(default_factory=list)
+    roots: list[float] = field(default_factory=list)
+    made: list[_Block] = field(default_factory=list)
+    told: int = 0
+    renewed: int = 0
+    distinct: Int[np.ndarray, " u"] = field(default_factory=lambda: np.zeros(0, np.int64))
+    open: Counter[int] = field(default_factory=Counter)
+    ahead: Float[np.ndarray, " A"] | None = None
+
+    @property
+    def used(self) -> int:
+        """Number of rows."""
+        return len(self.arms)
+
+    def add(self, arms: list[int], counts: list[float], roots: list[float], block: _Block) -> None:
+        """Rows behind all others."""
+        self.arms += arms
+        self.counts += counts
+        self.roots += roots
+        self.made.append(block)
+
+    def cut(self, rows: int) -> None:
+        """Forget all but the first `rows`."""
+        excess = self.used - rows
+        while excess > 0:
+            block = self.made.pop()
+            if block.rows > excess:
+                self.made.append(replace(block, rows=block.rows - excess))
+            excess -= block.rows
+        del self.arms[rows:], self.counts[rows:], self.roots[rows:]
+        self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
+
+    def n_first_open(self, pulls: Counter[int]) -> int | None:
+        """How many of the first open rows are `pulls`; None if no number is."""
+        seen: Counter[int] = Counter()
+        left = pulls.total()
+        for row in range(self.told, self.used):
+            if left <= 0:
+                break
+            seen[self.arms[row]] += int(self.counts[row])
+            left -= int(self.counts[row])
+            if left <= 0:
+                return row + 1 - self.told if seen == pulls else None
+        return None
+
+    def tail_is_long(self) -> bool:
+        """Whether the rows since the last renewal are many more than their arms, and these few."""
+        tail = self.used - self.renewed
+        if tail <= _TAIL:
+            return False
+        distinct = len(set(self.arms[self.renewed :]))
+        return 4 * distinct <= self.renewed and tail > _LONG * distinct + _TAIL
 
 
 class ExactPosterior(ArmPosterior):
@@ -383,15 +442,10 @@ class ExactPosterior(ArmPosterior):
 
     @property
     def variance(self) -> Float[np.ndarray, " A"]:
-        return np.maximum(self.engine.settled[0], 0.0)
-
-    @property
-    def hallucinated(self) -> Float[np.ndarray, " A"]:
-        """Variance at every arm given all pulls, those without feedback among them, at least 0."""
         return np.maximum(self.engine.v[0], 0.0)
 
     def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        return np.maximum(self.engine.settled[0, arms], 0.0)
+        return np.maximum(self.engine.v[0, arms], 0.0)
 
     @property
     def n(self) -> Float[np.ndarray, " A"]:
@@ -404,27 +458,18 @@ class ExactPosterior(ArmPosterior):
         return float(self.engine.information_gain[0])
 
     def effective_dimension(self) -> float:
-        return float(self.engine.effective_dimension()[0])
-
-    def pull(self, arm: int) -> None:
-        """Account for a pull whose feedback comes later."""
-        self.engine.pull(np.array([arm]))
+        return self.engine.effective_dimension()
 
     def update(
         self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
     ) -> None:
         """Take in feedback: `counts` pulls of each of the distinct `arms`, which adds up to `sums`.
 
-        Whether or not `pull` has announced them.
-
         Raises:
             ValueError: if a sum is not finite; nothing has changed then.
         """
         if len(arms) == 1 and counts[0] == 1:
-            _finite(sums)
-            if not self.engine.open(0):
-                self.engine.pull(arms)
-            self.engine.observe_one(_FIRST, arms, sums)
+            self.engine.update(_FIRST, arms, sums)
         else:
             self.engine.observe(0, arms, counts, sums)
 
@@ -461,7 +506,7 @@ class _PosteriorRows:
     def __init__(self, posterior: ExactPosterior) -> None:
         self._posterior = posterior
         self._known: dict[int, np.ndarray] = {}
-        self.prior = posterior.engine.settled[0]
+        self.prior = posterior.engine.v[0]
 
     def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
         missing = [arm for arm in dict.fromkeys(arms.tolist()) if arm not in self._known]
@@ -470,21 +515,6 @@ class _PosteriorRows:
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """How rows were made: by `pull` (no counts), or together for several arms; the first `rows` of them are in use."""
-
-    arms: Int[np.ndarray, " p"]
-    counts: Float[np.ndarray, " p"] | None
-    rows: int
-
-
 def _finite(sums: np.ndarray) -> None:
     if not np.isfinite(sums).all():
         raise ValueError(f"sums: expected finite feedback, got {sums[~np.isfinite(sums)][0]}")
-
-
-def _grown(old: np.ndarray, capacity: int, used: int) -> np.ndarray:
-    new = np.empty((len(old), capacity, *old.shape[2:]), old.dtype)
-    new[:, :used] = old[:, :used]
-    return new

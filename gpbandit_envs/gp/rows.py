@@ -122,6 +122,11 @@ class KernelRows:
             positions = self._take_position[arms]
         return np.take(self._take_rows, positions, axis=0, out=out, mode="clip")
 
+    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
+        """Entries of the row of `arm`, a copy."""
+        self.take(np.array([arm]))
+        return self._take_rows[self._take_position[arm], others]
+
     def at(self, positions: Int[np.ndarray, " s"], arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "s p"]:
         """Entries of the rows at `positions` for `arms`."""
         return self._kept.at(positions, arms)
