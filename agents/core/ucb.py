@@ -255,7 +255,11 @@ class UCBAgent(FiniteArmAgent):
         return facts
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {
+        return {
+            "rng": self.rng.bit_generator.state,
+            "n_pulls": self.n_pulls,
+            "counts": self.counts.copy(),
+            "sums": self.sums.copy(),
             "posterior": self.posterior.state_dict(),
             "sum_log_leverage": self.sum_log_leverage,
             "sum_log_3_leverage": self.sum_log_3_leverage,
@@ -270,7 +274,9 @@ class UCBAgent(FiniteArmAgent):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
+        self.rng.bit_generator.state = state["rng"]
+        self.n_pulls = int(state["n_pulls"])
+        self.counts, self.sums = np.array(state["counts"]), np.array(state["sums"])
         self.posterior.load_state_dict(state["posterior"])
         self.sum_log_leverage = float(state["sum_log_leverage"])
         self.sum_log_3_leverage = float(state["sum_log_3_leverage"])

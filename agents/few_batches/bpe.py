@@ -228,7 +228,11 @@ class BPE(FiniteArmAgent):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {
+        return {
+            "rng": self.rng.bit_generator.state,
+            "n_pulls": self.n_pulls,
+            "counts": self.counts.copy(),
+            "sums": self.sums.copy(),
             "alive": self.alive.copy(),
             "known": self.known.state_dict(),
             "known_arms": self._known_arms.copy(),
@@ -244,7 +248,9 @@ class BPE(FiniteArmAgent):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
+        self.rng.bit_generator.state = state["rng"]
+        self.n_pulls = int(state["n_pulls"])
+        self.counts, self.sums = np.array(state["counts"]), np.array(state["sums"])
         arms = self.problem.arms
         assert arms is not None
         self._known_arms = np.array(state["known_arms"], np.int64)
