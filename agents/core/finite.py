@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+
 import numpy as np
 from jaxtyping import Float, Int
 

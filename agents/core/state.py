@@ -56,7 +56,7 @@ def restore(agent: Agent, state: bytes) -> None:
 
 
 def _outside(agent: Agent) -> dict[str, object]:
-    """The objects that a state refers to by name: the agent, what it does not save, and what its problem consists of."""
+    """The objects that a state refers to by name: the agent, attributes in `not_saved`, and those of the problem."""
     found: dict[str, object] = {"agent": agent}
     problem = getattr(agent, "problem", None)
     for prefix, owner, names in (("problem.", problem, None), ("agent.", agent, agent.not_saved)):

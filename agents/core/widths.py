@@ -20,8 +20,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, pi, sqrt
 from numbers import Real
+from types import MappingProxyType
 
 __all__ = [
+    "SEQUENTIAL_WIDTHS",
     "BBKBTheorem2",
     "BKBTheorem2",
     "BoundedNoise",
@@ -240,6 +242,17 @@ class LogDeterminant(WidthSchedule):
         c = context
         radius = sqrt(c.batch_ratio * c.sum_log_leverage + log(1 / c.delta))
         return c.norm_bound + c.noise_std / sqrt(c.lam) * radius
+
+
+SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
+    {
+        "theory": InformationGain(),
+        "practical": EffectiveDimension(),
+        "bayes": FiniteBayes(),
+        "growing": Logarithmic(),
+    }
+)
+"""The named widths of GP-UCB on arms, and of the batch policies that use its width."""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,21 +11,10 @@ from agents.core.leaders import Leaders
 from agents.core.protocol import Action
 from agents.core.rules import SequentialRule
 from agents.core.ucb import UCBAgent
-from agents.core.widths import EffectiveDimension, FiniteBayes, InformationGain, Logarithmic, WidthSchedule
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
-__all__ = ["SEQUENTIAL_WIDTHS", "ExactUCBAgent"]
-
-SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
-    {
-        "theory": InformationGain(),
-        "practical": EffectiveDimension(),
-        "bayes": FiniteBayes(),
-        "growing": Logarithmic(),
-    }
-)
-"""The named widths of GP-UCB and of all whose width is GP-UCB's."""
+__all__ = ["ExactUCBAgent"]
 
 
 class ExactUCBAgent(UCBAgent):

@@ -10,7 +10,8 @@ from agents.core.protocol import Capabilities
 from agents.core.rules import FixedRule
 from agents.core.settings import NormBound, as_count
 from agents.core.starts import UncertaintyStart, UniformStart
-from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
+from agents.core.widths import SEQUENTIAL_WIDTHS
+from agents.exact.base import ExactUCBAgent
 
 __all__ = ["GPBUCB", "initialization_size"]
 

@@ -11,7 +11,8 @@ from jaxtyping import Int
 from agents.core.protocol import Actions, Pending
 from agents.core.rules import FixedRule
 from agents.core.starts import UniformStart
-from agents.exact.base import SEQUENTIAL_WIDTHS, ExactUCBAgent
+from agents.core.widths import SEQUENTIAL_WIDTHS
+from agents.exact.base import ExactUCBAgent
 
 __all__ = ["PlannedBatchAgent"]
 

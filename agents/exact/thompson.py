@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.draws import JointDraws
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.rules import FixedRule
 from agents.core.settings import as_count
@@ -15,7 +16,6 @@ from agents.core.widths import Constant
 from agents.exact.base import ExactUCBAgent
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
 
 __all__ = ["AsyncTS"]
 
@@ -73,8 +73,7 @@ class AsyncTS(ExactUCBAgent):
         self.max_rank = as_count("max_rank", max_rank)
 
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:
-        self._root, remaining = low_rank_root(kernel, X, 1e-8, self.max_rank)
-        self._remaining = np.sqrt(remaining)
+        self._draws = JointDraws(kernel, X, self.max_rank)
         return super()._new_posterior(kernel, X, lam)
 
     def _pick(self, n: int, pending: Pending) -> Actions:
@@ -86,14 +85,4 @@ class AsyncTS(ExactUCBAgent):
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean scaled by `scale`."""
-        prior = self.rng.standard_normal((count, self._root.shape[1])) @ self._root.T
-        prior += self._remaining * self.rng.standard_normal(prior.shape)
-        pulled = np.flatnonzero(self.posterior.n > 0)
-        if len(pulled):
-            noise = np.sqrt(self.lam / self.posterior.n[pulled])
-            seen = prior[:, self.posterior.rows.arms[pulled]] + noise * self.rng.standard_normal((count, len(pulled)))
-            T = self.posterior.pulled.T[:, pulled]
-            prior -= self.posterior.rows.product((seen @ T.T) @ T, pulled)
-        prior *= self.scale
-        prior += self.posterior.mean
-        return prior
+        return self._draws.draw(self.posterior, count, self.rng, self.scale)

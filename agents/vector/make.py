@@ -31,22 +31,19 @@ def make_vec(id: str, **kwargs: Any) -> VectorAgent:
 
 def _form_of_its_own(single: Any) -> VectorAgent | None:
     # Imported here, so that `import agents` stays light.
-    from agents import by_domain
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform
     from agents.exact.gp_aucb import GPAUCB
-    from agents.exact.gp_ucb import GPUCB
+    from agents.sequential.gp_ucb import GPUCB
     from agents.vector.baselines import VectorEpsGreedy, VectorUniform
     from agents.vector.doubt import Faithful
     from agents.vector.ucb import VectorUCB
 
     policy = single()
-    if isinstance(policy, by_domain.GPUCB):
-        policy = policy.form  # that on arms, until a box comes
     if type(policy) is Uniform:
         return VectorUniform()
     if type(policy) is EpsGreedy:
         return VectorEpsGreedy(policy)
-    if type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
+    if isinstance(policy, GPUCB | GPAUCB) and type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
         return Faithful(VectorUCB(policy), single)
     return None

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from agents.core.rules import ProductRule, SequentialRule, SumRule
+from agents.core.rules import ProductRule, SumRule
 from agents.core.starts import UniformStart
 from agents.core.widths import WidthContext
 from agents.exact.base import ExactUCBAgent
+from agents.sequential.beliefs import ArmBeliefs
+from agents.sequential.gp_ucb import GPUCB
 from agents.vector.doubt import DoubtfulAgent, runner_up_gap
 from agents.vector.posterior import VectorPosterior
 from agents.vector.protocol import VectorChoice, VectorFeedback
@@ -39,32 +41,35 @@ class VectorUCB(DoubtfulAgent):
 
     rounded = ("width", "information_gain", "d_eff")
 
-    def __init__(self, policy: ExactUCBAgent) -> None:
+    def __init__(self, policy: GPUCB | ExactUCBAgent) -> None:
         if not self.covers(policy):
             raise ValueError(f"policy: expected no start, and batches that end one by one or by drift, got {policy!r}")
         self._policy = policy
+        self._rule = None if isinstance(policy, GPUCB) else policy.rule
         self._rows: SharedRows | None = None
         self._posterior: VectorPosterior | None = None
-        self._sequential = isinstance(policy.rule, SequentialRule)
 
     @staticmethod
-    def covers(policy: ExactUCBAgent) -> bool:
+    def covers(policy: GPUCB | ExactUCBAgent) -> bool:
         """Whether this class can play what `policy` plays."""
+        if isinstance(policy, GPUCB):
+            return policy.n_start == 0 and policy.initial is None and not policy.given.doubling
         plain = policy.start == UniformStart(0) and policy.initial is None and not policy.guesses_norm
-        return plain and type(policy.rule) in (SequentialRule, ProductRule, SumRule)
+        return plain and type(policy.rule) in (ProductRule, SumRule)
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)
         policy.reset(problem, np.random.default_rng(0))  # it reads the card; without a start it draws nothing
         self._constants = vars(policy.width_context())
-        self._prior = float(policy.posterior.rows.prior.max())
-        single = policy.posterior.rows
+        beliefs = policy.beliefs if isinstance(policy, GPUCB) else policy
+        assert isinstance(beliefs, ArmBeliefs | ExactUCBAgent)
+        single, lam = beliefs.posterior.rows, beliefs.posterior.lam
         if self._rows is None or not self._rows.serves(single.kernel, single.X):
             self._rows = SharedRows(single.kernel, single.X)
             self._posterior = None
-        if self._posterior is None or not self._posterior.serves(policy.lam, R):
+        if self._posterior is None or not self._posterior.serves(lam, R):
             self._posterior = None  # its memory goes before that of the next one comes
-            self._posterior = VectorPosterior(self._rows, policy.lam, R, problem.horizon or _HORIZON)
+            self._posterior = VectorPosterior(self._rows, lam, R, problem.horizon or _HORIZON)
         self.posterior = self._posterior
         self.posterior.reset()
         self.doubtful = np.zeros(R, bool)
@@ -113,7 +118,7 @@ class VectorUCB(DoubtfulAgent):
 
     def _drifted(self, arms: Int[np.ndarray, " R"], variance: Float[np.ndarray, " R"]) -> Bool[np.ndarray, " R"]:
         """Whether the batches end with `arms`, whose variances were `variance` just before."""
-        rule, lam = self._policy.rule, self.posterior.lam
+        rule, lam = self._rule, self.posterior.lam
         if isinstance(rule, ProductRule):
             self._drift *= 1.0 + variance / lam
         elif isinstance(rule, SumRule):

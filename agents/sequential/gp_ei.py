@@ -1,0 +1,48 @@
+"""GP-EI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.core.acquisition import LogExpectedImprovement
+from agents.core.protocol import Actions
+from agents.core.settings import GivenModel
+from agents.core.space import Search
+from agents.sequential.base import SequentialAgent
+
+__all__ = ["GPEI"]
+
+
+class GPEI(SequentialAgent):
+    """Evaluate the arm or point of largest expected improvement over the largest posterior mean of an evaluated one.
+
+    With noisy feedback the largest reward is no incumbent: it is likely to owe its size to the noise.
+
+    Args:
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        n_start: Arms or points drawn uniformly and evaluated before the first improvement is computed.
+        candidates: On a box, Sobol points at which the improvement is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
+
+    Reference: Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box functions, with
+    the incumbent of Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        n_start: int = 0,
+        candidates: int = 1_024,
+        starts: int = 8,
+        iterations: int = 60,
+    ) -> None:
+        super().__init__(GivenModel(kernel, lam, None, None), n_start, Search(candidates, starts, iterations))
+
+    def _choose(self) -> Actions:
+        return self.beliefs.maximise(LogExpectedImprovement(self.beliefs.incumbent), self.rng)
