@@ -1,13 +1,12 @@
 """What the adapters share: the history of an episode, from which the other library suggests each point anew.
 
 A suggestion is a function of the history and of a seed drawn for it. No state of the other library outlives a
-suggestion, so that a policy restored from its own state goes on as if it had never stopped.
+suggestion, so that the state of a policy is plain data.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,9 +19,9 @@ __all__ = ["HistoryAgent"]
 
 
 class HistoryAgent(Agent):
-    """Plays on boxes, one point at a time, and knows nothing but the history.
+    """Plays on boxes, one point at a time; each suggestion depends on the history alone.
 
-    Where the card's notes state the domain, the other library is told of integers and logarithmic scales.
+    Where the card's notes state the domain, the other library gets its integers and logarithmic scales.
 
     Attributes:
         X: Points evaluated, failed or not, shape (n, d).
@@ -60,10 +59,3 @@ class HistoryAgent(Agent):
             return middle
         best: np.ndarray = self.X[int(np.nanargmax(self.y))]
         return best
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"rng": self.rng.bit_generator.state, "X": self.X.copy(), "y": self.y.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.rng.bit_generator.state = state["rng"]
-        self.X, self.y = np.array(state["X"], np.float64), np.array(state["y"], np.float64)

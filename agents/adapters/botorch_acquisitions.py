@@ -99,13 +99,6 @@ class BoTorch(HistoryAgent):
             return botorch.acquisition.UpperConfidenceBound(model, beta=self.width**2)
         return botorch.acquisition.qLogNoisyExpectedImprovement(model, X_baseline=train_x, prune_baseline=True)
 
-    def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"first": self._first.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self._first = np.array(state["first"], np.float64)
-
 
 def _import() -> tuple[ModuleType, ModuleType, ModuleType]:
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -34,6 +33,7 @@ class RegularisedEvolution(FiniteArmAgent):
     """
 
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+    not_saved = FiniteArmAgent.not_saved | {"_tree"}
 
     def __init__(self, population: int = 100, tournament: int = 10, neighbours: int = 8) -> None:
         self.population = as_count("population", population)
@@ -47,7 +47,7 @@ class RegularisedEvolution(FiniteArmAgent):
         self._members: deque[tuple[int, float]] = deque(maxlen=self.population)
         if (data := self.problem.initial) is not None:
             self._members.extend(zip(data.arms.tolist(), data.rewards.tolist(), strict=True))
-        self._tree: KDTree | None = None
+        self._tree = KDTree(self.problem.arms) if self.problem.neighbours is None else None
 
     def select(self, n: int, pending: Pending) -> Actions:
         arms = np.empty(n, np.int64)
@@ -70,8 +70,7 @@ class RegularisedEvolution(FiniteArmAgent):
             near = self.problem.neighbours[arm]
             near = near[near >= 0]
         else:
-            if self._tree is None:
-                self._tree = KDTree(self.problem.arms)
+            assert self._tree is not None
             assert self.problem.arms is not None
             k = min(self.neighbours + 1, self.problem.n_arms)
             near = np.atleast_1d(self._tree.query(self.problem.arms[arm], k=k)[1])
@@ -89,12 +88,3 @@ class RegularisedEvolution(FiniteArmAgent):
 
     def diagnostics(self) -> Mapping[str, float]:
         return {"population": float(len(self._members))}
-
-    def state_dict(self) -> dict[str, Any]:
-        arms, rewards = zip(*self._members, strict=True) if self._members else ((), ())
-        return super().state_dict() | {"arms": np.array(arms, np.int64), "rewards": np.array(rewards, np.float64)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        members = zip(state["arms"].tolist(), state["rewards"].tolist(), strict=True)
-        self._members = deque(members, maxlen=self.population)

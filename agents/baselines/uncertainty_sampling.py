@@ -11,7 +11,6 @@ from agents.core.settings import GPSettings
 from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
 from agents.core.widths import InformationGain
-from gpbandit_envs.gp.exact import ExactPosterior
 
 __all__ = ["UncertaintySampling"]
 
@@ -36,8 +35,7 @@ class UncertaintySampling(UCBAgent):
         super().__init__(GPSettings(kernel, lam), "theory", {"theory": InformationGain()}, UniformStart(0))
 
     def _next(self, n: int, pending: Pending) -> Actions:
-        assert isinstance(self.posterior, ExactPosterior)
-        engine = self.posterior.engine
+        engine = self.arms.engine
         engine.keep_open(0, pending.actions.tolist())
         picks = []
         for _ in range(n):

@@ -1,11 +1,15 @@
-"""Uniform exploration."""
+"""Uniform exploration: on arms, and on arms and boxes alike."""
 
 from __future__ import annotations
 
-from agents.core.finite import FiniteArmAgent
-from agents.core.protocol import Actions, Capabilities, Pending
+import numpy as np
 
-__all__ = ["Uniform"]
+from agents.core.finite import FiniteArmAgent
+from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
+from agents.core.space import space_of
+from gpbandit_envs.problem import Problem
+
+__all__ = ["RandomSearch", "Uniform"]
 
 
 class Uniform(FiniteArmAgent):
@@ -15,3 +19,39 @@ class Uniform(FiniteArmAgent):
 
     def select(self, n: int, pending: Pending) -> Actions:
         return self.rng.integers(self.problem.n_arms, size=n)
+
+
+class RandomSearch(Agent):
+    """Every evaluation is an action drawn uniformly; recommends the one of largest average feedback.
+
+    Reference: Bergstra and Bengio (2012), Random search for hyper-parameter optimization; the baseline "Random" of Ha
+    et al. (2023), section 7.
+    """
+
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
+    not_saved = Agent.not_saved | {"space"}
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem, self.rng = problem, rng
+        self.space = space_of(problem)
+        self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
+        if problem.initial is not None:
+            self.actions, self.y = problem.initial.arms, problem.initial.rewards
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        return self.space.random(n, self.rng)
+
+    def observe(self, feedback: Feedback) -> None:
+        # By ticket, so that the order within a delivery does not matter.
+        order = np.argsort(feedback.tickets)
+        order = order[~feedback.failed[order]]
+        self.actions = np.concatenate([self.actions, feedback.actions[order]])
+        self.y = np.concatenate([self.y, feedback.rewards[order]])
+
+    def recommend(self) -> Action:
+        """The evaluated action of largest average feedback; before any, arm 0 or the middle of the box."""
+        if len(self.y) == 0:
+            return self.space.middle
+        distinct, group = np.unique(self.actions, axis=0, return_inverse=True)
+        best = int(np.argmax(np.bincount(group.reshape(-1), self.y) / np.bincount(group.reshape(-1))))
+        return int(distinct[best]) if self.problem.is_finite else distinct[best]

@@ -14,15 +14,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from agents.core.maximise import Acquisition, Values
-
-__all__ = ["LogExpectedImprovement", "Predictive", "Score", "UpperConfidenceBound", "of_gradients", "of_values"]
+__all__ = ["LogExpectedImprovement", "Objective", "PosteriorScore", "Predictive", "Score", "UpperConfidenceBound"]
 
 Vector = Float[np.ndarray, " n"]
 
@@ -31,8 +29,20 @@ _FAR = -1e3  # where `h` is its asymptotic series to 10 digits, and the closed f
 _LEAST_SD, _LEAST_Z = 1e-150, -1e150  # so that no square overflows
 
 
+@runtime_checkable
+class Objective(Protocol):
+    """A function of the point that can be maximised: a score under a posterior, or a sample path of the posterior."""
+
+    def __call__(self, X: Float[np.ndarray, "n d"], /) -> Vector:
+        """Values at `X`."""
+
+    def with_gradient(self, X: Float[np.ndarray, "n d"], /) -> tuple[Vector, Float[np.ndarray, "n d"]]:
+        """Values and gradients at `X`."""
+
+
+@runtime_checkable
 class Predictive(Protocol):
-    """A posterior that can be asked at any point, such as `gpbandit_envs.gp.regression.GPRegression`."""
+    """A posterior that can be evaluated at any point, such as `gpbandit_envs.gp.regression.GPRegression`."""
 
     def at(self, Z: Float[np.ndarray, "n d"], /) -> tuple[Vector, Vector]:
         """Mean and variance."""
@@ -76,8 +86,8 @@ class UpperConfidenceBound(Score):
 class LogExpectedImprovement(Score):
     """`log E max(f - b, 0) = log s + log h(z)`: it has the maximisers of expected improvement, and slopes everywhere.
 
-    Expected improvement itself underflows to 0 a few dozen standard deviations below the incumbent, where a climber
-    would not know where to go. With `M(z) = Phi(z) / phi(z)` the derivative of `log h` is `M / (1 + z M)`.
+    Expected improvement itself underflows to 0 a few dozen standard deviations below the incumbent, so that
+    its gradient vanishes. With `M(z) = Phi(z) / phi(z)` the derivative of `log h` is `M / (1 + z M)`.
 
     Attributes:
         incumbent: Value to improve on, unit of the reward.
@@ -103,25 +113,28 @@ class LogExpectedImprovement(Score):
             return s, np.maximum((m - self.incumbent) / s, _LEAST_Z)
 
 
-def of_values(score: Score, posterior: Predictive) -> Values:
-    """The values of a score under a posterior, as `maximise` and `best_arm` take them."""
+@dataclass(frozen=True)
+class PosteriorScore:
+    """A score under a posterior, as an `Objective`.
 
-    def values(X: Float[np.ndarray, "n d"]) -> Vector:
-        m, variance = posterior.at(X)
-        return score(m, np.sqrt(variance))
+    Attributes:
+        score: The acquisition function of mean and standard deviation.
+        posterior: Gives both at any point.
+    """
 
-    return values
+    score: Score
+    posterior: Predictive
 
+    def __call__(self, X: Float[np.ndarray, "n d"]) -> Vector:
+        """Values at `X`."""
+        m, variance = self.posterior.at(X)
+        return self.score(m, np.sqrt(variance))
 
-def of_gradients(score: Score, posterior: Predictive) -> Acquisition:
-    """Values and gradients of a score under a posterior, as `maximise` takes them."""
-
-    def acquisition(X: Float[np.ndarray, "n d"]) -> tuple[Vector, Float[np.ndarray, "n d"]]:
-        m, s, m_gradient, s_gradient = posterior.at_with_gradient(X)
-        by_m, by_s = score.slopes(m, s)
-        return score(m, s), by_m[:, None] * m_gradient + by_s[:, None] * s_gradient
-
-    return acquisition
+    def with_gradient(self, X: Float[np.ndarray, "n d"]) -> tuple[Vector, Float[np.ndarray, "n d"]]:
+        """Values and gradients at `X`, by the chain rule."""
+        m, s, m_gradient, s_gradient = self.posterior.at_with_gradient(X)
+        by_m, by_s = self.score.slopes(m, s)
+        return self.score(m, s), by_m[:, None] * m_gradient + by_s[:, None] * s_gradient
 
 
 def _log_h(z: Vector) -> Vector:

@@ -118,12 +118,19 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
             _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
             pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
-            state = copy.deepcopy(agent.state_dict())
+            state = _saved(agent, problem)
             agent = make()
             agent.reset(problem, np.random.default_rng(99))
             agent.load_state_dict(state)
             disturb = replace(disturb, resume_after=0)
     return np.concatenate(history)
+
+
+def _saved(agent: Agent, problem: Problem) -> dict[str, Any]:
+    try:
+        return copy.deepcopy(agent.state_dict())
+    except TypeError as error:
+        raise AgentCheckError(f"resume: the state cannot be saved on {problem.name}: {error}") from error
 
 
 def _part(pending: Pending, which: np.ndarray) -> Pending:

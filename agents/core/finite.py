@@ -1,9 +1,8 @@
-"""What all finite-arm agents share: checking the card, counting pulls, saving the generator."""
+"""What all finite-arm agents share: checking the problem, counting pulls."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,17 +94,3 @@ class FiniteArmAgent(Agent):
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.where(self.counts > 0, self.sums / self.counts, -np.inf)
         return int(np.argmax(means))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "rng": self.rng.bit_generator.state,
-            "n_pulls": self.n_pulls,
-            "counts": self.counts.copy(),
-            "sums": self.sums.copy(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.rng.bit_generator.state = state["rng"]
-        self.n_pulls = int(state["n_pulls"])
-        self.counts = np.array(state["counts"], dtype=np.float64)
-        self.sums = np.array(state["sums"], dtype=np.float64)

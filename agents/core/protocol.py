@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from agents.core.state import restore, save
 from gpbandit_envs.problem import Problem
 
 __all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
@@ -139,12 +140,19 @@ class Feedback:
 class Agent(ABC):
     """A bandit policy.
 
-    Subclasses state their `capabilities` and implement the abstract methods. `reset` starts an episode; all
-    randomness comes from the generator it is given. `state_dict` and `load_state_dict` save and restore the state
-    exactly: a restored agent goes on as if it had never stopped.
+    A subclass states its `capabilities` and implements the abstract methods. `reset` starts an episode; all randomness
+    comes from the generator it is given. The state of an episode consists of the agent's attributes, which must be
+    picklable: `state_dict` saves them and `load_state_dict` restores them, and a restored agent continues bit for bit.
+
+    Attributes:
+        capabilities: On which problems, and under which feedback, the agent can play.
+        not_saved: Names of the attributes that `state_dict` leaves out: those that `__init__` and `reset` set and that
+            nothing changes afterwards, such as large arrays computed from the arms. An agent that keeps its problem as
+            `self.problem` saves neither it nor its arms and kernel.
     """
 
     capabilities: ClassVar[Capabilities]
+    not_saved: ClassVar[frozenset[str]] = frozenset({"problem"})
 
     @abstractmethod
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -175,10 +183,18 @@ class Agent(ABC):
         """Cheap plain numbers about the current state: width, information gain, dictionary size, ..."""
         return {}
 
-    @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """Arrays and plain values, with the generator's state, from which `load_state_dict` restores the agent."""
+        """The state of the episode, picklable: by default all attributes but those in `not_saved`, as bytes.
 
-    @abstractmethod
+        Raises:
+            TypeError: if an attribute cannot be pickled.
+        """
+        return {"attributes": save(self)}
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state saved by `state_dict`, after `reset` on the same problem."""
+        """Restore a state saved by `state_dict`, after `reset` on the same problem.
+
+        Raises:
+            ValueError: if it was saved on another problem.
+        """
+        restore(self, state["attributes"])

@@ -1,42 +1,54 @@
-"""GP-EI on finite arms."""
+"""GP-EI."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from agents.core.acquisition import LogExpectedImprovement
-from agents.core.gp_arms import NO_ARMS, GPArmAgent
+from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.settings import GPSettings
+from agents.core.space import Search
 from agents.core.starts import UniformStart
 
 __all__ = ["GPEI"]
 
 
-class GPEI(GPArmAgent):
-    """Pull the arm of largest expected improvement over the largest posterior mean of a pulled arm.
+class GPEI(GPAgent):
+    """Evaluate the arm or point of largest expected improvement over the largest posterior mean of an evaluated one.
+
+    With noisy feedback the largest reward is no incumbent: it is likely to owe its size to the noise.
 
     Args:
-        kernel: Prior covariance; None for the card's.
-        lam: Noise variance in the posterior; None for the card's.
-        n_start: Arms drawn uniformly and pulled before the first improvement is computed.
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        n_start: Arms or points drawn uniformly and evaluated before the first improvement is computed.
+        candidates: On a box, Sobol points at which the improvement is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box functions, with
     the incumbent of Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
-    def __init__(self, kernel: Any = None, lam: float | None = None, n_start: int = 0) -> None:
-        super().__init__(GPSettings(kernel, lam), UniformStart(n_start))
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        n_start: int = 0,
+        candidates: int = 1_024,
+        starts: int = 8,
+        iterations: int = 60,
+    ) -> None:
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
 
     def _next(self, n: int, pending: Pending) -> Actions:
         self._closed = True
         if len(pending):
-            return NO_ARMS
-        mean = self.posterior.mean
-        incumbent = float(mean[self.counts > 0].max()) if self.n_pulls else 0.0
-        improvement = LogExpectedImprovement(incumbent)(mean, np.sqrt(self.posterior.variance))
-        return np.array([np.argmax(improvement)])
+            return self._nothing
+        return self.beliefs.maximise(LogExpectedImprovement(self.beliefs.incumbent), self.rng)

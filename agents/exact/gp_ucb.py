@@ -7,28 +7,46 @@ from typing import Any
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.settings import GPSettings, NormBound
+from agents.core.space import Search
 from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS
+from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, FiniteBayes
 
 __all__ = ["GPUCB"]
 
 
 class GPUCB(UCBAgent):
-    """Pull `argmax mean_{t-1} + width_t sd_{t-1}`, one arm at a time.
+    """Evaluate `argmax mean_{t-1} + width_t sd_{t-1}`, one arm or point at a time.
 
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
-    `"bayes"` that of Srinivas et al. (2010) for a draw from the prior, `"practical"` the one of the BBKB experiments,
-    `"growing"` the `sqrt(3 log 2t)` of the BPE experiments.
-    Other arguments: see `agents.core.ucb.UCBAgent`.
+    `"practical"` the one of the BBKB experiments, `"bayes"` that of Srinivas et al. (2010) for a draw from the prior,
+    Theorem 1 on arms and Theorem 2 on a box, `"growing"` the `sqrt(3 log 2t)` of the BPE experiments.
 
     Args:
-        n_start: Arms drawn uniformly and pulled before the first bound is computed.
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        width: `"theory"`, `"practical"`, `"bayes"`, `"growing"`, a number, or a `WidthSchedule`.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        norm_bound: Bound `F` on the RKHS norm; None for the problem's, or 1 if it states none; on arms also `"double"`,
+            see `agents.core.norm.NormGuess`.
+        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
+        n_start: Arms or points drawn uniformly and evaluated before the first bound is computed.
+        candidates: On a box, Sobol points at which the bound is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+        initial: On arms, existing data `{"arms": [...], "rewards": [...]}`; None for the problem's, if it has some.
+
+    Attributes:
+        width: The current width, a factor of the posterior standard deviation.
+        schedule: The width schedule of the episode.
+        norm_guess: The guess at the norm; None where the bound is taken as given.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,
@@ -38,7 +56,18 @@ class GPUCB(UCBAgent):
         norm_bound: NormBound = None,
         delta: float | None = None,
         n_start: int = 0,
+        candidates: int = 1_024,
+        starts: int = 8,
+        iterations: int = 60,
         initial: Initial = None,
     ) -> None:
-        settings = GPSettings(kernel, lam, norm_bound, delta, initial)
-        super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformStart(n_start))
+        if isinstance(width, FiniteBayes):
+            raise ValueError("width: this schedule counts arms, and a box has none; give CompactBayes or a name")
+        super().__init__(
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            SEQUENTIAL_WIDTHS,
+            UniformStart(n_start),
+            search=Search(candidates, starts, iterations),
+            box_widths={"bayes": CompactBayes()},
+        )

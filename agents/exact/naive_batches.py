@@ -37,9 +37,7 @@ class PlannedBatchAgent(UCBAgent):
         delta: float | None = None,
         n_start: int = 0,
     ) -> None:
-        super().__init__(
-            GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformStart(n_start)
-        )
+        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformStart(n_start))
         self.batch_size = as_count("batch_size", batch_size)
 
     @abstractmethod
@@ -61,7 +59,7 @@ class NRBUCB(PlannedBatchAgent):
     """
 
     def _plan(self) -> np.ndarray:
-        return np.full(self.batch_size, self._best_score())
+        return np.full(self.batch_size, self.arms.best_score(self.width))
 
 
 class NTBUCB(PlannedBatchAgent):
@@ -71,5 +69,6 @@ class NTBUCB(PlannedBatchAgent):
     """
 
     def _plan(self) -> np.ndarray:
-        scores = self.posterior.mean + self.width * np.sqrt(self.posterior.variance)
+        posterior = self.arms.posterior
+        scores = posterior.mean + self.width * np.sqrt(posterior.variance)
         return np.argsort(-scores, kind="stable")[: self.batch_size]

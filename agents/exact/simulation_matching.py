@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from agents.core.settings import as_count
 from agents.exact.naive_batches import PlannedBatchAgent
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.problem import Problem
 
 __all__ = ["SimulationMatching"]
 
@@ -35,6 +36,8 @@ class SimulationMatching(PlannedBatchAgent):
     Burdick (2012), section 5.
     """
 
+    not_saved = PlannedBatchAgent.not_saved | {"_features"}
+
     def __init__(
         self,
         policy: Literal["ucb", "mei"] = "ucb",
@@ -53,19 +56,18 @@ class SimulationMatching(PlannedBatchAgent):
         self.policy = policy
         self.n_simulations = as_count("n_simulations", n_simulations)
 
-    def _start(self) -> None:
-        super()._start()
-        assert self.problem.arms is not None
-        spread = self.problem.arms.std(axis=0)
-        self._features = self.problem.arms / np.where(spread > 0, spread, 1.0)
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        spread = self.arms.features.std(axis=0)
+        self._features = self.arms.features / np.where(spread > 0, spread, 1.0)
 
     def _plan(self) -> np.ndarray:
         return self._match(self._simulate())
 
     def _simulate(self) -> np.ndarray:
         """Arms of the simulated runs, shape (n_simulations, batch_size)."""
-        assert isinstance(self.posterior, ExactPosterior)
-        imagined, each = self.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        imagined, each = self.arms.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
         runs = np.empty((self.n_simulations, self.batch_size), np.int64)
         noise = self.rng.standard_normal(runs.shape)
         for step in range(self.batch_size):

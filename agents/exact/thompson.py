@@ -1,4 +1,4 @@
-"""ASYNC-TS: every worker plays the best arm of its own draw from the posterior."""
+"""Thompson sampling: every evaluation is the maximiser of its own draw from the posterior."""
 
 from __future__ import annotations
 
@@ -7,18 +7,77 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.gp_arms import NO_ARMS, GPArmAgent
+from agents.core.beliefs import BoxBeliefs
+from agents.core.draws import JointDraws
+from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.settings import GPSettings, as_count
+from agents.core.space import Search
 from agents.core.starts import UniformStart
-from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
+from gpbandit_envs.gp.features import draw_fourier_sample
+from gpbandit_envs.problem import Problem
 
-__all__ = ["AsyncTS"]
+__all__ = ["GPTS", "AsyncTS"]
 
 
-class AsyncTS(GPArmAgent):
+class GPTS(GPAgent):
+    """Thompson sampling: evaluate the maximiser of a joint draw from the posterior, one arm or point at a time.
+
+    On finite arms this is ASYNC-TS with one worker. On a box the draw is a sample path: a prior sample by random
+    Fourier features plus the exact correction by the data, whose gradients are known.
+
+    Args:
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        n_start: Arms or points drawn uniformly and evaluated before the first draw.
+        n_features: On a box, random features of a path.
+        candidates: On a box, Sobol points at which a path is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
+        TypeError: at `reset` on a box, if the kernel has no random features.
+
+    References: Chowdhury and Gopalan (2017), Algorithm 2, without its factor of the standard deviation; Wilson et al.
+    (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
+    """
+
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    not_saved = GPAgent.not_saved | {"_draws"}
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        n_start: int = 0,
+        n_features: int = 1_024,
+        candidates: int = 1_024,
+        starts: int = 8,
+        iterations: int = 60,
+    ) -> None:
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
+        self.n_features = as_count("n_features", n_features)
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        if problem.arms is not None:
+            self._draws = JointDraws(self.model.kernel, problem.arms)
+        else:
+            draw_fourier_sample(self.model.kernel, problem.dim, 1, np.random.default_rng(0))  # refuses other kernels
+
+    def _next(self, n: int, pending: Pending) -> Actions:
+        self._closed = True
+        if len(pending):
+            return self._nothing
+        if isinstance(self.beliefs, BoxBeliefs):
+            return self.beliefs.maximise_draw(self.n_features, self.rng)
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        return np.argmax(self._draws.draw(self.arms.posterior, 1, self.rng), axis=1)
+
+
+class AsyncTS(GPAgent):
     """Thompson sampling with up to `batch_size` evaluations open: pull the maximiser of a joint posterior draw.
 
     A draw is a prior draw plus the posterior's correction for what it misses at the pulled arms (Matheron's rule), so
@@ -26,10 +85,10 @@ class AsyncTS(GPArmAgent):
     small rank plus an independent remainder.
 
     Args:
-        kernel: Prior covariance; None for the card's.
+        kernel: Prior covariance; None for the problem's.
         batch_size: Largest number of open evaluations; 30 in the BBKB experiments.
         scale: Factor of the draw's deviation from the posterior mean; the BBKB experiments divide it by 10.
-        lam: Noise variance in the posterior; None for the card's.
+        lam: Noise variance in the posterior; None for the problem's.
         max_rank: Largest rank of the prior's factor; memory is A times it.
         n_start: Arms drawn uniformly and pulled before the first draw.
 
@@ -40,6 +99,7 @@ class AsyncTS(GPArmAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
+    not_saved = GPAgent.not_saved | {"_draws"}
 
     def __init__(
         self,
@@ -57,26 +117,15 @@ class AsyncTS(GPArmAgent):
         self.scale = scale
         self.max_rank = as_count("max_rank", max_rank)
 
-    def _new_posterior(self) -> ArmPosterior:
-        assert self.problem.arms is not None
-        self._root, remaining = low_rank_root(self.model.kernel, self.problem.arms, 1e-8, self.max_rank)
-        self._remaining = np.sqrt(remaining)
-        return super()._new_posterior()
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self._draws = JointDraws(self.model.kernel, self.arms.features, self.max_rank)
 
     def _next(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
-        return np.argmax(self.draw(count), axis=1) if count > 0 else NO_ARMS
+        return np.argmax(self.draw(count), axis=1) if count > 0 else self._nothing
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean scaled by `scale`."""
-        assert isinstance(self.posterior, ExactPosterior)
-        draws = self.rng.standard_normal((count, self._root.shape[1])) @ self._root.T
-        draws += self._remaining * self.rng.standard_normal(draws.shape)
-        pulled = self.posterior.engine.distinct()
-        if len(pulled):
-            noise = np.sqrt(self.lam / self.posterior.n[pulled])
-            seen = draws[:, pulled] + noise * self.rng.standard_normal((count, len(pulled)))
-            draws -= self.posterior.engine.interpolate(seen)
-        draws *= self.scale
-        draws += self.posterior.mean
-        return draws
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        return self._draws.draw(self.arms.posterior, count, self.rng, self.scale)

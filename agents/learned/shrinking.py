@@ -1,16 +1,23 @@
-"""Policies that divide the estimated lengthscales, for fear of missing what they smooth over."""
+"""GP-UCB with MAP hyperparameters whose lengthscales are divided by a factor: A-GP-UCB, and Wang and de Freitas."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+
+import numpy as np
 
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import Hyperparameters
 from gpbandit_envs.gp.regression import GPRegression
+from gpbandit_envs.problem import Problem
 
-__all__ = ["ShrinkingAgent"]
+__all__ = ["AGPUCB", "ShrinkingAgent", "WangDeFreitas"]
+
+_STEP, _LARGEST = 1.1, 1e3  # of the grid of g, for A-GP-UCB
+_POINTS = 256
+_GRID = 2.0 ** np.arange(0, 5.25, 0.25)  # of g, for Wang and de Freitas
 
 
 class ShrinkingAgent(LearnedAgent):
@@ -20,21 +27,27 @@ class ShrinkingAgent(LearnedAgent):
         g: The current divisor.
     """
 
-    def _start(self) -> None:
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.g = 1.0
         self._map: list[Hyperparameters] = []
+        super().reset(problem, rng)
 
     @abstractmethod
     def _divisor(self) -> float:
-        """The `g` for the MAP estimate just made."""
+        """The `g` for the present MAP estimate."""
 
-    def _estimate(self) -> None:
+    def estimate(self) -> None:
         if self._map:
-            self.hyperparameters = self._map  # where the search for the next one begins
-        super()._estimate()
+            self.hyperparameters = self._map  # where the search for the next estimate begins
+        self._fit_map(self.X, self.y)
         self._map = list(self.hyperparameters)
         self.g = self._divisor()
         self.hyperparameters = [self._shrunk(self.g)]
+
+    def _plan(self) -> None:
+        self.explores = False
+        self.estimate()
+        self._condition()
 
     def _shrunk(self, g: float) -> Hyperparameters:
         known = self._map[0]
@@ -43,15 +56,93 @@ class ShrinkingAgent(LearnedAgent):
     def _posterior_of(self, g: float, n: int | None = None) -> GPRegression:
         """The posterior with lengthscales divided by `g`, given the first `n` data or all."""
         known = self._shrunk(g)
-        return GPRegression(known.kernel(self.family), self.X[:n], self.y[:n], known.noise, self._prior_mean)
+        return GPRegression(known.kernel(self.family), self.X[:n], self.y[:n], known.noise, self.prior_mean)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {**super().diagnostics(), "g": self.g}
 
-    def state_dict(self) -> dict[str, Any]:
-        known = [(each.variance, each.noise, each.lengthscales) for each in self._map]
-        return super().state_dict() | {"g": self.g, "map": known}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self.g, self._map = float(state["g"]), [Hyperparameters(*known) for known in state["map"]]
+@dataclass(kw_only=True, eq=False, repr=False)
+class AGPUCB(ShrinkingAgent):
+    """A-GP-UCB: lengthscales are divided by a `g(t)` that never decreases; the regret bound follows a reference.
+
+    GP-UCB's regret is at most a multiple of `sqrt(t I_t)`, with `I_t` the information gain. `g(t)` is the largest of a
+    grid for which this bound, after one more evaluation at the maximiser, does not exceed the reference `p(t) = t^a`.
+    Reference and bound are in different units, which the UHE-BO paper leaves open: here they agree at the end of `D_0`
+    and with `g = 1`, so that the condition is `I_t <= I_0 (t / n_0)^(2a - 1)`, free of the constants of the bound. The
+    maximiser for the prediction is searched among random points. Other arguments: see `LearnedAgent`.
+
+    Args:
+        exponent: `a` of the reference, in (0.5, 1).
+
+    Raises:
+        ValueError: if it is not.
+
+    Reference: Berkenkamp, Schoellig and Krause (2019), No-regret Bayesian optimization with unknown hyperparameters,
+    section 4; Ha et al. (2023), appendix C.
+    """
+
+    exponent: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.5 < self.exponent < 1:
+            raise ValueError(f"exponent: expected a number in (0.5, 1), got {self.exponent!r}")
+
+    def _divisor(self) -> float:
+        points = self.space.coordinates(self.space.random(_POINTS, self.rng))
+        growth = (len(self.y) / self.design_size) ** (2 * self.exponent - 1)
+        allowed = self._posterior_of(1.0, self.design_size).information_gain * growth
+        g = self.g
+        while g < _LARGEST and self._predicted_gain(g * _STEP, points) <= allowed:
+            g *= _STEP
+        return g
+
+    def _predicted_gain(self, g: float, points: np.ndarray) -> float:
+        """`I` after one more evaluation, at the best of `points`."""
+        posterior = self._posterior_of(g)
+        mean, variance = posterior.at(points)
+        best = int(np.argmax(mean + self.width * np.sqrt(variance)))
+        return posterior.information_gain + 0.5 * float(np.log1p(variance[best] / posterior.lam))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WangDeFreitas(ShrinkingAgent):
+    """GP-UCB with MAP hyperparameters whose lengthscales are divided by the smallest `g` with `sd(x) >= kappa s`.
+
+    `x` is the point that would be evaluated next with these lengthscales and `s` the prior standard deviation, as
+    `kappa` is meant for a kernel of variance 1. `g` is found by bisection on a grid from 1 to 32; it is 32 where no
+    divisor suffices. Every estimate starts from `g = 1`, as in the variant that Berkenkamp et al. (2019) and
+    Ha et al. (2023) compare with. Other arguments: see `LearnedAgent`.
+
+    Args:
+        kappa: Least standard deviation at the next point, in prior standard deviations, in (0, 1).
+
+    Raises:
+        ValueError: if it is not.
+
+    Reference: Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation with unknown Gaussian process
+    hyper-parameters, Algorithm 1.
+    """
+
+    kappa: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.kappa < 1:
+            raise ValueError(f"kappa: expected a number in (0, 1), got {self.kappa!r}")
+
+    def _divisor(self) -> float:
+        if self._is_uncertain(0):
+            return float(_GRID[0])
+        low, high = 0, len(_GRID) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_uncertain(middle) else (middle, high)
+        return float(_GRID[high])
+
+    def _is_uncertain(self, k: int) -> bool:
+        """Whether the next point under the `k`-th divisor of the grid has the required standard deviation."""
+        posterior = self._posterior_of(float(_GRID[k]))
+        variance = posterior.at(self.space.coordinates(self._maximiser(posterior)))[1]
+        return bool(variance[0] >= self.kappa**2 * self._map[0].variance)

@@ -1,25 +1,82 @@
-"""UHE-BO: unbiased hyperparameter estimates from random points and pseudo-data, and its ablations."""
+"""UHE-BO, its ablations, and the portfolio: EXP3 chooses between random points and maximisers of the UCB."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal, Unpack, get_args
+from dataclasses import dataclass, replace
+from math import e, log, sqrt
+from typing import Literal, get_args
 
 import numpy as np
+from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
-from agents.learned.base import LearnedAgent, Settings
-from agents.learned.exp3 import Exp3, exploration_rate
+from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.observations import Observations
+from gpbandit_envs.problem import Problem
 
-__all__ = ["UHEBO"]
+__all__ = ["UHEBO", "Exp3", "Portfolio", "exploration_rate"]
 
 Loss = Literal["unbiased", "plain"]
 Sampling = Literal["exp3", "alternate"]
-_RANDOM_FIRST = 0  # the arm whose pair begins with a random point; arm 1 maximises the acquisition function twice
+_RANDOM = 0  # the arm of EXP3 that stands for a random point, in UHE-BO for a pair that begins with one
 
 
+def exploration_rate(pulls: float, n_arms: int = 2) -> float:
+    """`gamma = min(1, sqrt(K log K / ((e - 1) g)))` after `g` pulls of `K` arms.
+
+    UHE-BO pulls an arm every two evaluations: with `g = t / 2` this is its `sqrt(4 log 2 / ((e - 1) t))`.
+
+    Reference: Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem,
+    Corollary 3.2; Ha et al. (2023), Algorithm 1, line 5.
+    """
+    return min(1.0, sqrt(n_arms * log(n_arms) / ((e - 1) * pulls)))
+
+
+class Exp3:
+    """Exponential weights with exploration.
+
+    `p_m = (1 - gamma) w_m / sum w + gamma / K`; after reward `r` in [0, 1], the drawn arm `a` gets
+    `w_a *= exp(gamma r / (K p_a))`.
+
+    Args:
+        n_arms: Number of arms `K >= 2`.
+
+    Attributes:
+        arm: The arm drawn last.
+        probability: The probability it was drawn with.
+    """
+
+    def __init__(self, n_arms: int = 2) -> None:
+        self._log_weights = np.zeros(n_arms)
+        self.arm = 0
+        self.probability = 1.0
+
+    def probabilities(self, gamma: float) -> Float[np.ndarray, " K"]:
+        """`p` under the current weights."""
+        # Divided by the largest weight, so that none overflows.
+        weights = np.exp(self._log_weights - self._log_weights.max())
+        return (1 - gamma) * weights / weights.sum() + gamma / len(weights)
+
+    def draw(self, gamma: float, rng: np.random.Generator) -> int:
+        """Draw an arm and remember its probability."""
+        p = self.probabilities(gamma)
+        self.arm = int(np.searchsorted(np.cumsum(p)[:-1], rng.random(), side="right"))
+        self.probability = float(p[self.arm])
+        return self.arm
+
+    def update(self, gamma: float, reward: float) -> None:
+        """Reward the arm drawn last.
+
+        Raises:
+            ValueError: if the reward is not in [0, 1].
+        """
+        if not 0 <= reward <= 1:
+            raise ValueError(f"reward: expected a number in [0, 1], got {reward!r}")
+        self._log_weights[self.arm] += gamma * reward / (len(self._log_weights) * self.probability)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class UHEBO(LearnedAgent):
     """Plays in pairs, a random point and a maximiser or two maximisers, and estimates on points drawn uniformly.
 
@@ -30,11 +87,11 @@ class UHEBO(LearnedAgent):
     The paper proves that this estimate is right in the limit. Measured after tens of evaluations its lengthscales
     follow the spacing of the data, too short for smooth functions and too long for rough ones: copied feedback is
     constant on the cell around each evaluated point. What a function changes within a cell is taken for noise, whose
-    estimate is then far too large, so that what has been evaluated is hardly believed. Where the noise is known, state
+    estimate is then far too large, so that the posterior hardly follows the data. Where the noise is known, state
     it: on Branin's function that lowers the simple regret after 100 evaluations by a factor of ten.
 
-    `loss="plain"` estimates from the data as they are (the ablation Random+EXP3); `sampling="alternate"` plays the
-    pair with the random point always (RA-BO).
+    `loss="plain"` estimates from the data themselves (the ablation Random+EXP3); `sampling="alternate"` always plays
+    the pair with the random point (RA-BO).
 
     Args:
         loss: `"unbiased"` or `"plain"`.
@@ -50,72 +107,106 @@ class UHEBO(LearnedAgent):
     Gaussian process hyperparameter estimation, Algorithm 1.
     """
 
-    def __init__(
-        self,
-        loss: Loss = "unbiased",
-        sampling: Sampling = "exp3",
-        pseudo: float = 2.0,
-        noise_std: float | None = None,
-        **settings: Unpack[Settings],
-    ) -> None:
-        super().__init__(**settings)
-        for name, value, known in (("loss", loss, Loss), ("sampling", sampling, Sampling)):
+    loss: Loss = "unbiased"
+    sampling: Sampling = "exp3"
+    pseudo: float = 2.0
+    noise_std: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value, known in (("loss", self.loss, Loss), ("sampling", self.sampling, Sampling)):
             if value not in get_args(known):
                 raise ValueError(f"{name}: expected one of {', '.join(get_args(known))}, got {value!r}")
-        if not (np.isfinite(pseudo) and pseudo >= 1):
-            raise ValueError(f"pseudo: expected a finite number >= 1, got {pseudo!r}")
-        if noise_std is not None and not (np.isfinite(noise_std) and noise_std > 0):
-            raise ValueError(f"noise_std: expected a finite number > 0 or None, got {noise_std!r}")
-        self.loss, self.sampling, self.pseudo, self.noise_std = loss, sampling, float(pseudo), noise_std
+        if not (np.isfinite(self.pseudo) and self.pseudo >= 1):
+            raise ValueError(f"pseudo: expected a finite number >= 1, got {self.pseudo!r}")
+        if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std > 0):
+            raise ValueError(f"noise_std: expected a finite number > 0 or None, got {self.noise_std!r}")
 
-    def _start(self) -> None:
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._exp3 = Exp3(2)
         self._t = 0  # evaluations after D_0
         self._pair_best = -np.inf
+        super().reset(problem, rng)
 
     @staticmethod
     def _gamma(t: int) -> float:
         return exploration_rate(t / 2)  # line 5
 
-    def _arrived(self, reward: float) -> None:
+    def _evaluated(self, reward: float) -> None:
         self._t += 1
         if not np.isnan(reward):
             self._pair_best = max(self._pair_best, reward)
         if self._t % 2 == 0:
             if self.sampling == "exp3" and np.isfinite(self._pair_best):
-                self._exp3.update(self._gamma(self._t), self._reward(self._pair_best))  # lines 19-20
+                self._exp3.update(self._gamma(self._t), self._scaled_reward(self._pair_best))  # lines 19-20
             self._pair_best = -np.inf
 
+    def _plan(self) -> None:
+        self.explores = self._explores_next()
+        if not self.explores:
+            self.estimate()
+        self._condition()
+
     def _explores_next(self) -> bool:
+        """Whether the next action is a random one; asked once an evaluation, as it may draw."""
         t = self._t + 1
         if t % 2 == 0:
             return False
         if self.sampling == "alternate":
             return True
-        return self._exp3.draw(self._gamma(t), self.rng) == _RANDOM_FIRST  # line 7
+        return self._exp3.draw(self._gamma(t), self.rng) == _RANDOM  # line 7
 
-    def _estimate(self) -> None:
+    def estimate(self) -> None:
         if self.loss == "plain":
-            super()._estimate()
+            self._fit_map(self.X, self.y)
         else:
-            # Lines 14-15; the pseudo-observations are standardised as the data are, whose posterior they serve.
+            # Lines 14-15; pseudo-observations are standardised like the data, since the posterior is given the data.
             _, offset, scale = Observations.of(self.X, self.y).standardised()
             points = self.space.coordinates(self.space.random(round(self.pseudo * len(self.y)), self.rng))
             nearest = cdist(points, self.X, "sqeuclidean").argmin(axis=1)  # the oldest, where one was evaluated again
-            self._set_map(points, self.y[nearest], units=(offset, scale))
+            self._fit_map(points, self.y[nearest], units=(offset, scale))
         if self.noise_std is not None:
             self.hyperparameters = [replace(known, noise=self.noise_std**2) for known in self.hyperparameters]
 
     def diagnostics(self) -> Mapping[str, float]:
         if self.sampling == "alternate":
             return super().diagnostics()
-        p = self._exp3.probabilities(self._gamma(self._t + 1))[_RANDOM_FIRST]
+        p = self._exp3.probabilities(self._gamma(self._t + 1))[_RANDOM]
         return {**super().diagnostics(), "random_probability": float(p)}
 
-    def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"exp3": self._exp3.state(), "t": self._t, "pair_best": self._pair_best}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self._exp3.restore(state["exp3"])
-        self._t, self._pair_best = int(state["t"]), float(state["pair_best"])
+class Portfolio(LearnedAgent):
+    """EXP3 chooses for every evaluation whether its point is random or GP-UCB's, with MAP hyperparameters.
+
+    As in Hoffman et al. the reward of a choice is the posterior mean at its point, with its feedback taken in; here it
+    is scaled by `D_0`. They use full-information Hedge over several acquisition functions; EXP3 over these two is the
+    form that the UHE-BO paper compares with. Arguments: see `LearnedAgent`.
+
+    Reference: Hoffman, Brochu and de Freitas (2011), Portfolio allocation for Bayesian optimization, Algorithm 2; Ha et
+    al. (2023), appendix C.
+    """
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        self._exp3 = Exp3(2)
+        self._t = 0  # evaluations after D_0
+        self._failed = False
+        super().reset(problem, rng)
+
+    def _evaluated(self, reward: float) -> None:
+        self._t += 1
+        self._failed = bool(np.isnan(reward))
+
+    def estimate(self) -> None:
+        self._fit_map(self.X, self.y)
+
+    def _plan(self) -> None:
+        self.estimate()
+        self._condition()
+        if self._t > 0:
+            mean = np.nan if self._failed else float(self.posterior.at(self.X[-1:])[0][0])
+            self._exp3.update(exploration_rate(self._t), self._scaled_reward(mean))
+        self.explores = self._exp3.draw(exploration_rate(self._t + 1), self.rng) == _RANDOM
+
+    def diagnostics(self) -> Mapping[str, float]:
+        p = self._exp3.probabilities(exploration_rate(self._t + 1))[_RANDOM]
+        return {**super().diagnostics(), "random_probability": float(p)}

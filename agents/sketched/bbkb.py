@@ -10,7 +10,7 @@ from agents.core.rules import GlobalLocalRule, SumRule
 from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
-from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BBKB"]
@@ -72,8 +72,5 @@ class BBKB(SketchedUCBAgent):
             UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
             SumRule(c) if rule == "global" else GlobalLocalRule(c),
             batch_ratio=c,
-            qbar=qbar,
-            draws=draws,
-            resampling=resampling,
-            max_memory=max_memory,
+            sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )

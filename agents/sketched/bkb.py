@@ -9,7 +9,7 @@ from agents.core.protocol import Capabilities
 from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
 from agents.core.widths import BKBTheorem2, EffectiveDimension
-from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BKB"]
@@ -60,8 +60,5 @@ class BKB(SketchedUCBAgent):
             width,
             {"theory": BKBTheorem2(), "practical": EffectiveDimension()},
             UniformStart(n_start),
-            qbar=qbar,
-            draws=draws,
-            resampling=resampling,
-            max_memory=max_memory,
+            sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )

@@ -15,8 +15,8 @@ __all__ = ["make_vec"]
 def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
 
-    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have forms of their own; any other agent is played by single ones side by
-    side.
+    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have forms of their own; any other agent is played by single ones
+    side by side.
 
     Raises:
         ValueError: for an unknown id or a bad value.
@@ -31,7 +31,6 @@ def make_vec(id: str, **kwargs: Any) -> VectorAgent:
 
 def _form_of_its_own(single: Any) -> VectorAgent | None:
     # Imported here, so that `import agents` stays light.
-    from agents import by_domain
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform
     from agents.exact.gp_aucb import GPAUCB
@@ -41,8 +40,6 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
     from agents.vector.ucb import VectorUCB
 
     policy = single()
-    if isinstance(policy, by_domain.GPUCB):
-        policy = policy.form  # that on arms, until a box comes
     if type(policy) is Uniform:
         return VectorUniform()
     if type(policy) is EpsGreedy:

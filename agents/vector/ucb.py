@@ -6,15 +6,15 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from agents.core.finite import group_pulls
-from agents.core.rules import FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.rules import ExactBatch, FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.starts import UniformStart
-from agents.core.ucb import ExactBatch, UCBAgent
+from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
-from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
+from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.problem import Problem
 
 __all__ = ["VectorUCB"]
@@ -47,16 +47,16 @@ class VectorUCB(VectorAgent):
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)
         policy.reset(problem, np.random.default_rng(0))  # without an initial design it draws nothing
-        assert isinstance(policy.posterior, ExactPosterior)
+        beliefs = policy.arms
         self._each = np.arange(R)
-        self.posterior = ExactPosteriors(policy.posterior.rows, policy.lam, R)
-        data = np.flatnonzero(policy.counts)
+        self.posterior = ExactPosteriors(beliefs.posterior.rows, policy.lam, R)
+        data = np.flatnonzero(beliefs.counts)
         if len(data):
             for i in range(R):
-                self.posterior.observe(i, data, policy.counts[data], policy.sums[data])
-        self._pulls, self._batch = np.full(R, policy.n_pulls), np.zeros(R, np.int64)
+                self.posterior.observe(i, data, beliefs.counts[data], beliefs.sums[data])
+        self._pulls, self._batch = np.full(R, beliefs.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
-        self._sum_log, self._sum_log_3 = np.full(R, policy.sum_log_leverage), np.full(R, policy.sum_log_3_leverage)
+        self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
         self._rules = [copy.copy(policy.rule) for _ in range(R)]
         self._open: dict[int, ExactBatch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])

@@ -20,7 +20,6 @@ counts and sums: n pulls of an arm with mean feedback s / n are one observation 
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,6 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
-from gpbandit_envs.gp.rows import KernelRows
 
 __all__ = ["ExactPosterior", "ExactPosteriors"]
 
@@ -42,7 +40,6 @@ _RESERVED = 2**28  # bytes of address space for whitened rows; np.empty commits 
 _COLUMNS = 2**13
 _TAIL = 16
 _FIRST = np.zeros(1, np.int64)
-_STATE = ("mean", "v", "n", "sums", "information_gain", "renewals")
 
 
 class CovarianceRows(Protocol):
@@ -51,7 +48,9 @@ class CovarianceRows(Protocol):
     prior: Float[np.ndarray, " A"]
     """Variances, shape (A,)."""
 
-    def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
         """The rows of `arms`, a copy."""
 
 
@@ -118,9 +117,7 @@ class ExactPosteriors:
             best[i] = score.argmax()
         return best
 
-    def update(
-        self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]
-    ) -> None:
+    def update(self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]) -> None:
         """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`.
 
         Raises:
@@ -321,14 +318,16 @@ class ExactPosteriors:
         self._open(i, opened)
         self.renewals[i] += 1
 
-    def state_dict(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:
         """Everything but the whitened rows, which are computed anew in the same steps and so with the same rounding."""
-        return {**{name: getattr(self, name).copy() for name in _STATE}, "rows": copy.deepcopy(self._rows)}
+        return {name: value for name, value in vars(self).items() if name not in ("_W", "_spare")}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state of `state_dict` into posteriors of the same rows, lam and number of repetitions."""
-        for i, wanted in enumerate(copy.deepcopy(state["rows"])):
-            self._rows[i] = _Rows()
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        R, A = self.mean.shape
+        self._W, self._spare = np.empty((R, _SPARE, A)), np.empty(A)
+        rows, self._rows = self._rows, [_Rows() for _ in range(R)]
+        for i, wanted in enumerate(rows):
             for block in wanted.made:
                 t = self._rows[i].used
                 if block.counts is None:
@@ -336,9 +335,7 @@ class ExactPosteriors:
                 else:
                     self._append(i, block.arms, block.counts)
                 self._rows[i].cut(t + block.rows)
-            self._rows[i] = wanted
-        for name in _STATE:
-            getattr(self, name)[:] = state[name]
+        self._rows = rows
 
 
 @dataclass(frozen=True)
@@ -485,12 +482,6 @@ class ExactPosterior(ArmPosterior):
         """`R` posteriors that begin with what this one knows and go on apart, as for runs that are only imagined."""
         return ExactPosteriors(_PosteriorRows(self), self.lam, R, self.mean)
 
-    def state_dict(self) -> dict[str, Any]:
-        return self.engine.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.engine.load_state_dict(state)
-
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         pulled = np.flatnonzero(self.n)
         arms, kernel, n = self.rows.X[pulled], self.rows.kernel, self.n[pulled]
@@ -508,7 +499,9 @@ class _PosteriorRows:
         self._known: dict[int, np.ndarray] = {}
         self.prior = posterior.engine.v[0]
 
-    def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
         missing = [arm for arm in dict.fromkeys(arms.tolist()) if arm not in self._known]
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))

@@ -44,6 +44,7 @@ class KernelRows:
         self.kernel = kernel
         self.X = X
         self.prior = kernel.diag(X)
+        self._max_memory = max_memory
         self._kept = KeptRows(kernel, X, max_memory)
         self._clear()
 
@@ -100,7 +101,9 @@ class KernelRows:
             positions = self.position[arms]
         return positions
 
-    def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
         """Whole rows of `arms`, a copy."""
         if not hasattr(self, "_take_position"):
             self._take_position = np.full(len(self.X), -1, np.int64)
@@ -165,6 +168,13 @@ class KernelRows:
                 term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "X": self.X, "max_memory": self._max_memory, "state": self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["kernel"], state["X"], state["max_memory"])  # type: ignore[misc]
+        self.load_state_dict(state["state"])
 
     def state_dict(self) -> dict[str, Any]:
         """Which arms were added and where their rows are kept; the numbers themselves are computed anew.

@@ -94,16 +94,14 @@ class Checkpoint:
         except SourceError as error:
             self._give_up(error)
             return
-        state = {"env": env, "agent": loop.agent.state_dict(), "loop": loop.snapshot()}
-        seconds = self.before + started - self._started
-        data = {
-            "origin": _identity(),
-            "sources": made_of,
-            "resumed": self.resumed,
-            "seconds": seconds,
-            "state": state,
-        }
         try:
+            data = {
+                "origin": _identity(),
+                "sources": made_of,
+                "resumed": self.resumed,
+                "seconds": self.before + started - self._started,
+                "state": {"env": env, "agent": loop.agent.state_dict(), "loop": loop.snapshot()},
+            }
             content = pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             self._give_up(error)

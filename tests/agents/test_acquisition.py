@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from agents.core.acquisition import LogExpectedImprovement, Score, UpperConfidenceBound, of_gradients, of_values
+from agents.core.acquisition import LogExpectedImprovement, PosteriorScore, Score, UpperConfidenceBound
 
 
 def log_improvement(z: float) -> float:
@@ -73,9 +73,10 @@ class Bowl:
 @pytest.mark.parametrize("score", [LogExpectedImprovement(0.5), UpperConfidenceBound(2.0)], ids=str)
 def test_chain_rule(score: Score) -> None:
     X = np.random.default_rng(1).random((20, 2))
-    values, G = of_gradients(score, Bowl())(X)
-    np.testing.assert_allclose(values, of_values(score, Bowl())(X), rtol=1e-14)
+    objective = PosteriorScore(score, Bowl())
+    values, G = objective.with_gradient(X)
+    np.testing.assert_allclose(values, objective(X), rtol=1e-14)
     for j in range(2):
         step = 1e-6 * np.eye(2)[j]
-        forward, back = of_values(score, Bowl())(X + step), of_values(score, Bowl())(X - step)
+        forward, back = objective(X + step), objective(X - step)
         np.testing.assert_allclose((forward - back) / 2e-6, G[:, j], rtol=1e-5, atol=1e-7)

@@ -26,7 +26,9 @@ class Spread(FiniteArmAgent):
 
 
 class OwnList(Spread):
-    """Keeps a list of what is open itself, which its state forgets."""
+    """Keeps a list of what is open itself, which it wrongly leaves out of its state."""
+
+    not_saved = Spread.not_saved | {"open"}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -46,7 +48,9 @@ class OwnList(Spread):
 
 
 class Turns(Spread):
-    """Takes the arms in turn, from the first again after feedback; its state forgets where it is."""
+    """Takes the arms in turn, from the first again after feedback; its state wrongly leaves out where it is."""
+
+    not_saved = Spread.not_saved | {"turn"}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -86,6 +90,14 @@ def test_a_list_of_its_own_is_found_when_resumed_with_open_tickets() -> None:
 def test_what_is_lost_between_two_picks_is_found_when_resumed_there() -> None:
     with pytest.raises(AgentCheckError, match="restored with 2 tickets open, play differs on twelve arms"):
         agents.check_agent(Turns)
+
+
+@pytest.mark.parametrize("cls", [OwnList, Turns])
+def test_the_whole_state_forgets_neither(cls: type[Spread]) -> None:
+    class Whole(cls):  # type: ignore[valid-type, misc]
+        not_saved = Spread.not_saved
+
+    agents.check_agent(Whole)
 
 
 def test_feedback_that_is_not_of_the_last_pull() -> None:

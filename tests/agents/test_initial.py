@@ -202,7 +202,7 @@ class TestTheCardsData:
         for n, size, collecting in ((120, 120, False), (2, 6, True), (6, 6, False)):
             data = InitialData(arms=ARMS[:n], rewards=REWARDS[:n])
             agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
-            assert (len(agent.y), agent.n_initial, agent.in_initial_design) == (n, size, collecting)
+            assert (len(agent.y), agent.design_size, agent.in_initial_design) == (n, size, collecting)
 
     @pytest.mark.parametrize(("id", "kwargs"), [("EpsGreedy", {"c": 10.0}), ("REG-EVOLUTION", {}), ("MAP-UCB", {})])
     def test_they_pull_better_arms_than_without(self, id: str, kwargs: dict[str, Any]) -> None:
@@ -214,10 +214,10 @@ class TestTheCardsData:
         assert regret(self.CARD) < 0.6 * regret(PROBLEM)
 
     def test_evolution_begins_with_the_last_of_them(self) -> None:
-        agent = agents.make("REG-EVOLUTION", population=50)
+        agent: Any = agents.make("REG-EVOLUTION", population=50)
         agent.reset(self.CARD, np.random.default_rng(0))
         assert agent.diagnostics()["population"] == 50
-        assert agent.state_dict()["arms"].tolist() == ARMS[70:120].tolist()
+        assert [arm for arm, _ in agent._members] == ARMS[70:120].tolist()
 
     def test_epsilon_counts_them(self) -> None:
         agent = agents.make("EpsGreedy", c=60.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from agents import Action, Actions, Agent, Capabilities, Feedback, Pending
@@ -39,13 +37,6 @@ class BestOfThree(Agent):
 
     def diagnostics(self) -> dict[str, float]:
         return {"arms_tried": float(np.count_nonzero(self.counts))}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"rng": self.rng.bit_generator.state, "counts": self.counts.copy(), "sums": self.sums.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.rng.bit_generator.state = state["rng"]
-        self.counts, self.sums = state["counts"].copy(), state["sums"].copy()
 
     def _means(self) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):

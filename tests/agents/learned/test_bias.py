@@ -41,7 +41,7 @@ def error_of(id: str, repetition: int) -> float:
     for t in range(HORIZON):
         arm = agent.select(1, Pending.empty(card))
         agent.observe(Feedback.of([t], arm, noisy(arm, repetition, rng)))
-    agent._estimate()  # on all data, whatever comes next
+    agent.estimate()  # on all data, whatever comes next
     return float(np.log(agent.hyperparameters[0].lengthscales[0] / TRUE.lengthscales[0]))
 
 

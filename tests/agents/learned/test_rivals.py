@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from dataclasses import replace
@@ -13,13 +14,11 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.acquisition import UpperConfidenceBound, of_gradients
-from agents.learned.a_gp_ucb import AGPUCB
-from agents.learned.base import LearnedAgent
-from agents.learned.mcmc_ucb import MCMCUCB
-from agents.learned.mixture import Mixture
-from agents.learned.portfolio import Portfolio
-from agents.learned.wang_de_freitas import WangDeFreitas
+from agents.core.acquisition import PosteriorScore, UpperConfidenceBound
+from agents.learned.base import LearnedAgent, Mixture
+from agents.learned.gp_ucb import MCMCUCB
+from agents.learned.shrinking import AGPUCB, WangDeFreitas
+from agents.learned.uhe_bo import Portfolio
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.regression import GPRegression
@@ -161,7 +160,7 @@ def test_the_gradient_of_an_average_is_its_finite_difference() -> None:
     rng = np.random.default_rng(0)
     X, y, Z = rng.random((9, 2)), rng.standard_normal(9), rng.random((7, 2))
     mixture = Mixture([GPRegression(Matern(scale), X, y, 0.1) for scale in (0.2, 0.5, 1.0)])
-    acquisition = of_gradients(UpperConfidenceBound(1.96), mixture)
+    acquisition = PosteriorScore(UpperConfidenceBound(1.96), mixture).with_gradient
     gradient = acquisition(Z)[1]
     for j in range(2):
         step = 1e-6 * np.eye(2)[j]
@@ -212,15 +211,15 @@ def test_wang_and_de_freitas_find_the_smallest_divisor_that_leaves_the_next_poin
 def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
     agent = Portfolio(n_initial=5, fits=1)
     play(agent, problem(LINE), 8)
-    before, arm = agent._exp3.state(), agent.select(1, Pending.empty(agent.problem))
+    before, arm = copy.deepcopy(agent._exp3), agent.select(1, Pending.empty(agent.problem))
     agent.observe(Feedback.of([8], arm, wave(LINE[arm])))
     mean = float(agent.predict(LINE[arm])[0][0])
     low, high = agent.y[:5].min(), agent.y[:5].max()
     reward = np.clip((mean - low) / (high - low), 0, 1)
-    gained = agent._exp3.state()["log_weights"] - before["log_weights"]  # type: ignore[operator]
+    gained = agent._exp3._log_weights - before._log_weights
     rate = np.sqrt(2 * np.log(2) / ((e - 1) * 4))
     expected = np.zeros(2)
-    expected[before["arm"]] = rate * reward / (2 * before["probability"])  # type: ignore[call-overload, operator]
+    expected[before.arm] = rate * reward / (2 * before.probability)
     np.testing.assert_allclose(gained, expected, rtol=1e-9)
 
 

@@ -74,7 +74,7 @@ def test_pairs_begin_with_a_random_point_as_often_as_exp3_says() -> None:
     for seed in range(60):
         agent = UHEBO(n_initial=2, fits=1, **FEW)  # type: ignore[arg-type]
         play(agent, problem(LINE), 2, seed=seed)
-        first += agent._explores
+        first += agent.explores
     assert abs(first - 30) < 4 * np.sqrt(15)
 
 
@@ -82,7 +82,7 @@ def test_ra_bo_plays_a_random_point_every_second_time() -> None:
     agent, seen = UHEBO(sampling="alternate", n_initial=4, fits=1), []
 
     def watch(t: int, playing: Agent) -> None:
-        seen.append(agent._explores)
+        seen.append(agent.explores)
 
     play(agent, problem(LINE), 14, after=watch)
     assert seen[3:] == [True, False] * 5 + [True]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import leaderboards
-from agents.exact.gp_ucb import GPUCB
+from agents.sequential.gp_ucb import GPUCB
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Knowledge, Problem
 from leaderboards.play.spec import Ref, RunSpec

@@ -1,0 +1,290 @@
+"""The posterior of one episode with a given kernel, on finite arms or on a box, and the actions that maximise under it.
+
+On arms the posterior over all of them is updated in place. On a box it is evaluated wherever the search for the
+maximiser needs it.
+
+| symbol | meaning |
+|---|---|
+| `lam` | noise variance in the posterior |
+| `lev` | ridge leverage score, posterior variance / `lam` |
+| `gamma` | information gain `0.5 logdet(I + K_t / lam)`, in nats |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
+from agents.core.finite import group_pulls
+from agents.core.initial import each_pull, leverage_in_turn
+from agents.core.protocol import Action, Actions, Feedback
+from agents.core.rules import Batch, ExactBatch
+from agents.core.settings import Model
+from agents.core.space import BoxSpace, Search
+from agents.core.widths import WidthContext
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
+from gpbandit_envs.gp.paths import draw_path
+from gpbandit_envs.gp.regression import GPRegression
+from gpbandit_envs.problem import InitialData, Problem
+
+__all__ = ["ArmBeliefs", "Beliefs", "BoxBeliefs"]
+
+_AROUND = 4  # best points of a box around which the maximiser is searched as well
+
+
+class Beliefs(ABC):
+    """What a policy with a given kernel knows in one episode.
+
+    Attributes:
+        problem: The problem.
+        model: Kernel, noise and confidence level of the episode.
+        n_pulls: Evaluations that did not fail, existing data among them.
+        effective_dimension: `sum_s lev_t(x_s)` over all of them.
+        sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
+        sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
+    """
+
+    posterior: ArmPosterior | GPRegression
+
+    def __init__(self, problem: Problem, model: Model) -> None:
+        self.problem, self.model = problem, model
+        self.n_pulls = 0
+        self.effective_dimension = self.sum_log_leverage = self.sum_log_3_leverage = 0.0
+
+    @property
+    @abstractmethod
+    def information_gain(self) -> float:
+        """`gamma`."""
+
+    @abstractmethod
+    def observe(self, feedback: Feedback) -> bool:
+        """Condition the posterior on new feedback; returns whether any evaluation succeeded."""
+
+    @abstractmethod
+    def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
+        """The action of largest score, as an array of one; ties between arms go to the lowest index."""
+
+    @property
+    @abstractmethod
+    def incumbent(self) -> float:
+        """The largest posterior mean of an evaluated action, unit of the reward; 0 before any feedback."""
+
+    @abstractmethod
+    def recommend(self) -> Action:
+        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+
+    @abstractmethod
+    def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Posterior mean and Bayesian variance at points."""
+
+    @abstractmethod
+    def diagnostics(self) -> Mapping[str, float]:
+        """Plain numbers about the posterior."""
+
+    def width_context(self, **more: float) -> WidthContext:
+        """What a confidence width may depend on; `more` are fields that these beliefs do not know."""
+        facts = {
+            "t": self.n_pulls + 1,
+            "information_gain": self.information_gain,
+            "effective_dimension": self.effective_dimension,
+            "sum_log_leverage": self.sum_log_leverage,
+            "sum_log_3_leverage": self.sum_log_3_leverage,
+        }
+        return WidthContext.of(self.model, self.problem, **{**facts, **more})
+
+
+class ArmBeliefs(Beliefs):
+    """The posterior over all arms: the exact one, unless a subclass brings its own.
+
+    Args:
+        problem: The problem, on finite arms.
+        model: Kernel, noise and confidence level of the episode.
+        data: Evaluations from before the first step; None for none.
+
+    Attributes:
+        posterior: The posterior.
+        counts: Pulls per arm, shape (A,).
+        sums: Sum of the rewards per arm, shape (A,), unit of the reward.
+
+    Raises:
+        ValueError: if the data have an arm that the problem lacks.
+    """
+
+    posterior: ArmPosterior
+
+    def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
+        super().__init__(problem, model)
+        self.posterior = self._prior()
+        self.counts, self.sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
+        if data is not None:
+            if data.arms.max() >= problem.n_arms:
+                raise ValueError(f"initial: expected arms below {problem.n_arms}, got {data.arms.max()}")
+            arms, counts, sums = group_pulls(data.arms, data.rewards)
+            # They were not chosen in one batch: each pull has the leverage score that those before it have left.
+            leverage = self._begin_with(arms, counts, sums)
+            self._count_leverage(leverage, np.ones(len(leverage)))
+            self._count(arms, counts, sums)
+        self.effective_dimension = self.posterior.effective_dimension()
+
+    def _prior(self) -> ArmPosterior:
+        """The posterior of no data."""
+        assert self.problem.arms is not None
+        return ExactPosterior(self.model.kernel, self.problem.arms, self.model.lam)
+
+    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+        """Condition on existing data, and return the leverage score of every pull given those before it."""
+        X = self.features[arms]
+        in_turn = leverage_in_turn(self.model.kernel(X, X), counts, self.model.lam)
+        self._condition(arms, counts, sums)
+        return each_pull(in_turn, np.zeros(len(arms)), counts)
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition the posterior on new pulls of distinct arms."""
+        assert isinstance(self.posterior, ExactPosterior)
+        self.posterior.update(arms, counts, sums)
+
+    def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        self.counts[arms] += counts
+        self.sums[arms] += sums
+        self.n_pulls += int(counts.sum())
+
+    def _count_leverage(self, leverage: np.ndarray, counts: np.ndarray) -> None:
+        self.sum_log_leverage += float(counts @ np.log1p(leverage))
+        self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
+
+    @property
+    def features(self) -> Float[np.ndarray, "A d"]:
+        """Features of all arms."""
+        assert self.problem.arms is not None
+        return self.problem.arms
+
+    @property
+    def engine(self) -> ExactPosteriors:
+        """The exact posterior, as that of one repetition."""
+        assert isinstance(self.posterior, ExactPosterior)
+        return self.posterior.engine
+
+    @property
+    def information_gain(self) -> float:
+        return float(self.engine.information_gain[0])
+
+    def observe(self, feedback: Feedback) -> bool:
+        succeeded = ~feedback.failed
+        if not succeeded.any():
+            return False
+        arms, counts, sums = group_pulls(feedback.actions[succeeded], feedback.rewards[succeeded])
+        self._count_leverage(self.posterior.variance_at(arms) / self.model.lam, counts)
+        self._condition(arms, counts, sums)
+        self._count(arms, counts, sums)
+        self.effective_dimension = self.posterior.effective_dimension()
+        return True
+
+    def best_score(self, width: float) -> int:
+        """The arm that maximises `mean + width * sd`."""
+        return int(self.engine.best_scores(np.array([width]))[0])
+
+    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
+        """Picks by `mean + width * sd` on the posterior of now, with `pending` arms under evaluation."""
+        return ExactBatch(self.engine, 0, width, pending)
+
+    def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
+        if isinstance(score, UpperConfidenceBound):
+            return np.array([self.best_score(score.width)])
+        return np.array([np.argmax(score(self.posterior.mean, np.sqrt(self.posterior.variance)))])
+
+    @property
+    def incumbent(self) -> float:
+        return float(self.posterior.mean[self.counts > 0].max()) if self.n_pulls else 0.0
+
+    def recommend(self) -> Action:
+        return int(np.argmax(self.posterior.mean))
+
+    def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        return self.posterior.at(X)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {
+            "information_gain": self.information_gain,
+            "d_eff": self.effective_dimension,
+            "unique_arms": float(np.count_nonzero(self.counts)),
+        }
+
+
+class BoxBeliefs(Beliefs):
+    """The exact posterior given evaluated points of the unit cube.
+
+    Args:
+        problem: The problem, a box.
+        model: Kernel, noise and confidence level of the episode.
+        search: How acquisition functions are maximised.
+
+    Attributes:
+        space: The box.
+        X: Points whose evaluation did not fail, shape (n, d).
+        y: Their rewards, shape (n,).
+        posterior: The posterior given them.
+    """
+
+    def __init__(self, problem: Problem, model: Model, search: Search) -> None:
+        super().__init__(problem, model)
+        self.space = BoxSpace(problem, search)
+        self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
+        self._information_gain = 0.0
+        self._fit()
+
+    def _fit(self) -> None:
+        self.posterior = GPRegression(self.model.kernel, self.X, self.y, self.model.lam)
+        self._means, variances = self.posterior.at(self.X)
+        self.effective_dimension = float(variances.sum()) / self.model.lam
+
+    @property
+    def information_gain(self) -> float:
+        return self._information_gain
+
+    def observe(self, feedback: Feedback) -> bool:
+        # In the order of the tickets, so that the order within a delivery does not matter.
+        for i in np.argsort(feedback.tickets):
+            if feedback.failed[i]:
+                continue
+            x = feedback.actions[i : i + 1]
+            variance = float(self.posterior.at(x)[1][0])
+            self._information_gain += 0.5 * float(np.log1p(variance / self.model.lam))
+            self.sum_log_leverage = 2 * self._information_gain
+            self.sum_log_3_leverage += float(np.log1p(3 * variance / self.model.lam))
+            self.X, self.y = np.concatenate([self.X, x]), np.append(self.y, feedback.rewards[i])
+            self._fit()
+        self.n_pulls = len(self.y)
+        return not feedback.failed.all()
+
+    def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
+        return self._maximise(PosteriorScore(score, self.posterior), rng)
+
+    def maximise_draw(self, n_features: int, rng: np.random.Generator) -> Actions:
+        """The maximiser of a joint draw by `n_features` random Fourier features, as an array of one."""
+        return self._maximise(draw_path(self.model.kernel, self.X, self.y, self.model.lam, rng, n_features), rng)
+
+    def _maximise(self, objective: Objective, rng: np.random.Generator) -> Actions:
+        # An acquisition function that has narrowed down is large near the best points.
+        best = self.X[np.argsort(-self._means, kind="stable")[:_AROUND]]
+        return self.space.maximise(objective, rng, best)
+
+    @property
+    def incumbent(self) -> float:
+        return float(self._means.max()) if len(self.y) else 0.0
+
+    def recommend(self) -> Action:
+        if len(self.y) == 0:
+            return self.space.middle
+        best: np.ndarray = self.X[int(np.argmax(self._means))]
+        return best
+
+    def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        return self.posterior.at(X)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {"information_gain": self.information_gain}

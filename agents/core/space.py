@@ -1,0 +1,182 @@
+"""The actions of a problem: a box or a finite set of arms, behind one interface in coordinates of the unit cube."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.core.acquisition import Objective, Predictive
+from agents.core.maximise import best_arm, maximise, search_domain
+from agents.core.protocol import Action, Actions
+from agents.core.settings import as_count
+from gpbandit_envs.problem import Problem
+
+__all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]
+
+_JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
+
+
+@dataclass(frozen=True)
+class Search:
+    """How an acquisition function is maximised over a box; see `agents.core.maximise.maximise`.
+
+    Attributes:
+        candidates: Sobol points at which it is evaluated first.
+        starts: Points from which L-BFGS-B climbs.
+        iterations: Largest number of steps of a climb.
+
+    Raises:
+        ValueError: if one of them is no integer >= 1.
+    """
+
+    candidates: int = 1_024
+    starts: int = 8
+    iterations: int = 60
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, as_count(field.name, getattr(self, field.name)))
+
+
+class Space(ABC):
+    """The actions of a problem and their coordinates.
+
+    Attributes:
+        problem: The problem.
+    """
+
+    problem: Problem
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.problem.dim
+
+    @abstractmethod
+    def random(self, n: int, rng: np.random.Generator) -> Actions:
+        """`n` independent actions drawn uniformly."""
+
+    @abstractmethod
+    def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
+        """The coordinates of `actions`, in the unit cube."""
+
+    @abstractmethod
+    def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """The coordinates of points that are given by the features of the problem."""
+
+    @abstractmethod
+    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+        """The maximiser of `objective`, a function of the coordinates.
+
+        Args:
+            objective: The acquisition function.
+            rng: Draws the candidates of a box.
+            near: On a box, one further candidate is drawn around each of these points.
+
+        Returns:
+            An array with one action.
+        """
+
+    @property
+    @abstractmethod
+    def middle(self) -> Action:
+        """The recommendation before any feedback: arm 0, or the middle of the box."""
+
+    @abstractmethod
+    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
+        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+
+
+class BoxSpace(Space):
+    """The unit cube; where the problem's notes state a domain, integer coordinates take its levels only.
+
+    Args:
+        problem: The problem, a box.
+        search: How acquisition functions are maximised.
+    """
+
+    def __init__(self, problem: Problem, search: Search) -> None:
+        self.problem = problem
+        self.domain = search_domain(problem)
+        self._search = search
+
+    def random(self, n: int, rng: np.random.Generator) -> Actions:
+        return self.domain.snap(rng.random((n, self.dim)))
+
+    def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
+        return actions
+
+    def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return X
+
+    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+        extra = np.clip(near + _JITTER * rng.standard_normal(near.shape), 0.0, 1.0)
+        x, _ = maximise(
+            objective.with_gradient,
+            self.domain,
+            rng,
+            candidates=self._search.candidates,
+            starts=self._search.starts,
+            iterations=self._search.iterations,
+            extra=extra,
+            values=objective,
+        )
+        return x[None]
+
+    @property
+    def middle(self) -> Action:
+        point: np.ndarray = self.domain.snap(np.full((1, self.dim), 0.5))[0]
+        return point
+
+    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
+        if len(evaluated) == 0:
+            return self.middle
+        point: np.ndarray = evaluated[int(np.argmax(posterior.at(evaluated)[0]))]
+        return point
+
+
+class ArmSpace(Space):
+    """A finite set of arms; each feature is scaled to [0, 1] by its minimum and maximum over the arms.
+
+    Args:
+        problem: The problem, on finite arms.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        assert problem.arms is not None
+        self.problem = problem
+        self._low = problem.arms.min(axis=0)
+        span = problem.arms.max(axis=0) - self._low
+        self._span = np.where(span > 0, span, 1.0)
+
+    @cached_property
+    def _arms(self) -> Float[np.ndarray, "A d"]:
+        return self.scaled(self.problem.arms)
+
+    def random(self, n: int, rng: np.random.Generator) -> Actions:
+        return rng.integers(self.problem.n_arms, size=n)
+
+    def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
+        return self._arms[actions]
+
+    def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        return (X - self._low) / self._span
+
+    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+        return np.array([best_arm(objective, self._arms)[0]])
+
+    @property
+    def middle(self) -> Action:
+        return 0
+
+    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
+        return best_arm(lambda X: posterior.at(X)[0], self._arms)[0]
+
+
+def space_of(problem: Problem, search: Search | None = None) -> Space:
+    """The space of `problem`; `search` says how a box is searched, by default as `Search()` does."""
+    return ArmSpace(problem) if problem.is_finite else BoxSpace(problem, search or Search())
