@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import agents
 import leaderboards
+from agents.sketched.base import SketchedBeliefs
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import CoupledDraws, Draws, inclusion_probabilities, posterior_sampling
 from gpbandit_envs.gp import SE
@@ -81,10 +83,10 @@ def test_an_arm_leaves_four_times_at_most() -> None:
 
 
 def test_a_state_goes_on_as_if_uninterrupted() -> None:
-    one, other = CoupledDraws(4, "pull"), CoupledDraws(4, "pull")
+    one = CoupledDraws(4, "pull")
     rng, twin = np.random.default_rng(0), np.random.default_rng(0)
     one.draw(ARMS, PULLS[0], LEVERAGE[0], 2.0, rng)
-    other.load_state_dict(one.state_dict())
+    other = pickle.loads(pickle.dumps(one))
     twin.bit_generator.state = rng.bit_generator.state
     for step in (1, 2):
         drawn = [c.draw(ARMS, PULLS[step], LEVERAGE[step], 2.0, g) for c, g in ((one, rng), (other, twin))]
@@ -100,15 +102,16 @@ def dictionaries(**kwargs: Any) -> list[set[int]]:
     agent = agents.make("BBKB", width="practical", **kwargs)
     assert isinstance(agent, BBKB)
     drawn: list[set[int]] = []
-    draw = agent._draw
+    draw = SketchedBeliefs._draw
 
-    def noted(arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-        dictionary = draw(arms, pulls, leverage)
+    def noted(beliefs: SketchedBeliefs, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+        dictionary = draw(beliefs, arms, pulls, leverage)
         drawn.append(set(dictionary.tolist()))
         return dictionary
 
-    agent._draw = noted  # type: ignore[method-assign]
-    play(agent, PROBLEM, noisy(MEAN, 0.3, 0), 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SketchedBeliefs, "_draw", noted)
+        play(agent, PROBLEM, noisy(MEAN, 0.3, 0), 0)
     return drawn
 
 

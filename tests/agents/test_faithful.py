@@ -74,20 +74,13 @@ def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.
     agent = agents.make("BBKB", width="practical", c=c, draws="pull")
     assert isinstance(agent, BBKB)
     drawn: list[list[int]] = []
-    make = agent._new_posterior
+    embed = SketchedArmPosterior.embed
 
-    def recording(kernel: Kernel, X: np.ndarray, lam: float) -> SketchedArmPosterior:
-        posterior = make(kernel, X, lam)
-        embed = posterior.embed
+    def recording(posterior: SketchedArmPosterior, arms: np.ndarray) -> None:
+        drawn.append(sorted(arms.tolist()))
+        embed(posterior, arms)
 
-        def note(arms: np.ndarray) -> None:
-            drawn.append(sorted(arms.tolist()))
-            embed(arms)
-
-        monkeypatch.setattr(posterior, "embed", note)
-        return posterior
-
-    monkeypatch.setattr(agent, "_new_posterior", recording)
+    monkeypatch.setattr(SketchedArmPosterior, "embed", recording)
     batches = play(agent, problem, noisy(mean, constants(problem)[2], 6), 3)
     assert batches == expected.batches
     assert drawn == expected.dictionaries

@@ -14,6 +14,7 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
 from agents.core.rules import GlobalLocalRule
+from agents.core.settings import GPSettings
 from agents.core.starts import UncertaintyStart
 from agents.core.widths import (
     BBKBTheorem2,
@@ -334,10 +335,11 @@ class TestEvolution:
 class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
         prior = ExactPosterior(SE(0.3), X, 0.1)
-        arms = UncertaintyStart(min_batch=4.0).arms(prior, None, np.random.default_rng(0))
+        model = GPSettings(SE(0.3), 0.1).on(PROBLEM)
+        arms = UncertaintyStart(min_batch=4.0).arms(model, X, None, np.random.default_rng(0))
         prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
-        assert len(UncertaintyStart(n=7).arms(ExactPosterior(SE(0.3), X, 0.1), None, np.random.default_rng(0))) == 7
+        assert len(UncertaintyStart(n=7).arms(model, X, None, np.random.default_rng(0))) == 7
         with pytest.raises(ValueError, match="exactly one"):
             UncertaintyStart()
 
@@ -346,24 +348,6 @@ class TestStarts:
         batches = play(agent, replace(PROBLEM, noise_std=0.5, horizon=400), noisy(MEAN, 0.5, 0), 0)
         # At least P (c - 1) / 3 by Lemma 2, for all but the first batch (the start) and the last (cut).
         assert min(len(batch) for batch in batches[1:-1]) >= 6.0 * 2 / 3
-
-    def test_the_start_keeps_to_the_memory_of_its_policy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made: list[ExactPosterior] = []
-
-        def noted(*args: Any) -> ExactPosterior:
-            made.append(ExactPosterior(*args))
-            return made[-1]
-
-        monkeypatch.setattr("agents.core.ucb.ExactPosterior", noted)
-        monkeypatch.setattr("agents.core.batch._CANDIDATES", 4)  # few candidates: many rows are asked for
-        starts = []
-        for max_memory in (None, 3 * 8 * 120):
-            agent = agents.make("BBKB", min_batch=4.0, max_memory=max_memory)
-            agent.reset(PROBLEM, np.random.default_rng(0))
-            starts.append(agent.select(200, Pending.empty(PROBLEM)).tolist())
-        assert made[0].rows.n_kept > 3
-        assert made[1].rows.n_kept <= 3
-        assert starts[0] == starts[1]
 
     def test_gp_bucb_starts_with_its_initialization_set(self) -> None:
         agent = agents.make("GP-BUCB", width=2.0, batch_size=5, t_init=12)
@@ -439,8 +423,8 @@ class TestDictionaries:
         problem = replace(PROBLEM, noise_std=1.0)
         play(agent, problem, noisy(MEAN, 1.0, 0), 0)
         exact = ExactPosterior(SE(0.3), X, 1.0)
-        pulled = np.flatnonzero(agent.counts)
-        exact.update(pulled, agent.counts[pulled], agent.sums[pulled])
+        pulled = np.flatnonzero(agent.arms.counts)
+        exact.update(pulled, agent.arms.counts[pulled], agent.arms.sums[pulled])
         ratio = agent.posterior.variance / exact.variance
         assert (ratio <= 3).all()
         assert (ratio >= 1 / 3).all()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -72,18 +74,14 @@ def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(rows.product(C), C @ SE(0.2)(points[:6], points), atol=1e-13)
 
 
-@pytest.mark.parametrize("posterior", [ExactPosterior, SketchedArmPosterior])
-def test_a_budget_changes_no_posterior(posterior: type[ExactPosterior | SketchedArmPosterior]) -> None:
+def test_a_budget_changes_no_posterior() -> None:
     rng = np.random.default_rng(5)
-    free, bound = posterior(SE(0.3), X, 1e-3), posterior(SE(0.3), X, 1e-3, max_memory=6 * 8 * len(X))
+    free, bound = (SketchedArmPosterior(SE(0.3), X, 1e-3, max_memory=m) for m in (None, 6 * 8 * len(X)))
     for arm in rng.integers(0, 50, 60).tolist():
         y = rng.normal(size=1)
         for p in (free, bound):
-            if isinstance(p, SketchedArmPosterior):
-                p.record(np.array([arm]), np.ones(1), y)
-                p.embed(np.sort(p.rows.arms)[::2] if len(p.rows) > 1 else p.rows.arms)
-            else:
-                p.update(np.array([arm]), np.ones(1), y)
+            p.record(np.array([arm]), np.ones(1), y)
+            p.embed(np.sort(p.rows.arms)[::2] if len(p.rows) > 1 else p.rows.arms)
     np.testing.assert_allclose(bound.mean, free.mean, atol=1e-8)
     np.testing.assert_allclose(bound.variance, free.variance, atol=1e-10)
     np.testing.assert_allclose(
@@ -125,8 +123,7 @@ def test_restored_rows_round_the_same(
     for i, (arms, y) in enumerate(pulls):
         on(whole, arms, y[: len(arms)])
         if i % 5 == 4:
-            restored = posterior(SE(0.3), X, 0.01, budget)
-            restored.load_state_dict(whole.state_dict())
+            restored = pickle.loads(pickle.dumps(whole))
             arms, y = pulls[0]
             for one in (whole, restored):
                 on(one, arms, y[: len(arms)])

@@ -1,8 +1,7 @@
-"""Vectorised policies play as single ones do, and know when they might not."""
+"""Vectorised policies play as single ones do, bit for bit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +9,14 @@ import numpy as np
 import pytest
 
 import agents
-from agents.vector.doubt import DoubtfulAgent, Faithful
 from agents.vector.lockstep import Lockstep
 from agents.vector.make import make_vec
-from agents.vector.posterior import VectorPosterior
-from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
-from agents.vector.rows import SharedRows
+from agents.vector.protocol import VectorAgent, VectorFeedback
+from agents.vector.ucb import VectorUCB
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import play
-from tests.reference.posterior import dense
 
 R, T, XI = 5, 90, 0.1
 X = np.random.default_rng(0).random((120, 2))
@@ -75,6 +70,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("GP-AUCB", {}),
     ("GP-AUCB", {"rule": "sum", "c": 4.0, "width": "practical"}),
     ("GP-AUCB", {"width": 0.3, "c": 50.0, "lam": 1.0}),
+    ("GP-BUCB", {"batch_size": 7}),
 ]
 
 
@@ -84,8 +80,6 @@ class TestSameAsAlone:
         agent = make_vec(id, **kwargs)
         assert not isinstance(agent, Lockstep)
         assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM, **kwargs)
-        if isinstance(agent, Faithful):
-            assert not agent.handed.any()
 
     @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"])
     def test_with_data_from_before_the_first_step(self, id: str) -> None:
@@ -93,11 +87,9 @@ class TestSameAsAlone:
         card = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
         agent = make_vec(id)
         assert play_all(agent, card) == play_alone(id, card)
-        if isinstance(agent, Faithful):
-            assert agent.handed.all()
         assert play_all(agent, replace(card, initial=None)) == play_alone(id, replace(card, initial=None))
 
-    @pytest.mark.parametrize("id", [id for id in agents.registered() if id in ("BBKB", "BKB", "GP-BUCB", "ASYNC-TS")])
+    @pytest.mark.parametrize("id", [id for id in agents.registered() if id in ("BBKB", "BKB", "ASYNC-TS")])
     def test_others_in_lockstep(self, id: str) -> None:
         short = replace(PROBLEM, horizon=30)
         agent = make_vec(id)
@@ -123,8 +115,8 @@ class TestSameAsAlone:
         play_all(agent, replace(PROBLEM, horizon=20))
         louder = replace(PROBLEM, noise_std=0.5)
         assert play_all(agent, louder, MEANS[:n]) == play_alone(id, louder, MEANS[:n])
-        assert isinstance(agent, Faithful)
-        assert agent._fast.posterior.lam == 0.25  # type: ignore[attr-defined]
+        assert isinstance(agent, VectorUCB)
+        assert agent.posterior.lam == 0.25
         assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM)
 
     @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB", "MAP-UCB"])
@@ -145,107 +137,26 @@ class TestSameAsAlone:
         for id in ("Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"):
             assert play_all(make_vec(id), one, MEANS[:, :1]) == play_alone(id, one, MEANS[:, :1])
 
-
-class TestDoubt:
-    @pytest.mark.parametrize("id", ["GP-UCB", "GP-AUCB"])
-    def test_duplicated_arms_are_left_to_single_policies(self, id: str) -> None:
+    @pytest.mark.parametrize("id", ["GP-UCB", "GP-AUCB", "GP-BUCB"])
+    def test_where_every_score_is_a_tie(self, id: str) -> None:
         twins = replace(PROBLEM, arms=X[np.arange(60) // 2], horizon=40)
         means = np.repeat(MEANS[:, :30], 2, axis=1)
-        agent = make_vec(id)
-        assert play_all(agent, twins, means) == play_alone(id, twins, means)
-        assert isinstance(agent, Faithful)
-        assert agent.handed.all()
-
-    def test_only_some_repetitions_are_handed_over(self) -> None:
-        agent = make_vec("GP-AUCB", width="practical")
-        assert isinstance(agent, Faithful)
-        doubted = _DoubtsAt(agent._fast, {1: 20, 3: 55})
-        faithful = Faithful(doubted, agent._make)
-        assert play_all(faithful, PROBLEM) == play_alone("GP-AUCB", PROBLEM, width="practical")
-        assert np.flatnonzero(faithful.handed).tolist() == [1, 3]
-
-    def test_a_departure_is_no_secret(self) -> None:
-        agent = make_vec("GP-UCB", width=1.0)
-        assert isinstance(agent, Faithful)
-        faithful = Faithful(_DoubtsAt(agent._fast, {2: 10}), lambda: agents.make("GP-UCB", width=3.0))
-        with pytest.raises(RuntimeError, match="repetition 2: evaluation"):
-            play_all(faithful, PROBLEM)
+        assert play_all(make_vec(id), twins, means) == play_alone(id, twins, means)
 
     @pytest.mark.parametrize("kernel", [SE(0.05), SE(0.5), Matern(0.2)], ids=repr)
-    @pytest.mark.parametrize("lam", [1e-6, 1e-4, 1e-2, 1.0])
-    def test_posteriors_differ_by_less_than_is_allowed_for(self, kernel: Kernel, lam: float) -> None:
-        rng = np.random.default_rng(0)
-        arms = np.linspace(0, 1, 300)[:, None]
-        f = np.linalg.cholesky(kernel(arms, arms) + 1e-9 * np.eye(300)) @ rng.standard_normal(300)
-        many, one = VectorPosterior(SharedRows(kernel, arms), lam, 1, 150), ExactPosterior(kernel, arms, lam)
-        for t in range(150):
-            arm = np.array([np.argmax(one.mean + 2 * np.sqrt(one.variance))])
-            reward = f[arm] + np.sqrt(lam) * rng.standard_normal(1)
-            many.pull(arm)
-            many.tell(VectorFeedback(np.zeros(1, int), np.array([t]), arm, reward, np.ones(1)))
-            one.update(arm, np.ones(1), reward)
-            assert np.abs(np.maximum(many.v[0], 0) - one.variance).max() < 0.5 * many.variance_error()[0]
-            assert np.abs(many.mean[0] - one.mean).max() < 0.5 * many.mean_error()[0]
-            assert abs(many.information_gain[0] - one.information_gain) < 0.5 * many.sum_error()[0]
-            assert abs(many.effective_dimension()[0] - one.effective_dimension()) < 0.5 * many.sum_error()[0]
-
-
-class _DoubtsAt(DoubtfulAgent):
-    """Another policy that doubts a repetition after so many evaluations."""
-
-    def __init__(self, fast: DoubtfulAgent, when: dict[int, int]) -> None:
-        self.fast, self.when = fast, when
-
-    def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
-        self.fast.reset(problem, rngs)
-        self.t, self.doubtful = 0, np.zeros(len(rngs), bool)
-
-    def release(self, repetition: int) -> None:
-        self.fast.release(repetition)
-
-    def select(self, left: int) -> VectorChoice:
-        choice = self.fast.select(left)
-        self.t += 1
-        self.doubtful = np.array([self.when.get(i, -1) == self.t for i in range(len(choice.arms))])
-        return choice
-
-    def observe(self, feedback: VectorFeedback) -> None:
-        self.fast.observe(feedback)
-        self.doubtful = np.zeros(len(self.doubtful), bool)
-
-    def recommend(self) -> np.ndarray:
-        return self.fast.recommend()
-
-
-class TestPosterior:
-    def test_against_the_textbook_with_open_pulls_and_few_arms(self) -> None:
-        """30 arms and 200 pulls: rows are computed anew, in the middle of batches too."""
-        arms, lam, rng = X[:30], 0.04, np.random.default_rng(3)
-        K = SE(0.3)(arms, arms)
-        posterior = VectorPosterior(SharedRows(SE(0.3), arms), lam, 2, 20)
-        pulled: list[np.ndarray] = []
-        rewards = rng.standard_normal((200, 2))
-        first = np.zeros(2, int)
-        for t in range(200):
-            pulled.append(rng.integers(30, size=2))
-            posterior.pull(pulled[-1])
-            told = np.array([True, t % 7 == 6])
-            rows = [(i, s, pulled[s][i], rewards[s, i]) for i in np.flatnonzero(told) for s in range(first[i], t + 1)]
-            who, tickets, a, y = (np.array(column) for column in zip(*rows))
-            posterior.tell(VectorFeedback(who, tickets, a, y, np.ones(len(who))))
-            first[told] = t + 1
-            if t % 20 in (6, 13):
-                for i in range(2):
-                    mine = np.array(pulled)[:, i]
-                    known = first[i]
-                    np.testing.assert_allclose(posterior.v[i], dense(K, mine, rewards[: t + 1, i], lam)[1], atol=1e-12)
-                    mean = dense(K, mine[:known], rewards[:known, i], lam)[0]
-                    np.testing.assert_allclose(posterior.mean[i], mean, atol=1e-10)
-        assert posterior._t < 200
-
-    def test_rows_are_those_of_the_kernel(self) -> None:
-        rows = SharedRows(Matern(0.2), X)
-        for arms in (np.array([5, 5, 3]), np.arange(120), np.array([7])):
-            np.testing.assert_array_equal(rows.of(arms), Matern(0.2)(X, X)[arms])
-        assert rows.serves(Matern(0.2), X.copy())
-        assert not rows.serves(Matern(0.3), X)
+    @pytest.mark.parametrize("noise_std", [1e-3, 1e-2, 1.0])
+    def test_all_diagnostics_bit_for_bit(self, kernel: Kernel, noise_std: float) -> None:
+        problem = replace(PROBLEM, kernel=kernel, noise_std=noise_std)
+        many = make_vec("GP-UCB")
+        play_all(many, problem)
+        facts = many.diagnostics()
+        for i, rng in enumerate(rngs()):
+            alone = agents.make("GP-UCB")
+            noise = iter(NOISE[:, i].tolist())
+            play(
+                alone,
+                problem,
+                lambda arms, i=i, noise=noise: MEANS[i, arms] + np.array([next(noise) for _ in arms]),
+                rng,
+            )
+            assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
