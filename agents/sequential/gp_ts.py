@@ -35,8 +35,8 @@ class GPTS(SequentialAgent):
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
         TypeError: at `reset` on a box, if the kernel has no random features.
 
-    References: Chowdhury and Gopalan (2017), Algorithm 2, without its factor of the standard deviation; Wilson et al.
-    (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
+    References: Chowdhury and Gopalan (2017), Algorithm 2; its factor of the standard deviation is left out. Paths:
+    Wilson et al. (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
     """
 
     def __init__(
