@@ -23,7 +23,7 @@ import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
 from agents.core.batch import BatchBuilder
 from gpbandit_envs.gp import SE
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from tests.reference.published import PublishedSketch, play
 
@@ -167,7 +167,7 @@ def bpe_case() -> Case:
 
     def fast() -> float:
         start = time.process_time()
-        builder = BatchBuilder(ExactArmPosterior(kernel, X, lam), 1.0, np.zeros(len(X)))
+        builder = BatchBuilder(ExactPosterior(kernel, X, lam), 1.0, np.zeros(len(X)))
         for _ in range(N):
             builder.next()
         return time.process_time() - start

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, against, machine, seconds
 from gpbandit_envs.gp import SE
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from tests.reference.posterior import dense
 
@@ -30,7 +30,7 @@ WHAT = "GP posterior, pull 601 of 300 arms, A = 4,000"
 
 def next_step() -> float:
     """Seconds of one more pull and a look at all arms, after all others; the mean of 20."""
-    posterior = ExactArmPosterior(SE(LENGTHSCALE), X, LAM)
+    posterior = ExactPosterior(SE(LENGTHSCALE), X, LAM)
     for arm, y in zip(ARMS, Y):
         posterior.update(np.array([arm]), ONE, np.array([y]))
     posterior.synchronise()

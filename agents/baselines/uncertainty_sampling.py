@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.rules import FixedRule
+from agents.core.settings import GPSettings
 from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
 from agents.core.widths import InformationGain
-from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 
 __all__ = ["UncertaintySampling"]
 
@@ -33,32 +30,15 @@ class UncertaintySampling(UCBAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
     )
-    posterior: ExactArmPosterior
 
     def __init__(self, kernel: Any = None, lam: float | None = None) -> None:
-        super().__init__(
-            kernel=kernel,
-            width="theory",
-            lam=lam,
-            norm_bound=None,
-            delta=None,
-            start=UniformStart(0),
-            rule=FixedRule(2**62),
-            batch_ratio=1.0,
-            named_widths={"theory": InformationGain()},
-        )
+        super().__init__(GPSettings(kernel, lam), "theory", {"theory": InformationGain()}, UniformStart(0))
 
-    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:
-        return ExactArmPosterior(kernel, X, lam)
-
-    def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
-        self.posterior.update(arms, counts, sums)
-
-    def _mean(self) -> Float[np.ndarray, " A"]:
-        return np.zeros(self.posterior.n_arms)
-
-    def select(self, n: int, pending: Pending) -> Actions:
-        if n == 1 and len(pending) == 0:
-            self._builder, self._issued = None, 1
-            return np.array([np.argmax(self.posterior.variance)])
-        return super().select(n, pending)
+    def _next(self, n: int, pending: Pending) -> Actions:
+        engine = self.arms.engine
+        engine.keep_open(0, pending.actions.tolist())
+        picks = []
+        for _ in range(n):
+            picks.append(int(np.argmax(engine.ahead())))
+            engine.pull(0, picks[-1])
+        return np.array(picks, np.int64)

@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.levels import Level
-from gpbandit_envs.gp.arms import ArmPosterior
+from agents.core.rules import Batch
+from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 __all__ = ["BatchBuilder"]
 
@@ -24,7 +25,7 @@ _CANDIDATES = 32
 _LARGE, _POOL, _POOL_CANDIDATES = 20_000, 4096, 128
 
 
-class BatchBuilder:
+class BatchBuilder(Batch):
     """Picks arms one by one on a posterior that does not see their feedback.
 
     Args:
@@ -44,17 +45,15 @@ class BatchBuilder:
 
     def __init__(
         self,
-        posterior: ArmPosterior,
+        posterior: SketchedArmPosterior,
         width: float,
         mean: Float[np.ndarray, " A"] | None = None,
         pending: Int[np.ndarray, " p"] | None = None,
         sizes: tuple[int, ...] | None = None,
     ) -> None:
+        super().__init__(posterior.variance, posterior.lam, 0)
         self.posterior = posterior
         self.width = width
-        self.picks: list[int] = []
-        self.picked_variance = 0.0
-        self.variance = posterior.variance
         if sizes is None:
             sizes = (_CANDIDATES,) if posterior.n_arms <= _LARGE else (_POOL, _POOL_CANDIDATES)
         self._level = Level(
@@ -69,7 +68,6 @@ class BatchBuilder:
             sizes,
         )
         self._proposed = -1
-        self.n_pending = 0
         if pending is not None and len(pending):
             self.n_pending = len(pending)
             arms, counts = np.unique(pending, return_counts=True)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.low_rank import low_rank_root
 
 __all__ = ["JointDraws"]
@@ -30,17 +30,16 @@ class JointDraws:
         self._remaining = np.sqrt(remaining)
 
     def draw(
-        self, posterior: ExactArmPosterior, count: int, rng: np.random.Generator, scale: float = 1.0
+        self, posterior: ExactPosterior, count: int, rng: np.random.Generator, scale: float = 1.0
     ) -> Float[np.ndarray, "count A"]:
         """`count` draws from `posterior`, of the same kernel and arms; deviations from its mean are times `scale`."""
-        prior = rng.standard_normal((count, self._root.shape[1])) @ self._root.T
-        prior += self._remaining * rng.standard_normal(prior.shape)
-        pulled = np.flatnonzero(posterior.n > 0)
+        draws = rng.standard_normal((count, self._root.shape[1])) @ self._root.T
+        draws += self._remaining * rng.standard_normal(draws.shape)
+        pulled = posterior.engine.distinct()
         if len(pulled):
             noise = np.sqrt(posterior.lam / posterior.n[pulled])
-            seen = prior[:, posterior.rows.arms[pulled]] + noise * rng.standard_normal((count, len(pulled)))
-            T = posterior.pulled.T[:, pulled]
-            prior -= posterior.rows.product((seen @ T.T) @ T, pulled)
-        prior *= scale
-        prior += posterior.mean
-        return prior
+            seen = draws[:, pulled] + noise * rng.standard_normal((count, len(pulled)))
+            draws -= posterior.engine.interpolate(seen)
+        draws *= scale
+        draws += posterior.mean
+        return draws

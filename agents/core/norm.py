@@ -134,12 +134,3 @@ class NormGuess:
         while self.value < self.shown:
             self.value *= 2
             self.doublings += 1
-
-    def state_dict(self) -> dict[str, float]:
-        """All of it, as plain numbers."""
-        return {"value": self.value, "shown": self.shown, "doublings": self.doublings, "next": self._next}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        """Restore a state of `state_dict`."""
-        self.value, self.shown = float(state["value"]), float(state["shown"])
-        self.doublings, self._next = int(state["doublings"]), float(state["next"])

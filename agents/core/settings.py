@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agents.core.initial import Initial, as_initial
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GivenModel", "Model", "NormBound", "as_count"]
+__all__ = ["GPSettings", "Model", "NormBound", "as_count"]
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the card's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
@@ -54,7 +55,7 @@ class Model:
     doubling: bool = False
 
 
-class GivenModel:
+class GPSettings:
     """The arguments of a policy, each None where the card decides.
 
     Args:
@@ -62,12 +63,20 @@ class GivenModel:
         lam: Noise variance in the posterior; else the card's `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
+        initial: Existing data on arms, `{"arms": [...], "rewards": [...]}`; else the problem's, if it has some.
 
     Raises:
         ValueError: if a number is out of range.
     """
 
-    def __init__(self, kernel: Any, lam: float | None, norm_bound: NormBound, delta: float | None) -> None:
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        norm_bound: NormBound = None,
+        delta: float | None = None,
+        initial: Initial = None,
+    ) -> None:
         bound, self.doubling = _first_guess(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         for name, value in (("lam", lam), ("norm_bound", bound)):
@@ -76,6 +85,7 @@ class GivenModel:
         if delta is not None and not 0 < delta < 1:
             raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
         self.lam, self.norm_bound, self.delta = lam, bound, delta
+        self.initial = as_initial(initial)
 
     def on(self, card: Problem, *, doubles: bool = False) -> Model:
         """The settings on a problem.

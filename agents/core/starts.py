@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from agents.core.batch import BatchBuilder
-from agents.core.settings import as_count
-from gpbandit_envs.gp.arms import ArmPosterior
+from agents.core.settings import Model, as_count
+from gpbandit_envs.gp.exact import ExactPosterior
 
 __all__ = ["Start", "UncertaintyStart", "UniformStart"]
 
@@ -20,8 +18,10 @@ class Start(ABC):
     """Chooses the arms of the first batch."""
 
     @abstractmethod
-    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """At most `limit` arms, possibly repeated, possibly none; `prior` is an exact posterior of nothing."""
+    def arms(
+        self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator
+    ) -> Int[np.ndarray, " n"]:
+        """At most `limit` of the arms `X`, possibly repeated, possibly none, under the prior and noise of `model`."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,10 @@ class UniformStart(Start):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_count("n_start", self.n, 0))
 
-    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        return rng.integers(prior.n_arms, size=self.n)[:limit]
+    def arms(
+        self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator
+    ) -> Int[np.ndarray, " n"]:
+        return rng.integers(len(X), size=self.n)[:limit]
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,15 @@ class UncertaintyStart(Start):
         if self.min_batch is not None and not 0 < self.min_batch < float("inf"):
             raise ValueError(f"min_batch: expected a finite number > 0, got {self.min_batch!r}")
 
-    def arms(self, prior: ArmPosterior, limit: int | None, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        builder = BatchBuilder(prior, 1.0)
-        for t in count():
-            if t == limit or t == self.n:
-                break
-            builder.next()
-            if self.min_batch is not None and builder.picked_variance / prior.lam <= 1 / self.min_batch:
-                # The arm that showed the bound to hold need not be pulled.
-                builder.picks.pop()
-                break
-        return np.array(builder.picks, np.int64)
+    def arms(
+        self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator
+    ) -> Int[np.ndarray, " n"]:
+        posterior = ExactPosterior(model.kernel, X, model.lam).engine
+        arms: list[int] = []
+        while len(arms) != limit and len(arms) != self.n:
+            arm = int(np.argmax(posterior.ahead()))
+            if self.min_batch is not None and max(posterior.ahead()[arm], 0.0) / model.lam <= 1 / self.min_batch:
+                break  # the arm that shows the bound to hold need not be pulled
+            posterior.pull(0, arm)
+            arms.append(arm)
+        return np.array(arms, np.int64)

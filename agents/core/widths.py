@@ -21,6 +21,10 @@ from dataclasses import dataclass
 from math import log, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
+from typing import Any, ClassVar
+
+from agents.core.settings import Model
+from gpbandit_envs.problem import Problem
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -74,9 +78,30 @@ class WidthContext:
     batch_ratio: float = 1.0
     dim: int = 1
 
+    @classmethod
+    def of(cls, model: Model, problem: Problem, **facts: Any) -> WidthContext:
+        """The context of an episode on `problem` with the settings `model`; `facts` are what has happened so far."""
+        settings = {
+            "n_arms": 0 if problem.arms is None else problem.n_arms,
+            "dim": problem.dim,
+            "lam": model.lam,
+            "noise_std": model.noise_std,
+            "norm_bound": model.norm_bound,
+            "delta": model.delta,
+            "prior_variance": model.prior_variance,
+        }
+        return cls(**{**settings, **facts})
+
 
 class WidthSchedule(ABC):
-    """A width as a function of what has happened so far."""
+    """A width as a function of what has happened so far.
+
+    Attributes:
+        depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
+            if it depends on `t` and the problem alone, as batches ask for that are planned before their pulls.
+    """
+
+    depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, context: WidthContext) -> float:
@@ -90,6 +115,8 @@ class Constant(WidthSchedule):
     Attributes:
         value: The width, >= 0.
     """
+
+    depends_on_pulls: ClassVar[bool] = False
 
     value: float
 
@@ -108,6 +135,8 @@ class FiniteBayes(WidthSchedule):
     Reference: Desautels et al. (2012), Theorem 1, case 1; Srinivas et al. (2010), Theorem 1.
     """
 
+    depends_on_pulls: ClassVar[bool] = False
+
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
@@ -119,6 +148,8 @@ class Logarithmic(WidthSchedule):
 
     Reference: Li and Scarlett (2022), section 5, their `beta_i = 3 log(2 i)` with every evaluation a batch.
     """
+
+    depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
         return context.batch_ratio * sqrt(3 * log(2 * context.t))
@@ -136,6 +167,8 @@ class CompactBayes(WidthSchedule):
             logarithm.
         side: Side `r` of the cube, > 0; arms that are no box lie in one.
     """
+
+    depends_on_pulls: ClassVar[bool] = False
 
     a: float = 1.0
     b: float = 1.0
@@ -245,14 +278,9 @@ class LogDeterminant(WidthSchedule):
 
 
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
-    {
-        "theory": InformationGain(),
-        "practical": EffectiveDimension(),
-        "bayes": FiniteBayes(),
-        "growing": Logarithmic(),
-    }
+    {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
 )
-"""The named widths of GP-UCB on arms, and of the batch policies that use its width."""
+"""The named widths of GP-UCB on arms, and of all whose width is GP-UCB's."""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:

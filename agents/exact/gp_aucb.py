@@ -7,15 +7,15 @@ from typing import Any, Literal
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import ProductRule, SumRule
-from agents.core.settings import NormBound
+from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
+from agents.core.ucb import UCBAgent
 from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
-from agents.exact.base import ExactUCBAgent
 
 __all__ = ["GPAUCB"]
 
 
-class GPAUCB(ExactUCBAgent):
+class GPAUCB(UCBAgent):
     """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
 
     The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
@@ -46,18 +46,10 @@ class GPAUCB(ExactUCBAgent):
         if rule not in ("product", "sum"):
             raise ValueError(f"rule: expected 'product' or 'sum', got {rule!r}")
         super().__init__(
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            initial=initial,
-            delta=delta,
-            start=UniformStart(n_start),
-            rule=ProductRule(c) if rule == "product" else SumRule(c),
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            {"theory": InformationGain(), "practical": LogDeterminant(), "bayes": FiniteBayes()},
+            UniformStart(n_start),
+            ProductRule(c) if rule == "product" else SumRule(c),
             batch_ratio=c,
-            named_widths={
-                "theory": InformationGain(),
-                "practical": LogDeterminant(),
-                "bayes": FiniteBayes(),
-            },
         )

@@ -8,15 +8,15 @@ from typing import Any
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import FixedRule
-from agents.core.settings import NormBound, as_count
+from agents.core.settings import GPSettings, NormBound, as_count
 from agents.core.starts import UncertaintyStart, UniformStart
+from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
-from agents.exact.base import ExactUCBAgent
 
 __all__ = ["GPBUCB", "initialization_size"]
 
 
-class GPBUCB(ExactUCBAgent):
+class GPBUCB(UCBAgent):
     """Pick `argmax mean_fb[t] + exp(C) width_fb[t] sd_{t-1}` with at most `batch_size` evaluations open.
 
     With feedback on request the batches have `batch_size` arms; under any other delay, the open evaluations are
@@ -54,16 +54,12 @@ class GPBUCB(ExactUCBAgent):
         if t_init and n_start:
             raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
         super().__init__(
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            initial=initial,
-            delta=delta,
-            start=UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
-            rule=FixedRule(batch_size),
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            SEQUENTIAL_WIDTHS,
+            UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
+            FixedRule(batch_size),
             batch_ratio=exp(c),
-            named_widths=SEQUENTIAL_WIDTHS,
         )
 
 

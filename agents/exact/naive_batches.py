@@ -1,15 +1,55 @@
-"""The naive batch policies of the GP-BUCB paper."""
+"""The naive batch policies of the GP-BUCB paper, and what all policies share that plan a whole batch at once."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Any
+
 import numpy as np
+from jaxtyping import Int
 
-from agents.core.protocol import Capabilities
-from agents.exact.planned import PlannedBatchAgent
+from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.settings import GPSettings, as_count
+from agents.core.starts import UniformStart
+from agents.core.ucb import UCBAgent
+from agents.core.widths import SEQUENTIAL_WIDTHS
 
-__all__ = ["NRBUCB", "NTBUCB"]
+__all__ = ["NRBUCB", "NTBUCB", "PlannedBatchAgent"]
 
-_CAPABILITIES = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
+
+class PlannedBatchAgent(UCBAgent):
+    """Batches of `batch_size`, each planned on the posterior of its start when its first arm is asked for.
+
+    Args:
+        batch_size: Batch size `B >= 1`; 10 in the GP-BUCB paper's experiments.
+        kernel, width, lam, norm_bound, delta, n_start: As for `agents.exact.gp_ucb.GPUCB`.
+    """
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        width: object = "theory",
+        batch_size: int = 10,
+        lam: float | None = None,
+        norm_bound: float | None = None,
+        delta: float | None = None,
+        n_start: int = 0,
+    ) -> None:
+        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformStart(n_start))
+        self.batch_size = as_count("batch_size", batch_size)
+
+    @abstractmethod
+    def _plan(self) -> Int[np.ndarray, " n"]:
+        """The arms of the next batch, at least one."""
+
+    def _next(self, n: int, pending: Pending) -> Actions:
+        if self._issued == 0:
+            self._plan_now = self._plan()
+        picks = self._plan_now[self._issued : self._issued + n]
+        self._closed = self._issued + len(picks) >= len(self._plan_now)
+        return picks
 
 
 class NRBUCB(PlannedBatchAgent):
@@ -18,10 +58,8 @@ class NRBUCB(PlannedBatchAgent):
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
 
-    capabilities = _CAPABILITIES
-
     def _plan(self) -> np.ndarray:
-        return np.full(self.batch_size, self._best_score())
+        return np.full(self.batch_size, self.arms.best_score(self.width))
 
 
 class NTBUCB(PlannedBatchAgent):
@@ -30,8 +68,7 @@ class NTBUCB(PlannedBatchAgent):
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
 
-    capabilities = _CAPABILITIES
-
     def _plan(self) -> np.ndarray:
-        scores = self.posterior.mean + self.width * np.sqrt(self.posterior.variance)
+        posterior = self.arms.posterior
+        scores = posterior.mean + self.width * np.sqrt(posterior.variance)
         return np.argsort(-scores, kind="stable")[: self.batch_size]

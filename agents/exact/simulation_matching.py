@@ -8,9 +8,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from agents.core.protocol import Capabilities
 from agents.core.settings import as_count
-from agents.exact.planned import PlannedBatchAgent
+from agents.exact.naive_batches import PlannedBatchAgent
+from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.problem import Problem
 
 __all__ = ["SimulationMatching"]
 
@@ -35,7 +36,7 @@ class SimulationMatching(PlannedBatchAgent):
     Burdick (2012), section 5.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
+    not_saved = PlannedBatchAgent.not_saved | {"_features"}
 
     def __init__(
         self,
@@ -55,44 +56,36 @@ class SimulationMatching(PlannedBatchAgent):
         self.policy = policy
         self.n_simulations = as_count("n_simulations", n_simulations)
 
-    def _start(self) -> None:
-        super()._start()
-        assert self.problem.arms is not None
-        spread = self.problem.arms.std(axis=0)
-        self._features = self.problem.arms / np.where(spread > 0, spread, 1.0)
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        spread = self.arms.features.std(axis=0)
+        self._features = self.arms.features / np.where(spread > 0, spread, 1.0)
 
     def _plan(self) -> np.ndarray:
         return self._match(self._simulate())
 
     def _simulate(self) -> np.ndarray:
         """Arms of the simulated runs, shape (n_simulations, batch_size)."""
-        start_mean, start_v = self.posterior.mean, self.posterior.variance
-        columns: dict[int, np.ndarray] = {}
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        imagined, each = self.arms.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
         runs = np.empty((self.n_simulations, self.batch_size), np.int64)
-        for run in runs:
-            mean, v = start_mean, start_v
-            B: list[np.ndarray] = []
-            for step in range(self.batch_size):
-                arm = self._sequential_choice(mean, v)
-                run[step] = arm
-                if arm not in columns:
-                    columns[arm] = self.posterior.covariance(np.array([arm]))[0]
-                c = columns[arm] - sum((b[arm] * b for b in B), start=np.zeros(1))
-                sd = np.sqrt(max(float(c[arm]), 0.0) + self.lam)
-                b = c / sd
-                mean = mean + b * self.rng.standard_normal()  # (y - mean) / sd of the predictive is standard normal
-                v = np.maximum(v - b * b, 0.0)
-                B.append(b)
+        noise = self.rng.standard_normal(runs.shape)
+        for step in range(self.batch_size):
+            variance = np.maximum(imagined.v, 0.0)
+            runs[:, step] = arms = self._sequential_choices(imagined.mean, np.sqrt(variance))
+            y = imagined.mean[each, arms] + np.sqrt(variance[each, arms] + self.lam) * noise[:, step]
+            imagined.update(each, arms, y)
         return runs
 
-    def _sequential_choice(self, mean: np.ndarray, v: np.ndarray) -> int:
-        sd = np.sqrt(v)
+    def _sequential_choices(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+        """The arm that the sequential policy pulls next in each run."""
         if self.policy == "ucb":
-            return int(np.argmax(mean + self.width * sd))
-        gain = mean - mean.max()
+            return np.argmax(mean + self.width * sd, axis=1)
+        gain = mean - mean.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(sd > 0, gain / sd, -np.inf)
-        return int(np.argmax(np.where(sd > 0, gain * ndtr(z) + sd * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi), 0.0)))
+        density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+        return np.argmax(np.where(sd > 0, gain * ndtr(z) + sd * density, 0.0), axis=1)
 
     def _match(self, runs: np.ndarray) -> np.ndarray:
         """Greedy k-medoids on the simulated arms, weighted by how often each was chosen."""

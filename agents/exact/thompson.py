@@ -1,4 +1,4 @@
-"""ASYNC-TS: every worker plays the best arm of its own draw from the posterior."""
+"""Thompson sampling: every evaluation is the maximiser of its own draw from the posterior."""
 
 from __future__ import annotations
 
@@ -7,22 +7,77 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.beliefs import BoxBeliefs
 from agents.core.draws import JointDraws
+from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.rules import FixedRule
-from agents.core.settings import as_count
+from agents.core.settings import GPSettings, as_count
+from agents.core.space import Search
 from agents.core.starts import UniformStart
-from agents.core.widths import Constant
-from agents.exact.base import ExactUCBAgent
-from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.features import draw_fourier_sample
+from gpbandit_envs.problem import Problem
 
-__all__ = ["AsyncTS"]
-
-_NO_ACTIONS = np.zeros(0, np.int64)
+__all__ = ["GPTS", "AsyncTS"]
 
 
-class AsyncTS(ExactUCBAgent):
+class GPTS(GPAgent):
+    """Thompson sampling: evaluate the maximiser of a joint draw from the posterior, one arm or point at a time.
+
+    On finite arms this is ASYNC-TS with one worker. On a box the draw is a sample path: a prior sample by random
+    Fourier features plus the exact correction by the data, whose gradients are known.
+
+    Args:
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        n_start: Arms or points drawn uniformly and evaluated before the first draw.
+        n_features: On a box, random features of a path.
+        candidates: On a box, Sobol points at which a path is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+
+    Raises:
+        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
+        TypeError: at `reset` on a box, if the kernel has no random features.
+
+    References: Chowdhury and Gopalan (2017), Algorithm 2, without its factor of the standard deviation; Wilson et al.
+    (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
+    """
+
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    not_saved = GPAgent.not_saved | {"_draws"}
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        n_start: int = 0,
+        n_features: int = 1_024,
+        candidates: int = 1_024,
+        starts: int = 8,
+        iterations: int = 60,
+    ) -> None:
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
+        self.n_features = as_count("n_features", n_features)
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        if problem.arms is not None:
+            self._draws = JointDraws(self.model.kernel, problem.arms)
+        else:
+            draw_fourier_sample(self.model.kernel, problem.dim, 1, np.random.default_rng(0))  # refuses other kernels
+
+    def _next(self, n: int, pending: Pending) -> Actions:
+        self._closed = True
+        if len(pending):
+            return self._nothing
+        if isinstance(self.beliefs, BoxBeliefs):
+            return self.beliefs.maximise_draw(self.n_features, self.rng)
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        return np.argmax(self._draws.draw(self.arms.posterior, 1, self.rng), axis=1)
+
+
+class AsyncTS(GPAgent):
     """Thompson sampling with up to `batch_size` evaluations open: pull the maximiser of a joint posterior draw.
 
     A draw is a prior draw plus the posterior's correction for what it misses at the pulled arms (Matheron's rule), so
@@ -30,10 +85,10 @@ class AsyncTS(ExactUCBAgent):
     small rank plus an independent remainder.
 
     Args:
-        kernel: Prior covariance; None for the card's.
+        kernel: Prior covariance; None for the problem's.
         batch_size: Largest number of open evaluations; 30 in the BBKB experiments.
         scale: Factor of the draw's deviation from the posterior mean; the BBKB experiments divide it by 10.
-        lam: Noise variance in the posterior; None for the card's.
+        lam: Noise variance in the posterior; None for the problem's.
         max_rank: Largest rank of the prior's factor; memory is A times it.
         n_start: Arms drawn uniformly and pulled before the first draw.
 
@@ -44,6 +99,7 @@ class AsyncTS(ExactUCBAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
+    not_saved = GPAgent.not_saved | {"_draws"}
 
     def __init__(
         self,
@@ -56,33 +112,20 @@ class AsyncTS(ExactUCBAgent):
     ) -> None:
         if not 0 <= scale < float("inf"):
             raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
-        rule = FixedRule(batch_size)
-        super().__init__(
-            kernel=kernel,
-            width=Constant(1.96),  # of the confidence band that `predict` states
-            lam=lam,
-            norm_bound=None,
-            delta=None,
-            start=UniformStart(n_start),
-            rule=rule,
-            batch_ratio=1.0,
-            named_widths={},
-        )
-        self.batch_size = rule.size
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start))
+        self.batch_size = as_count("batch_size", batch_size)
         self.scale = scale
         self.max_rank = as_count("max_rank", max_rank)
 
-    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:
-        self._draws = JointDraws(kernel, X, self.max_rank)
-        return super()._new_posterior(kernel, X, lam)
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self._draws = JointDraws(self.model.kernel, self.arms.features, self.max_rank)
 
-    def _pick(self, n: int, pending: Pending) -> Actions:
+    def _next(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
-        if count <= 0:
-            return _NO_ACTIONS
-        self._issued += count
-        return np.argmax(self.draw(count), axis=1)
+        return np.argmax(self.draw(count), axis=1) if count > 0 else self._nothing
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean scaled by `scale`."""
-        return self._draws.draw(self.posterior, count, self.rng, self.scale)
+        assert isinstance(self.arms.posterior, ExactPosterior)
+        return self._draws.draw(self.arms.posterior, count, self.rng, self.scale)

@@ -9,17 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
-from agents.core.settings import GivenModel, NormBound, as_count
+from agents.core.settings import GPSettings, NormBound, as_count
 from agents.core.widths import WidthContext, as_width
 from agents.few_batches import lengths
 from agents.few_batches.grid import Grid
-from agents.few_batches.widths import GrowingWidth, OfflineTheorem, depends_on_pulls
+from agents.few_batches.widths import GrowingWidth, OfflineTheorem
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BPE"]
@@ -71,11 +70,11 @@ class BPE(FiniteArmAgent):
         norm_bound: NormBound = None,
         delta: float | None = None,
     ) -> None:
-        self._given = GivenModel(kernel, lam, norm_bound, delta)
+        self._given = GPSettings(kernel, lam, norm_bound, delta)
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
-        if depends_on_pulls(self._schedule):
+        if self._schedule.depends_on_pulls:
             # A batch has its width before its pulls, and its posterior knows nothing yet.
             raise ValueError(
                 "width: expected 'theory', 'growing', a number or a schedule that depends on t and the card alone, got "
@@ -103,22 +102,13 @@ class BPE(FiniteArmAgent):
         assert card.arms is not None
         self._prior, self.lam, self.delta = model.kernel, model.lam, model.delta
         self.batch_lengths = self._plan(card.horizon, card.dim)
-        self._context = WidthContext(
-            t=1,
-            n_arms=card.n_arms,
-            lam=model.lam,
-            noise_std=model.noise_std,
-            norm_bound=model.norm_bound,
-            delta=model.delta,
-            prior_variance=model.prior_variance,
-            dim=card.dim,
-        )
+        self._context = WidthContext.of(model, card, t=1)
         self.alive = np.arange(card.n_arms)
         self.batch = 0
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        self.posterior = self.known = ExactArmPosterior(model.kernel, card.arms, self.lam)
+        self.posterior = self.known = ExactPosterior(model.kernel, card.arms, self.lam)
         self._known_arms = self.alive
         self._begin_batch()
         self._known_width = self.width
@@ -138,12 +128,8 @@ class BPE(FiniteArmAgent):
         assert arms is not None
         if not self._full:
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
-            self.posterior = ExactArmPosterior(self._prior, arms[self.alive], self.lam)
-            self._builder = BatchBuilder(self.posterior, 1.0, np.zeros(len(self.alive)))
-        else:
-            mask = np.full(len(arms), -np.inf)
-            mask[self.alive] = 0.0
-            self._builder = BatchBuilder(self.posterior, 1.0, mask)
+            self.posterior = ExactPosterior(self._prior, arms[self.alive], self.lam)
+        self.posterior.engine.keep_open(0, ())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
         self.width = self._width_of(self.batch + 1)
@@ -159,9 +145,18 @@ class BPE(FiniteArmAgent):
         length = self._length
         if self._issued == length and len(pending) == 0:
             self._begin_batch()  # every evaluation of the last batch failed
-        picks = np.array([self._builder.next() for _ in range(min(n, length - self._issued))], np.int64)
+        picks = [self._most_uncertain() for _ in range(min(n, length - self._issued))]
         self._issued += len(picks)
-        return self._to_actions(picks if self._full else self.alive[picks])
+        return self._to_actions(np.array(picks, np.int64))
+
+    def _most_uncertain(self) -> int:
+        """Pull the surviving arm of largest variance given all pulls so far."""
+        engine = self.posterior.engine
+        variance = engine.ahead()
+        k = int(np.argmax(variance[self.alive] if self._full else variance))
+        arm = int(self.alive[k])
+        engine.pull(0, arm if self._full else k)
+        return arm
 
     def _to_actions(self, arms: np.ndarray) -> Actions:
         assert self.problem.arms is not None
@@ -226,48 +221,6 @@ class BPE(FiniteArmAgent):
             "batch_length": float(self._length),
             "inconsistent": float(self.inconsistent),
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "rng": self.rng.bit_generator.state,
-            "n_pulls": self.n_pulls,
-            "counts": self.counts.copy(),
-            "sums": self.sums.copy(),
-            "alive": self.alive.copy(),
-            "known": self.known.state_dict(),
-            "known_arms": self._known_arms.copy(),
-            "known_width": self._known_width,
-            "width": self.width,
-            "best": self.best,
-            "batch": self.batch,
-            "issued": self._issued,
-            "answered": self._answered,
-            "waiting": dict(self._waiting),
-            "floor": self._floor,
-            "inconsistent": self.inconsistent,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.rng.bit_generator.state = state["rng"]
-        self.n_pulls = int(state["n_pulls"])
-        self.counts, self.sums = np.array(state["counts"]), np.array(state["sums"])
-        arms = self.problem.arms
-        assert arms is not None
-        self._known_arms = np.array(state["known_arms"], np.int64)
-        self.known = ExactArmPosterior(self._prior, arms if self._full else arms[self._known_arms], self.lam)
-        self.known.load_state_dict(state["known"])
-        if self._full:
-            self.posterior = self.known
-        self.alive = np.array(state["alive"], np.int64)
-        self.best, self.batch = int(state["best"]), int(state["batch"])
-        self._floor, self.inconsistent = float(state["floor"]), bool(state["inconsistent"])
-        self._begin_batch()
-        # Feedback of this batch may have come since its width was fixed.
-        self.width, self._known_width = float(state["width"]), float(state["known_width"])
-        for _ in range(int(state["issued"])):
-            self._builder.next()  # picking is deterministic
-        self._issued, self._answered = int(state["issued"]), int(state["answered"])
-        self._waiting = {int(arm): (float(n), float(s)) for arm, (n, s) in state["waiting"].items()}
 
 
 def _bare(kernel: Kernel) -> Kernel:

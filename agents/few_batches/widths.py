@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, sqrt
+from typing import ClassVar
 
 from agents.core.widths import WidthContext, WidthSchedule
 
-__all__ = ["GrowingWidth", "OfflineTheorem", "depends_on_pulls"]
+__all__ = ["GrowingWidth", "OfflineTheorem"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class OfflineTheorem(WidthSchedule):
     """
 
     n_batches: int = 1
+    depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -38,16 +40,7 @@ class GrowingWidth(WidthSchedule):
     """
 
     batch: int = 1
+    depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
         return sqrt(3 * log(2 * self.batch))
-
-
-def depends_on_pulls(schedule: WidthSchedule) -> bool:
-    """Whether a width is another one for other pulls, through their information gain, leverage scores or their sums.
-
-    Schedules do not say what they read: one is asked for its width in two contexts that differ in nothing else.
-    """
-    one = WidthContext(t=100, n_arms=100, lam=1.0, noise_std=1.0, norm_bound=1.0, delta=0.1)
-    other = replace(one, information_gain=1.0, effective_dimension=1.0, sum_log_leverage=1.0, sum_log_3_leverage=1.0)
-    return schedule(one) != schedule(other)

@@ -2,32 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from agents.core.batch import BatchBuilder
+from agents.core.beliefs import ArmBeliefs
+from agents.core.initial import each_pull
+from agents.core.rules import Batch, BatchRule
+from agents.core.settings import GPSettings, Model
+from agents.core.starts import Start
 from agents.core.ucb import UCBAgent
+from agents.core.widths import WidthSchedule
 from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.in_turn import sketched_leverage_in_turn
-from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kept_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
+from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["SketchedUCBAgent"]
+__all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent"]
 
 
-class SketchedUCBAgent(UCBAgent):
-    """A UCB policy whose posterior is rebuilt on a freshly drawn dictionary after every batch.
+@dataclass
+class SketchSettings:
+    """How dictionaries are drawn and kept.
 
-    Args:
+    Attributes:
         qbar: Oversampling of the dictionary, `q >= 1` in theory, > 0 here.
         draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
         resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
         max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
             every use. None for no limit: somewhat more rows than the dictionary has.
-        **arguments: As for `UCBAgent`.
+
+    Raises:
+        ValueError: if one of them is out of range.
+    """
+
+    qbar: float
+    draws: Draws
+    resampling: Resampling
+    max_memory: int | str | None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.qbar < float("inf"):
+            raise ValueError(f"qbar: expected a finite number > 0, got {self.qbar!r}")
+        if self.draws not in ("pull", "arm"):
+            raise ValueError(f"draws: expected 'pull' or 'arm', got {self.draws!r}")
+        if self.resampling not in ("fresh", "coupled"):
+            raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {self.resampling!r}")
+        self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
+
+
+class SketchedBeliefs(ArmBeliefs):
+    """A sketched posterior over all arms, rebuilt on a freshly drawn dictionary whenever feedback arrives.
+
+    Args:
+        problem, model, data: As for `ArmBeliefs`.
+        sketch: How dictionaries are drawn.
+        rng: Draws them.
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
@@ -37,66 +72,86 @@ class SketchedUCBAgent(UCBAgent):
 
     def __init__(
         self,
-        *,
-        qbar: float,
-        draws: Draws,
-        resampling: Resampling = "fresh",
-        max_memory: int | str | None = None,
-        **arguments: Any,
+        problem: Problem,
+        model: Model,
+        data: InitialData | None,
+        sketch: SketchSettings,
+        rng: np.random.Generator,
     ) -> None:
-        super().__init__(**arguments)
-        self.max_memory = None if max_memory is None else as_bytes(max_memory)
-        if not 0 < qbar < float("inf"):
-            raise ValueError(f"qbar: expected a finite number > 0, got {qbar!r}")
-        if draws not in ("pull", "arm"):
-            raise ValueError(f"draws: expected 'pull' or 'arm', got {draws!r}")
-        self.qbar = float(qbar)
-        self.draws: Draws = draws
-        if resampling not in ("fresh", "coupled"):
-            raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {resampling!r}")
-        self.resampling: Resampling = resampling
-
-    def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> SketchedArmPosterior:
+        self._sketch, self._rng = sketch, rng
         self.resparsifications = 0
-        self._coupled = CoupledDraws(len(X), self.draws) if self.resampling == "coupled" else None
-        return SketchedArmPosterior(kernel, X, lam, self.max_memory)
+        self._coupled = CoupledDraws(problem.n_arms, sketch.draws) if sketch.resampling == "coupled" else None
+        super().__init__(problem, model, data)
 
-    def _update(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def _prior(self) -> SketchedArmPosterior:
+        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._sketch.max_bytes)
+
+    @property
+    def information_gain(self) -> float:
+        """`0.5 sum_s log(1 + lev_fb(x_s))`, which bounds the gain up to the accuracy of the dictionary, in nats."""
+        return 0.5 * self.sum_log_leverage
+
+    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+        kernel, X, lam = self.model.kernel, self.features, self.model.lam
+        dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, lam, self._rng))
+        self.posterior.record(arms, counts, sums)
+        self._embed(dictionary)
+        return each_pull(*sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, lam), counts)
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         posterior = self.posterior
         posterior.record(arms, counts, sums)
         # Leverage scores as of the start of the batch (BBKB Alg. 1, line 13): the posterior has not moved since.
         pulled = np.flatnonzero(posterior.n)
         candidates = posterior.rows.arms[pulled]
-        leverage = posterior.variance_at(candidates) / self.lam
-        posterior.embed(self._draw(candidates, posterior.n[pulled], leverage))
+        leverage = posterior.variance_at(candidates) / self.model.lam
+        self._embed(self._draw(candidates, posterior.n[pulled], leverage))
+
+    def _embed(self, dictionary: Int[np.ndarray, " m"]) -> None:
+        self.posterior.embed(dictionary)
         self.resparsifications += 1
 
     def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+        sketch = self._sketch
         if self._coupled is not None:
-            return self._coupled.draw(arms, pulls, leverage, self.qbar, self.rng)
-        return posterior_sampling(arms, pulls, leverage, self.qbar, self.rng, self.draws)
+            return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
+        return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
 
-    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        kernel, X = self.posterior.rows.kernel, self.posterior.rows.X
-        dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, self.lam, self.rng))
-        self.posterior.record(arms, counts, sums)
-        self.posterior.embed(dictionary)
-        self.resparsifications += 1
-        return sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam)
+    def best_score(self, width: float) -> int:
+        return int(np.argmax(self.posterior.mean + width * np.sqrt(self.posterior.variance)))
 
-    def diagnostics(self) -> dict[str, float]:
+    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
+        return BatchBuilder(self.posterior, width, self.posterior.mean, pending)
+
+    def diagnostics(self) -> Mapping[str, float]:
         return {
             **super().diagnostics(),
             "dictionary_size": float(len(self.posterior.dictionary)),
             "resparsifications": float(self.resparsifications),
         }
 
-    def state_dict(self) -> dict[str, Any]:
-        coupled = None if self._coupled is None else self._coupled.state_dict()
-        return super().state_dict() | {"resparsifications": self.resparsifications, "coupled": coupled}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self.resparsifications = int(state["resparsifications"])
-        if self._coupled is not None:
-            self._coupled.load_state_dict(state["coupled"])
+class SketchedUCBAgent(UCBAgent):
+    """A UCB policy whose posterior is rebuilt on a freshly drawn dictionary after every batch.
+
+    Args:
+        settings, width, named_widths, design, rule, batch_ratio: As for `UCBAgent`.
+        sketch: How dictionaries are drawn.
+    """
+
+    def __init__(
+        self,
+        settings: GPSettings,
+        width: object,
+        named_widths: Mapping[str, WidthSchedule],
+        design: Start,
+        rule: BatchRule | None = None,
+        batch_ratio: float = 1.0,
+        *,
+        sketch: SketchSettings,
+    ) -> None:
+        super().__init__(settings, width, named_widths, design, rule, batch_ratio)
+        self.sketch = sketch
+
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+        return SketchedBeliefs(self.problem, self.model, data, self.sketch, self.rng)

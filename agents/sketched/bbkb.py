@@ -7,10 +7,10 @@ from typing import Any, Literal
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
 from agents.core.rules import GlobalLocalRule, SumRule
-from agents.core.settings import NormBound
+from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
 from agents.core.widths import BBKBTheorem2, LogDeterminant
-from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BBKB"]
@@ -66,18 +66,11 @@ class BBKB(SketchedUCBAgent):
         if rule not in ("global", "global-local"):
             raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
         super().__init__(
-            qbar=qbar,
-            draws=draws,
-            resampling=resampling,
-            initial=initial,
-            max_memory=max_memory,
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            delta=delta,
-            start=UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
-            rule=SumRule(c) if rule == "global" else GlobalLocalRule(c),
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            {"theory": BBKBTheorem2(), "practical": LogDeterminant()},
+            UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
+            SumRule(c) if rule == "global" else GlobalLocalRule(c),
             batch_ratio=c,
-            named_widths={"theory": BBKBTheorem2(), "practical": LogDeterminant()},
+            sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )

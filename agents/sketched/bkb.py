@@ -6,11 +6,10 @@ from typing import Any
 
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
-from agents.core.rules import SequentialRule
-from agents.core.settings import NormBound
+from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
 from agents.core.widths import BKBTheorem2, EffectiveDimension
-from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 
 __all__ = ["BKB"]
@@ -57,18 +56,9 @@ class BKB(SketchedUCBAgent):
         max_memory: int | str | None = None,
     ) -> None:
         super().__init__(
-            qbar=qbar,
-            draws=draws,
-            resampling=resampling,
-            initial=initial,
-            max_memory=max_memory,
-            kernel=kernel,
-            width=width,
-            lam=lam,
-            norm_bound=norm_bound,
-            delta=delta,
-            start=UniformStart(n_start),
-            rule=SequentialRule(),
-            batch_ratio=1.0,
-            named_widths={"theory": BKBTheorem2(), "practical": EffectiveDimension()},
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            {"theory": BKBTheorem2(), "practical": EffectiveDimension()},
+            UniformStart(n_start),
+            sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -132,20 +132,6 @@ class CoupledDraws:
         smallest = -np.expm1(np.log1p(-rng.random(len(fresh))) / new[new > 0])
         self.lowest[fresh] = np.minimum(self.lowest[fresh], smallest)
         self._numbered[arms] = pulls
-
-    def state_dict(self) -> dict[str, Any]:
-        """The numbers of all arms and what is known of each."""
-        return {
-            "lowest": self.lowest.copy(),
-            "departures": self.departures.copy(),
-            "inside": self._inside.copy(),
-            "numbered": self._numbered.copy(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state of `state_dict`."""
-        self.lowest, self.departures = np.array(state["lowest"]), np.array(state["departures"], np.int8)
-        self._inside, self._numbered = np.array(state["inside"], bool), np.array(state["numbered"])
 
 
 def _never_empty(arms: np.ndarray, drawn: np.ndarray, inclusion: np.ndarray) -> Int[np.ndarray, " m"]:

@@ -15,8 +15,8 @@ __all__ = ["make_vec"]
 def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
 
-    Uniform, EpsGreedy, GP-UCB and GP-AUCB have forms of their own; any other agent is played by single ones side by
-    side.
+    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have forms of their own; any other agent is played by single ones
+    side by side.
 
     Raises:
         ValueError: for an unknown id or a bad value.
@@ -34,9 +34,9 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform
     from agents.exact.gp_aucb import GPAUCB
-    from agents.sequential.gp_ucb import GPUCB
+    from agents.exact.gp_bucb import GPBUCB
+    from agents.exact.gp_ucb import GPUCB
     from agents.vector.baselines import VectorEpsGreedy, VectorUniform
-    from agents.vector.doubt import Faithful
     from agents.vector.ucb import VectorUCB
 
     policy = single()
@@ -44,6 +44,6 @@ def _form_of_its_own(single: Any) -> VectorAgent | None:
         return VectorUniform()
     if type(policy) is EpsGreedy:
         return VectorEpsGreedy(policy)
-    if isinstance(policy, GPUCB | GPAUCB) and type(policy) in (GPUCB, GPAUCB) and VectorUCB.covers(policy):
-        return Faithful(VectorUCB(policy), single)
+    if type(policy) in (GPUCB, GPBUCB, GPAUCB) and VectorUCB.covers(policy):
+        return VectorUCB(policy)
     return None

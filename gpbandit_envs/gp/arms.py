@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,33 +28,25 @@ class ArmPosterior(ABC):
         own = getattr(kernel, "arm_rows", None)
         self.rows: KernelRows = KernelRows(kernel, X, max_memory) if own is None else own(X, max_memory)
         self.lam = float(lam)
-        self._mean = np.zeros(len(X))
-        # Never clipped: clipping an accumulated value would turn rounding into drift.
-        self._v = self.rows.prior.copy()
 
     @property
     def n_arms(self) -> int:
         """Number of arms `A`."""
-        return len(self._mean)
-
-    @property
-    def mean(self) -> Float[np.ndarray, " A"]:
-        """Posterior mean at every arm; not to be written to."""
-        return self._mean
-
-    @property
-    def variance(self) -> Float[np.ndarray, " A"]:
-        """Posterior variance at every arm, at least 0."""
-        return np.maximum(self._v, 0.0)
-
-    def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """Posterior variance at `arms`, at least 0."""
-        return np.maximum(self._v[arms], 0.0)
+        return len(self.rows.X)
 
     @property
     @abstractmethod
-    def n(self) -> Float[np.ndarray, " u"]:
-        """Pulls of each cached arm, in the order of the rows."""
+    def mean(self) -> Float[np.ndarray, " A"]:
+        """Posterior mean at every arm; not to be written to."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Float[np.ndarray, " A"]:
+        """Posterior variance at every arm, at least 0."""
+
+    @abstractmethod
+    def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """Posterior variance at `arms`, at least 0."""
 
     @abstractmethod
     def effective_dimension(self) -> float:
@@ -69,34 +59,5 @@ class ArmPosterior(ABC):
         """Posterior covariance of `arms` with `others`, or with all arms."""
 
     @abstractmethod
-    def reducible_covariance(
-        self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
-    ) -> Float[np.ndarray, "p q"]:
-        """The part of the covariance that further pulls take away.
-
-        Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
-        """
-
-    @abstractmethod
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        """`reducible_covariance` among `arms`, by their place in it, prepared once for many calls."""
-
-    @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         """Posterior mean and variance at any points `X`."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the numbers in the kernel rows, which are computed anew."""
-        return {
-            "rows": self.rows.state_dict(),
-            "v": self._v.copy(),
-            "mean": self._mean.copy(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state of `state_dict` into a posterior of the same kernel, arms and lam."""
-        self.rows.load_state_dict(state["rows"])
-        self._v = np.array(state["v"])
-        self._mean = np.array(state["mean"])

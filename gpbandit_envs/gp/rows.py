@@ -44,6 +44,7 @@ class KernelRows:
         self.kernel = kernel
         self.X = X
         self.prior = kernel.diag(X)
+        self._max_memory = max_memory
         self._kept = KeptRows(kernel, X, max_memory)
         self._clear()
 
@@ -100,6 +101,35 @@ class KernelRows:
             positions = self.position[arms]
         return positions
 
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
+        """Whole rows of `arms`, a copy."""
+        if not hasattr(self, "_take_position"):
+            self._take_position = np.full(len(self.X), -1, np.int64)
+            self._take_rows = np.empty((min(64, len(self.X)), len(self.X)))
+            self._take_used = 0
+        positions = self._take_position[arms]
+        if (positions < 0).any():
+            new_arms = np.unique(arms[positions < 0])
+            used = self._take_used + len(new_arms)
+            if used > len(self._take_rows):
+                rows = np.empty((min(max(used, 2 * len(self._take_rows)), len(self.X)), len(self.X)))
+                rows[: self._take_used] = self._take_rows[: self._take_used]
+                self._take_rows = rows
+            new = self.kernel(self.X[new_arms], self.X)
+            new[np.arange(len(new_arms)), new_arms] = self.prior[new_arms]
+            self._take_rows[self._take_used : used] = new
+            self._take_position[new_arms] = np.arange(self._take_used, used)
+            self._take_used = used
+            positions = self._take_position[arms]
+        return np.take(self._take_rows, positions, axis=0, out=out, mode="clip")
+
+    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
+        """Entries of the row of `arm`, a copy."""
+        self.take(np.array([arm]))
+        return self._take_rows[self._take_position[arm], others]
+
     def at(self, positions: Int[np.ndarray, " s"], arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "s p"]:
         """Entries of the rows at `positions` for `arms`."""
         return self._kept.at(positions, arms)
@@ -138,6 +168,13 @@ class KernelRows:
                 term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "X": self.X, "max_memory": self._max_memory, "state": self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["kernel"], state["X"], state["max_memory"])  # type: ignore[misc]
+        self.load_state_dict(state["state"])
 
     def state_dict(self) -> dict[str, Any]:
         """Which arms were added and where their rows are kept; the numbers themselves are computed anew.

@@ -18,7 +18,6 @@ Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -53,6 +52,9 @@ class SketchedArmPosterior(ArmPosterior):
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         super().__init__(kernel, X, lam, max_memory)
+        self._mean = np.zeros(len(X))
+        # Never clipped: clipping an accumulated value would turn rounding into drift.
+        self._v = self.rows.prior.copy()
         self._n = np.zeros(0)
         self._s = np.zeros(0)
         self.refreshes = 0
@@ -68,7 +70,19 @@ class SketchedArmPosterior(ArmPosterior):
         return self.rows.arms[self._embedding.S]
 
     @property
+    def mean(self) -> Float[np.ndarray, " A"]:
+        return self._mean
+
+    @property
+    def variance(self) -> Float[np.ndarray, " A"]:
+        return np.maximum(self._v, 0.0)
+
+    def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        return np.maximum(self._v[arms], 0.0)
+
+    @property
     def n(self) -> Float[np.ndarray, " u"]:
+        """Pulls of each cached arm, in the order of the rows."""
         return self._n
 
     def effective_dimension(self) -> float:
@@ -78,8 +92,6 @@ class SketchedArmPosterior(ArmPosterior):
         self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
     ) -> None:
         """Count `counts` new pulls of each of the distinct `arms`, whose feedback adds up to `sums`.
-
-        A state is saved and restored between `embed` and the next `record`.
 
         Raises:
             ValueError: if a sum is not finite.
@@ -236,24 +248,3 @@ class SketchedArmPosterior(ArmPosterior):
         H = self._embedding.explained() @ K
         variance = np.maximum(self.rows.kernel.diag(X) - np.einsum("ij,ij->j", H, H), 0.0)
         return self._embedding.weights(self._n, self._s) @ K, variance
-
-    def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {
-            "n": self._n.copy(),
-            "s": self._s.copy(),
-            "dictionary": self._embedding.S.copy(),
-            "basis": self._embedding.T.copy(),
-            "inverse": self._embedding.P.copy(),
-            "requested": self._requested.copy(),
-            "events": self._events,
-            "refreshes": self.refreshes,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        self._n, self._s = np.array(state["n"]), np.array(state["s"])
-        self._embedding.S = np.array(state["dictionary"], np.int64)
-        self._embedding.T, self._embedding.P = np.array(state["basis"]), np.array(state["inverse"])
-        self._requested = np.array(state["requested"], np.int64)
-        self._new = {}
-        self._events, self.refreshes = int(state["events"]), int(state["refreshes"])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 __all__ = ["ALPHA", "SKETCH_COLUMNS", "look_at_sketch", "sketched_posterior"]
@@ -61,7 +61,7 @@ def look_at_sketch(agent: Any, arms: Int[np.ndarray, " p"]) -> dict[str, float]:
     pulled = np.flatnonzero(posterior.n)
     exact_variance, d_eff = rows.prior[arms], 0.0
     if len(pulled):
-        exact = ExactArmPosterior(rows.kernel, rows.X[rows.arms[pulled]], posterior.lam)
+        exact = ExactPosterior(rows.kernel, rows.X[rows.arms[pulled]], posterior.lam)
         exact.update(np.arange(len(pulled)), posterior.n[pulled], np.zeros(len(pulled)))
         exact_variance = exact.at(rows.X[arms])[1]
         d_eff = exact.effective_dimension()

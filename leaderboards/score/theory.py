@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
 __all__ = ["Information", "greedy_information", "proven_exponent", "realised_information", "variance_constant"]
@@ -73,7 +73,7 @@ def realised_information(
     if actions.ndim != 1 or not len(actions):
         raise ValueError(f"actions: expected at least one arm, shape (T,), got {actions.shape}")
     distinct, index = np.unique(actions, return_inverse=True)
-    posterior = ExactArmPosterior(kernel, np.asarray(X, np.float64)[distinct], lam)
+    posterior = ExactPosterior(kernel, np.asarray(X, np.float64)[distinct], lam)
     steps = np.zeros(len(actions))
     for t in range(len(actions)):
         arm = index[t : t + 1]

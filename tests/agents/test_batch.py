@@ -11,7 +11,7 @@ from agents.core import levels
 from agents.core.batch import BatchBuilder
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arms import ArmPosterior
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 
@@ -36,7 +36,7 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     arms = np.unique(rng.integers(0, n_arms, 6))
     counts, sums = rng.integers(1, 5, len(arms)).astype(float), rng.normal(size=len(arms))
     if kind == "exact":
-        exact = ExactArmPosterior(Matern(0.3, 1.5), X, lam)
+        exact = ExactPosterior(Matern(0.3, 1.5), X, lam)
         exact.update(arms, counts, sums)
         return exact
     sketch = SketchedArmPosterior(SE(0.3), X, lam)
@@ -104,7 +104,7 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
 
 
 def test_a_long_run_takes_few_steps() -> None:
-    posterior = ExactArmPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
+    posterior = ExactPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
     posterior.update(np.array([7]), np.array([1e4]), np.array([3e4]))
     builder = BatchBuilder(posterior, 1.0)
     steps = 0
@@ -116,14 +116,14 @@ def test_a_long_run_takes_few_steps() -> None:
 
 
 def test_ties_go_to_the_lowest_index() -> None:
-    posterior = ExactArmPosterior(SE(1e-3), np.arange(50.0)[:, None], 1.0)
+    posterior = ExactPosterior(SE(1e-3), np.arange(50.0)[:, None], 1.0)
     builder = BatchBuilder(posterior, 1.0, sizes=(4,))
     assert [builder.next() for _ in range(50)] == list(range(50))
 
 
 def test_folding_again_and_again_keeps_few_rows() -> None:
     rng = np.random.default_rng(3)
-    posterior = ExactArmPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
+    posterior = ExactPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
     builder = BatchBuilder(posterior, 1.0, mean=np.zeros(40), sizes=(3,))
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
@@ -131,7 +131,7 @@ def test_folding_again_and_again_keeps_few_rows() -> None:
 
 
 def test_picked_variance_is_the_one_before_the_pick() -> None:
-    posterior = ExactArmPosterior(SE(0.3), np.array([[0.0], [5.0]]), 1.0)
+    posterior = ExactPosterior(SE(0.3), np.array([[0.0], [5.0]]), 1.0)
     builder = BatchBuilder(posterior, 1.0)
     seen = []
     for _ in range(4):

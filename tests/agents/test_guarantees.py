@@ -14,7 +14,7 @@ from agents import Feedback, Pending
 from agents.core.ucb import UCBAgent
 from agents.exact.base import ExactUCBAgent
 from gpbandit_envs.gp import SE, Kernel, Matern
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ class Batch:
 
     arms: np.ndarray
     agent: Any
-    exact: ExactArmPosterior
+    exact: ExactPosterior
     """Of the same pulls, computed apart."""
 
 
@@ -47,7 +47,7 @@ def batches(agent: agents.Agent, problem: Problem, seed: int = 0) -> Iterator[Ba
     assert problem.kernel is not None
     assert problem.noise_std is not None
     agent.reset(problem, np.random.default_rng(seed))
-    exact = ExactArmPosterior(problem.kernel, X, agent.lam)
+    exact = ExactPosterior(problem.kernel, X, agent.lam)
     noise, t = np.random.default_rng(seed + 1), 0
     while t < T:
         arms = agent.select(T - t, Pending.empty(problem))

@@ -17,7 +17,7 @@ from agents.sketched.bbkb import BBKB
 from agents.sketched.bless import bless
 from agents.sketched.in_turn import sketched_leverage_in_turn
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import noisy, play
 
@@ -82,7 +82,7 @@ class TestInTurn:
     def test_scores_of_single_pulls_are_those_of_an_exact_posterior_that_sees_one_after_the_other(self) -> None:
         arms, pulls = np.array([4, 90, 17]), np.array([3.0, 1.0, 2.0])
         expected = []
-        posterior = ExactArmPosterior(SE(0.3), X, 0.05)
+        posterior = ExactPosterior(SE(0.3), X, 0.05)
         for arm, n in zip(arms, pulls, strict=True):
             for _ in range(int(n)):
                 expected.append(posterior.variance[arm] / 0.05)
@@ -117,7 +117,7 @@ def test_the_first_dictionary_is_small_and_accurate(qbar: float) -> None:
     agent = agents.make("BBKB", initial=DATA, width="practical", qbar=qbar)
     assert isinstance(agent, BBKB)
     distinct, pulls = np.unique(ARMS, return_counts=True)
-    exact = ExactArmPosterior(SE(0.3), X, 0.01)
+    exact = ExactPosterior(SE(0.3), X, 0.01)
     exact.update(distinct, pulls.astype(float), np.zeros(len(distinct)))
     d_eff = exact.effective_dimension()
     for seed in range(5):
@@ -135,7 +135,7 @@ class TestPolicies:
     def test_they_know_the_data_before_the_first_pull(self, id: str) -> None:
         agent = agents.make(id, initial=DATA, width="practical")
         agent.reset(PROBLEM, np.random.default_rng(0))
-        exact = ExactArmPosterior(SE(0.3), X, 0.01)
+        exact = ExactPosterior(SE(0.3), X, 0.01)
         distinct, inverse, pulls = np.unique(ARMS, return_inverse=True, return_counts=True)
         exact.update(distinct, pulls.astype(float), np.bincount(inverse, REWARDS))
         band = agent.predict(X)

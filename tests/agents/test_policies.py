@@ -36,7 +36,7 @@ from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.low_rank import low_rank_root
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
@@ -333,11 +333,11 @@ class TestEvolution:
 
 class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
-        prior = ExactArmPosterior(SE(0.3), X, 0.1)
+        prior = ExactPosterior(SE(0.3), X, 0.1)
         arms = UncertaintyStart(min_batch=4.0).arms(prior, None, np.random.default_rng(0))
         prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
-        assert len(UncertaintyStart(n=7).arms(ExactArmPosterior(SE(0.3), X, 0.1), None, np.random.default_rng(0))) == 7
+        assert len(UncertaintyStart(n=7).arms(ExactPosterior(SE(0.3), X, 0.1), None, np.random.default_rng(0))) == 7
         with pytest.raises(ValueError, match="exactly one"):
             UncertaintyStart()
 
@@ -348,13 +348,13 @@ class TestStarts:
         assert min(len(batch) for batch in batches[1:-1]) >= 6.0 * 2 / 3
 
     def test_the_start_keeps_to_the_memory_of_its_policy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made: list[ExactArmPosterior] = []
+        made: list[ExactPosterior] = []
 
-        def noted(*args: Any) -> ExactArmPosterior:
-            made.append(ExactArmPosterior(*args))
+        def noted(*args: Any) -> ExactPosterior:
+            made.append(ExactPosterior(*args))
             return made[-1]
 
-        monkeypatch.setattr("agents.core.ucb.ExactArmPosterior", noted)
+        monkeypatch.setattr("agents.core.ucb.ExactPosterior", noted)
         monkeypatch.setattr("agents.core.batch._CANDIDATES", 4)  # few candidates: many rows are asked for
         starts = []
         for max_memory in (None, 3 * 8 * 120):
@@ -438,7 +438,7 @@ class TestDictionaries:
         assert isinstance(agent, BBKB)
         problem = replace(PROBLEM, noise_std=1.0)
         play(agent, problem, noisy(MEAN, 1.0, 0), 0)
-        exact = ExactArmPosterior(SE(0.3), X, 1.0)
+        exact = ExactPosterior(SE(0.3), X, 1.0)
         pulled = np.flatnonzero(agent.counts)
         exact.update(pulled, agent.counts[pulled], agent.sums[pulled])
         ratio = agent.posterior.variance / exact.variance
@@ -463,7 +463,7 @@ class TestRules:
 
     def test_lemma_1_and_lemma_3_along_a_run(self) -> None:
         """How much a variance shrinks within a batch is bounded by both lemmas, for every arm."""
-        posterior = ExactArmPosterior(Linear() + SE(0.4), X, 0.2)
+        posterior = ExactPosterior(Linear() + SE(0.4), X, 0.2)
         posterior.update(np.array([3, 50]), np.array([2.0, 1.0]), np.array([0.1, 0.2]))
         start = posterior.variance
         batch = np.array([5, 9, 9, 77, 5, 100])
@@ -481,7 +481,7 @@ def test_uncertainty_sampling_ignores_what_it_sees() -> None:
     agents_ = [agents.make("UncertaintySampling") for _ in range(2)]
     plays = [play(agent, PROBLEM, noisy(sign * MEAN, 0.1, 0), 0) for agent, sign in zip(agents_, (1, -1), strict=True)]
     assert plays[0] == plays[1]
-    posterior = ExactArmPosterior(SE(0.3), X, 0.01)
+    posterior = ExactPosterior(SE(0.3), X, 0.01)
     for (arm,) in plays[0][:40]:
         assert posterior.variance[arm] == pytest.approx(posterior.variance.max(), rel=1e-9)
         posterior.update(np.array([arm]), np.ones(1), np.zeros(1))

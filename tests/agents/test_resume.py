@@ -14,7 +14,7 @@ from agents import Feedback, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import FiniteBayes
 from gpbandit_envs.gp import SE
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 X = np.random.default_rng(0).random((40, 2))
@@ -122,7 +122,7 @@ class TestFailures:
         assert isinstance(agent, UCBAgent)
         opened = list(enumerate(agent.select(3, pending([])).tolist()))
         agent.observe(feedback([opened.pop(1)], 3))  # ticket 1 fails
-        posterior = ExactArmPosterior(SE(0.4), X, 0.01)
+        posterior = ExactPosterior(SE(0.4), X, 0.01)
         for _, arm in opened:
             posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
         # Nothing is known, so the score is the variance given the two that are open.

@@ -6,7 +6,7 @@ import pytest
 import gpbandit_envs.gp.kept_rows as kept_module
 import gpbandit_envs.gp.rows as rows_module
 from gpbandit_envs.gp import SE
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kept_rows import as_bytes
 from gpbandit_envs.gp.rows import KernelRows
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
@@ -72,8 +72,8 @@ def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(rows.product(C), C @ SE(0.2)(points[:6], points), atol=1e-13)
 
 
-@pytest.mark.parametrize("posterior", [ExactArmPosterior, SketchedArmPosterior])
-def test_a_budget_changes_no_posterior(posterior: type[ExactArmPosterior | SketchedArmPosterior]) -> None:
+@pytest.mark.parametrize("posterior", [ExactPosterior, SketchedArmPosterior])
+def test_a_budget_changes_no_posterior(posterior: type[ExactPosterior | SketchedArmPosterior]) -> None:
     rng = np.random.default_rng(5)
     free, bound = posterior(SE(0.3), X, 1e-3), posterior(SE(0.3), X, 1e-3, max_memory=6 * 8 * len(X))
     for arm in rng.integers(0, 50, 60).tolist():
@@ -104,15 +104,15 @@ def test_memory_is_given_in_bytes_or_units() -> None:
         as_bytes(1.5)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("posterior", [ExactArmPosterior, SketchedArmPosterior])
+@pytest.mark.parametrize("posterior", [ExactPosterior, SketchedArmPosterior])
 @pytest.mark.parametrize("kept", [None, 9])
 def test_restored_rows_round_the_same(
-    posterior: type[ExactArmPosterior | SketchedArmPosterior], kept: int | None, monkeypatch: pytest.MonkeyPatch
+    posterior: type[ExactPosterior | SketchedArmPosterior], kept: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_module, "_KEEP_BYTES", 8 * 9 * len(X))
     rng = np.random.default_rng(3)
 
-    def on(one: ExactArmPosterior | SketchedArmPosterior, arms: np.ndarray, y: np.ndarray) -> None:
+    def on(one: ExactPosterior | SketchedArmPosterior, arms: np.ndarray, y: np.ndarray) -> None:
         if isinstance(one, SketchedArmPosterior):
             one.record(arms, np.ones(len(arms)), y)
             one.embed(arms)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from tests.reference.posterior import sketched
 
@@ -50,7 +50,7 @@ def test_parity_with_the_symmetric_root(seed: int, n_arms: int, lam: float, leng
 def test_with_all_pulled_arms_in_the_dictionary_it_is_exact() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((50, 2))
-    exact, sketch = ExactArmPosterior(SE(0.3), X, 1e-2), SketchedArmPosterior(SE(0.3), X, 1e-2)
+    exact, sketch = ExactPosterior(SE(0.3), X, 1e-2), SketchedArmPosterior(SE(0.3), X, 1e-2)
     arms, y = feed(sketch, rng, 80)
     sketch.embed(np.unique(arms))
     distinct, where = np.unique(arms, return_inverse=True)
@@ -76,7 +76,7 @@ def test_dependent_arms_are_left_out_of_the_dictionary() -> None:
     posterior.embed(np.arange(12))
     assert len(posterior.dictionary) == 4
     assert np.isfinite(posterior.mean).all()
-    exact = ExactArmPosterior(SE(0.5), X, 1e-4)
+    exact = ExactPosterior(SE(0.5), X, 1e-4)
     exact.update(np.arange(12), np.ones(12), np.ones(12))
     np.testing.assert_allclose(posterior.variance, exact.variance, atol=1e-8)
 

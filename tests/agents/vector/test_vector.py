@@ -17,7 +17,7 @@ from agents.vector.posterior import VectorPosterior
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from agents.vector.rows import SharedRows
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import play
@@ -177,7 +177,7 @@ class TestDoubt:
         rng = np.random.default_rng(0)
         arms = np.linspace(0, 1, 300)[:, None]
         f = np.linalg.cholesky(kernel(arms, arms) + 1e-9 * np.eye(300)) @ rng.standard_normal(300)
-        many, one = VectorPosterior(SharedRows(kernel, arms), lam, 1, 150), ExactArmPosterior(kernel, arms, lam)
+        many, one = VectorPosterior(SharedRows(kernel, arms), lam, 1, 150), ExactPosterior(kernel, arms, lam)
         for t in range(150):
             arm = np.array([np.argmax(one.mean + 2 * np.sqrt(one.variance))])
             reward = f[arm] + np.sqrt(lam) * rng.standard_normal(1)

@@ -13,7 +13,7 @@ import agents
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern, Polynomial, RationalQuadratic, as_kernel
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.devices.rows import DeviceRows
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.rows import KernelRows
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
@@ -111,9 +111,9 @@ def test_the_card_may_name_the_device(device: str) -> None:
 
 @device
 def test_a_posterior_lives_there(device: str) -> None:
-    posterior = ExactArmPosterior(OnDevice(SE(0.3), device), X, 0.01)
+    posterior = ExactPosterior(OnDevice(SE(0.3), device), X, 0.01)
     assert isinstance(posterior.rows, DeviceRows)
-    assert type(ExactArmPosterior(SE(0.3), X, 0.01).rows) is KernelRows
+    assert type(ExactPosterior(SE(0.3), X, 0.01).rows) is KernelRows
 
 
 def test_what_is_not_there_is_named() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import SE
 from leaderboards.claims.starvation import bands
 from leaderboards.cli import main
@@ -68,7 +68,7 @@ def test_bands_of_a_full_dictionary_are_exact() -> None:
     arms = np.arange(0, 30, 4)
     y = rng.normal(size=len(arms))
     mean, dtc, regressors = bands(SE(0.1), X, lam, arms, y, arms)
-    exact = ExactArmPosterior(SE(0.1), X, lam)
+    exact = ExactPosterior(SE(0.1), X, lam)
     exact.update(arms, np.ones(len(arms)), y)
     np.testing.assert_allclose(mean, exact.mean, atol=1e-6)
     np.testing.assert_allclose(dtc, exact.variance, atol=1e-6)

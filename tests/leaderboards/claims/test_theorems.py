@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.exact.gp_bucb import initialization_size
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.claims import guarantees, theorems
 from leaderboards.play.suite import load_suite
 from leaderboards.score.theory import greedy_information
@@ -22,11 +22,11 @@ RUN = {
 SETTINGS = {"delta": 0.05, "c": 2.0, "qbar": 3.0, "t_init": 10}
 
 
-def exact(arms: np.ndarray) -> ExactArmPosterior:
+def exact(arms: np.ndarray) -> ExactPosterior:
     card = theorems.task_card()
     assert card.kernel is not None
     assert card.arms is not None
-    posterior = ExactArmPosterior(card.kernel, card.arms, 1.0)
+    posterior = ExactPosterior(card.kernel, card.arms, 1.0)
     posterior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
     return posterior
 

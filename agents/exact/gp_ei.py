@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from agents.core.acquisition import LogExpectedImprovement
-from agents.core.protocol import Actions
-from agents.core.settings import GivenModel
+from agents.core.gp_agent import GPAgent
+from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.settings import GPSettings
 from agents.core.space import Search
-from agents.sequential.base import SequentialAgent
+from agents.core.starts import UniformStart
 
 __all__ = ["GPEI"]
 
 
-class GPEI(SequentialAgent):
+class GPEI(GPAgent):
     """Evaluate the arm or point of largest expected improvement over the largest posterior mean of an evaluated one.
 
     With noisy feedback the largest reward is no incumbent: it is likely to owe its size to the noise.
@@ -33,6 +34,8 @@ class GPEI(SequentialAgent):
     incumbent: Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
     """
 
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+
     def __init__(
         self,
         kernel: Any = None,
@@ -42,7 +45,10 @@ class GPEI(SequentialAgent):
         starts: int = 8,
         iterations: int = 60,
     ) -> None:
-        super().__init__(GivenModel(kernel, lam, None, None), n_start, Search(candidates, starts, iterations))
+        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
 
-    def _choose(self) -> Actions:
+    def _next(self, n: int, pending: Pending) -> Actions:
+        self._closed = True
+        if len(pending):
+            return self._nothing
         return self.beliefs.maximise(LogExpectedImprovement(self.beliefs.incumbent), self.rng)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from agents.core.acquisition import UpperConfidenceBound
-from agents.core.initial import Initial, as_initial
-from agents.core.norm import NormGuess
-from agents.core.protocol import Actions, Feedback
-from agents.core.settings import GivenModel, NormBound
+from agents.core.initial import Initial
+from agents.core.protocol import Capabilities
+from agents.core.settings import GPSettings, NormBound
 from agents.core.space import Search
-from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, FiniteBayes, WidthContext, as_width
-from agents.sequential.base import SequentialAgent
-from agents.sequential.beliefs import ArmBeliefs
-from gpbandit_envs.problem import Problem
+from agents.core.starts import UniformStart
+from agents.core.ucb import UCBAgent
+from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, FiniteBayes
 
 __all__ = ["GPUCB"]
 
 
-class GPUCB(SequentialAgent):
+class GPUCB(UCBAgent):
     """Evaluate `argmax mean_{t-1} + width_t sd_{t-1}`, one arm or point at a time.
 
     `width="theory"` is the RKHS width of Chowdhury and Gopalan (2017) with the data's own information gain,
@@ -52,7 +46,7 @@ class GPUCB(SequentialAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
-    not_saved = SequentialAgent.not_saved | {"schedule"}
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
         self,
@@ -67,41 +61,13 @@ class GPUCB(SequentialAgent):
         iterations: int = 60,
         initial: Initial = None,
     ) -> None:
-        given, search = GivenModel(kernel, lam, norm_bound, delta), Search(candidates, starts, iterations)
-        super().__init__(given, n_start, search, as_initial(initial))
         if isinstance(width, FiniteBayes):
             raise ValueError("width: this schedule counts arms, and a box has none; give CompactBayes or a name")
-        self._width = width
-        self.schedule = as_width(width, SEQUENTIAL_WIDTHS)
-        self.norm_guess: NormGuess | None = None
-
-    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        super().reset(problem, rng)
-        names = SEQUENTIAL_WIDTHS if problem.is_finite else {**SEQUENTIAL_WIDTHS, "bayes": CompactBayes()}
-        self.schedule = as_width(self._width, names)
-        self.norm_guess = NormGuess(self.model) if self.model.doubling else None
-        self._update_width()
-
-    def width_context(self) -> WidthContext:
-        """What the width schedule depends on now."""
-        return self.beliefs.width_context(self.model.norm_bound if self.norm_guess is None else self.norm_guess.value)
-
-    def _update_width(self) -> None:
-        if self.norm_guess is not None and self.beliefs.n_pulls:
-            assert isinstance(self.beliefs, ArmBeliefs)
-            pulled, X = np.flatnonzero(self.beliefs.counts), self.beliefs.posterior.rows.X
-            self.norm_guess.revise(X[pulled], self.beliefs.counts[pulled], self.beliefs.sums[pulled])
-        self.width = self.schedule(self.width_context())
-
-    def _choose(self) -> Actions:
-        return self.beliefs.maximise(UpperConfidenceBound(self.width), self.rng)
-
-    def observe(self, feedback: Feedback) -> None:
-        if self.beliefs.observe(feedback):
-            self._update_width()
-
-    def diagnostics(self) -> Mapping[str, float]:
-        facts = {**super().diagnostics(), "d_eff": self.beliefs.effective_dimension}
-        if self.norm_guess is not None:
-            facts |= {"norm_bound": self.norm_guess.value, "norm_shown": self.norm_guess.shown}
-        return facts
+        super().__init__(
+            GPSettings(kernel, lam, norm_bound, delta, initial),
+            width,
+            SEQUENTIAL_WIDTHS,
+            UniformStart(n_start),
+            search=Search(candidates, starts, iterations),
+            box_widths={"bayes": CompactBayes()},
+        )

@@ -14,22 +14,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
-from agents.core.draws import JointDraws
 from agents.core.finite import group_pulls
 from agents.core.initial import each_pull, leverage_in_turn
-from agents.core.leaders import Leaders
 from agents.core.protocol import Action, Actions, Feedback
+from agents.core.rules import Batch, ExactBatch
 from agents.core.settings import Model
 from agents.core.space import BoxSpace, Search
 from agents.core.widths import WidthContext
-from gpbandit_envs.gp.exact_arms import ExactArmPosterior
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
@@ -40,16 +38,18 @@ _AROUND = 4  # best points of a box around which the maximiser is searched as we
 
 
 class Beliefs(ABC):
-    """What a sequential policy knows in one episode.
+    """What a policy with a given kernel knows in one episode.
 
     Attributes:
         problem: The problem.
         model: Kernel, noise and confidence level of the episode.
         n_pulls: Evaluations that did not fail, existing data among them.
         effective_dimension: `sum_s lev_t(x_s)` over all of them.
-        sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback on `x_s`.
+        sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
     """
+
+    posterior: ArmPosterior | GPRegression
 
     def __init__(self, problem: Problem, model: Model) -> None:
         self.problem, self.model = problem, model
@@ -62,25 +62,12 @@ class Beliefs(ABC):
         """`gamma`."""
 
     @abstractmethod
-    def initial_design(self, n: int, n_pending: int, rng: np.random.Generator) -> Actions:
-        """The next actions of the initial design, at most `n`; none once it is complete or must wait for feedback."""
-
-    @abstractmethod
     def observe(self, feedback: Feedback) -> bool:
         """Condition the posterior on new feedback; returns whether any evaluation succeeded."""
 
     @abstractmethod
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         """The action of largest score, as an array of one; ties between arms go to the lowest index."""
-
-    @abstractmethod
-    def maximise_draw(self, n_features: int, rng: np.random.Generator) -> Actions:
-        """The maximiser of a joint draw from the posterior, as an array of one.
-
-        Args:
-            n_features: On a box, random Fourier features of the draw.
-            rng: Draws it.
-        """
 
     @property
     @abstractmethod
@@ -99,127 +86,123 @@ class Beliefs(ABC):
     def diagnostics(self) -> Mapping[str, float]:
         """Plain numbers about the posterior."""
 
-    def width_context(self, norm_bound: float) -> WidthContext:
-        """What a confidence width may depend on, with `norm_bound` as the bound on the RKHS norm."""
-        model = self.model
-        return WidthContext(
-            t=self.n_pulls + 1,
-            n_arms=self.problem.n_arms if self.problem.is_finite else 0,
-            lam=model.lam,
-            noise_std=model.noise_std,
-            norm_bound=norm_bound,
-            delta=model.delta,
-            prior_variance=model.prior_variance,
-            information_gain=self.information_gain,
-            effective_dimension=self.effective_dimension,
-            sum_log_leverage=self.sum_log_leverage,
-            sum_log_3_leverage=self.sum_log_3_leverage,
-            dim=self.problem.dim,
-        )
+    def width_context(self, **more: float) -> WidthContext:
+        """What a confidence width may depend on; `more` are fields that these beliefs do not know."""
+        facts = {
+            "t": self.n_pulls + 1,
+            "information_gain": self.information_gain,
+            "effective_dimension": self.effective_dimension,
+            "sum_log_leverage": self.sum_log_leverage,
+            "sum_log_3_leverage": self.sum_log_3_leverage,
+        }
+        return WidthContext.of(self.model, self.problem, **{**facts, **more})
 
 
 class ArmBeliefs(Beliefs):
-    """The exact posterior over all arms.
-
-    The initial design is one batch of `n_start` arms, drawn uniformly with replacement when the episode begins.
-    Existing data replace it.
+    """The posterior over all arms: the exact one, unless a subclass brings its own.
 
     Args:
         problem: The problem, on finite arms.
         model: Kernel, noise and confidence level of the episode.
-        n_start: Size of the initial design.
-        initial: Existing data; None for the problem's, if it has some.
-        rng: Draws the initial design.
+        data: Evaluations from before the first step; None for none.
 
     Attributes:
         posterior: The posterior.
         counts: Pulls per arm, shape (A,).
         sums: Sum of the rewards per arm, shape (A,), unit of the reward.
-        batch_length: Evaluations in the last delivery of feedback.
 
     Raises:
-        ValueError: if the existing data have an arm that the problem lacks.
+        ValueError: if the data have an arm that the problem lacks.
     """
 
-    def __init__(
-        self, problem: Problem, model: Model, n_start: int, initial: InitialData | None, rng: np.random.Generator
-    ) -> None:
+    posterior: ArmPosterior
+
+    def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         super().__init__(problem, model)
         self.posterior = self._prior()
-        self._leaders = Leaders(self.posterior)
         self.counts, self.sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
-        self.batch_length = 0
-        self._design, self._designed = np.zeros(0, np.int64), 0
-        data = problem.initial if initial is None else initial
-        if data is None:
-            self._design = rng.integers(problem.n_arms, size=n_start)[: problem.horizon]
-        else:
-            self._begin_with(data)
+        if data is not None:
+            if data.arms.max() >= problem.n_arms:
+                raise ValueError(f"initial: expected arms below {problem.n_arms}, got {data.arms.max()}")
+            arms, counts, sums = group_pulls(data.arms, data.rewards)
+            # They were not chosen in one batch: each pull has the leverage score that those before it have left.
+            leverage = self._begin_with(arms, counts, sums)
+            self._count_leverage(leverage, np.ones(len(leverage)))
+            self._count(arms, counts, sums)
         self.effective_dimension = self.posterior.effective_dimension()
 
-    def _prior(self) -> ExactArmPosterior:
+    def _prior(self) -> ArmPosterior:
+        """The posterior of no data."""
         assert self.problem.arms is not None
-        return ExactArmPosterior(self.model.kernel, self.problem.arms, self.model.lam)
+        return ExactPosterior(self.model.kernel, self.problem.arms, self.model.lam)
 
-    def _begin_with(self, data: InitialData) -> None:
-        if data.arms.max() >= self.problem.n_arms:
-            raise ValueError(f"initial: expected arms below {self.problem.n_arms}, got {data.arms.max()}")
-        arms, counts, sums = group_pulls(data.arms, data.rewards)
-        X = self.posterior.rows.X[arms]
+    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+        """Condition on existing data, and return the leverage score of every pull given those before it."""
+        X = self.features[arms]
         in_turn = leverage_in_turn(self.model.kernel(X, X), counts, self.model.lam)
-        # They were not chosen in one batch: each pull has the leverage score that those before it have left.
-        leverage = each_pull(in_turn, np.zeros(len(arms)), counts)
-        self.sum_log_leverage = float(np.log1p(leverage).sum())
-        self.sum_log_3_leverage = float(np.log1p(3 * leverage).sum())
         self._condition(arms, counts, sums)
+        return each_pull(in_turn, np.zeros(len(arms)), counts)
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition the posterior on new pulls of distinct arms."""
+        assert isinstance(self.posterior, ExactPosterior)
+        self.posterior.update(arms, counts, sums)
+
+    def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.counts[arms] += counts
         self.sums[arms] += sums
         self.n_pulls += int(counts.sum())
-        self.posterior.update(arms, counts, sums)
-        self._leaders.pulled(arms, counts, sums)
+
+    def _count_leverage(self, leverage: np.ndarray, counts: np.ndarray) -> None:
+        self.sum_log_leverage += float(counts @ np.log1p(leverage))
+        self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
+
+    @property
+    def features(self) -> Float[np.ndarray, "A d"]:
+        """Features of all arms."""
+        assert self.problem.arms is not None
+        return self.problem.arms
+
+    @property
+    def engine(self) -> ExactPosteriors:
+        """The exact posterior, as that of one repetition."""
+        assert isinstance(self.posterior, ExactPosterior)
+        return self.posterior.engine
 
     @property
     def information_gain(self) -> float:
-        return self.posterior.information_gain
-
-    def initial_design(self, n: int, n_pending: int, rng: np.random.Generator) -> Actions:
-        arms = self._design[self._designed : self._designed + n]
-        self._designed += len(arms)
-        return arms
+        return float(self.engine.information_gain[0])
 
     def observe(self, feedback: Feedback) -> bool:
         succeeded = ~feedback.failed
         if not succeeded.any():
             return False
         arms, counts, sums = group_pulls(feedback.actions[succeeded], feedback.rewards[succeeded])
-        leverage = self.posterior.variance_at(arms) / self.model.lam
-        self.sum_log_leverage += float(counts @ np.log1p(leverage))
-        self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
-        self.batch_length = len(feedback)
+        self._count_leverage(self.posterior.variance_at(arms) / self.model.lam, counts)
         self._condition(arms, counts, sums)
+        self._count(arms, counts, sums)
         self.effective_dimension = self.posterior.effective_dimension()
         return True
 
+    def best_score(self, width: float) -> int:
+        """The arm that maximises `mean + width * sd`."""
+        return int(self.engine.best_scores(np.array([width]))[0])
+
+    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
+        """Picks by `mean + width * sd` on the posterior of now, with `pending` arms under evaluation."""
+        return ExactBatch(self.engine, 0, width, pending)
+
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         if isinstance(score, UpperConfidenceBound):
-            return np.array([self._leaders.best_score(score.width)])
+            return np.array([self.best_score(score.width)])
         return np.array([np.argmax(score(self.posterior.mean, np.sqrt(self.posterior.variance)))])
-
-    @cached_property
-    def _draws(self) -> JointDraws:
-        return JointDraws(self.model.kernel, self.posterior.rows.X)
-
-    def maximise_draw(self, n_features: int, rng: np.random.Generator) -> Actions:
-        return np.argmax(self._draws.draw(self.posterior, 1, rng), axis=1)
 
     @property
     def incumbent(self) -> float:
         return float(self.posterior.mean[self.counts > 0].max()) if self.n_pulls else 0.0
 
     def recommend(self) -> Action:
-        return self._leaders.best_mean()
+        return int(np.argmax(self.posterior.mean))
 
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         return self.posterior.at(X)
@@ -228,32 +211,16 @@ class ArmBeliefs(Beliefs):
         return {
             "information_gain": self.information_gain,
             "d_eff": self.effective_dimension,
-            "unique_arms": float(np.count_nonzero(self.posterior.n)),
-            "batch_length": float(self.batch_length),
+            "unique_arms": float(np.count_nonzero(self.counts)),
         }
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what the kernel and the arms determine: rows of the kernel matrix and the factor of the prior."""
-        state = {name: value for name, value in vars(self).items() if name != "_draws"}
-        return state | {"posterior": self.posterior.state_dict(), "_leaders": self._leaders.state_dict()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.posterior = self._prior()
-        self.posterior.load_state_dict(state["posterior"])
-        self._leaders = Leaders(self.posterior)
-        self._leaders.load_state_dict(state["_leaders"])
 
 
 class BoxBeliefs(Beliefs):
     """The exact posterior given evaluated points of the unit cube.
 
-    The initial design consists of `n_start` uniform points, one at a time; a failed evaluation is replaced.
-
     Args:
         problem: The problem, a box.
         model: Kernel, noise and confidence level of the episode.
-        n_start: Size of the initial design.
         search: How acquisition functions are maximised.
 
     Attributes:
@@ -263,10 +230,9 @@ class BoxBeliefs(Beliefs):
         posterior: The posterior given them.
     """
 
-    def __init__(self, problem: Problem, model: Model, n_start: int, search: Search) -> None:
+    def __init__(self, problem: Problem, model: Model, search: Search) -> None:
         super().__init__(problem, model)
         self.space = BoxSpace(problem, search)
-        self._n_start = n_start
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
         self._information_gain = 0.0
         self._fit()
@@ -279,10 +245,6 @@ class BoxBeliefs(Beliefs):
     @property
     def information_gain(self) -> float:
         return self._information_gain
-
-    def initial_design(self, n: int, n_pending: int, rng: np.random.Generator) -> Actions:
-        wanted = 0 if n_pending or len(self.y) >= self._n_start else 1
-        return self.space.random(wanted, rng)
 
     def observe(self, feedback: Feedback) -> bool:
         # In the order of the tickets, so that the order within a delivery does not matter.
@@ -303,6 +265,7 @@ class BoxBeliefs(Beliefs):
         return self._maximise(PosteriorScore(score, self.posterior), rng)
 
     def maximise_draw(self, n_features: int, rng: np.random.Generator) -> Actions:
+        """The maximiser of a joint draw by `n_features` random Fourier features, as an array of one."""
         return self._maximise(draw_path(self.model.kernel, self.X, self.y, self.model.lam, rng, n_features), rng)
 
     def _maximise(self, objective: Objective, rng: np.random.Generator) -> Actions:

@@ -1,0 +1,143 @@
+"""What the policies share whose Gaussian process has a given kernel and noise, on finite arms and on boxes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
+from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
+from agents.core.settings import GPSettings
+from agents.core.space import Search
+from agents.core.starts import Start, UniformStart
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.regression import GPRegression
+from gpbandit_envs.problem import InitialData, Problem
+
+__all__ = ["GPAgent"]
+
+
+class GPAgent(Agent):
+    """Evaluates an initial design, and then what its policy chooses on the posterior given all feedback so far.
+
+    On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a box
+    its points come one at a time, and a failed evaluation is replaced. A policy says in `_next` what comes then.
+
+    Args:
+        settings: Kernel, noise, norm bound, confidence level and existing data, where the problem does not decide.
+        design: The initial design.
+        search: How acquisition functions are maximised on a box; None for a policy that plays on arms alone.
+
+    Attributes:
+        kernel, lam: Those of the settings; from `reset` on, `lam` is that of the episode.
+        model: The settings of the episode, from `reset` on.
+        beliefs: The posterior of the episode, from `reset` on.
+        width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
+        batch_length: Evaluations in the last batch.
+
+    Raises:
+        ValueError: at `reset`, if kernel or noise are stated nowhere, or the policy cannot play on the domain.
+    """
+
+    beliefs: Beliefs
+    width: float = 1.96
+
+    def __init__(self, settings: GPSettings, design: Start, search: Search | None = None) -> None:
+        self.settings, self.design, self._search = settings, design, search
+        self.kernel, self.lam = settings.kernel, settings.lam or 0.0
+
+    @property
+    def arms(self) -> ArmBeliefs:
+        """The beliefs of an episode on finite arms."""
+        assert isinstance(self.beliefs, ArmBeliefs)
+        return self.beliefs
+
+    @property
+    def posterior(self) -> ArmPosterior | GPRegression:
+        """The posterior of the episode."""
+        return self.beliefs.posterior
+
+    @property
+    def delta(self) -> float:
+        """The probability of failure that the band of `predict` is meant for, from `reset` on."""
+        return self.model.delta
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if not problem.is_finite and self._search is None:
+            raise ValueError(f"problem: {type(self).__name__} needs a finite set of arms, {problem.name} is a box")
+        data = problem.initial if self.settings.initial is None else self.settings.initial
+        if data is not None and not problem.is_finite:
+            raise ValueError(f"initial: expected None on a box, as {problem.name} is, got data of arms")
+        self.problem, self.rng = problem, rng
+        self.model = self.settings.on(problem, doubles=problem.is_finite)
+        self.lam = self.model.lam
+        self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
+        if problem.arms is None:
+            assert self._search is not None
+            self.beliefs = BoxBeliefs(problem, self.model, self._search)
+        else:
+            self.beliefs = self._beliefs_on_arms(data)
+            if data is None:
+                self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
+        self._begin_batch()
+
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+        return ArmBeliefs(self.problem, self.model, data)
+
+    def _begin_batch(self) -> None:
+        """Feedback has arrived, or the last batch was given up: the next choice begins a batch."""
+        self._issued, self._closed = 0, False
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if self._closed:
+            if len(pending):
+                return self._nothing
+            self._begin_batch()  # the last batch was given up without feedback
+        picks = self._initial_design(n, pending)
+        if len(picks) == 0 and not self._closed:
+            picks = self._next(n, pending)
+        self._issued += len(picks)
+        return picks
+
+    @property
+    def _nothing(self) -> Actions:
+        return Pending.empty(self.problem).actions
+
+    def _initial_design(self, n: int, pending: Pending) -> Actions:
+        if isinstance(self.beliefs, BoxBeliefs):
+            assert isinstance(self.design, UniformStart)
+            if self.beliefs.n_pulls >= self.design.n:
+                return self._nothing
+            self._closed = True
+            return self._nothing if len(pending) else self.beliefs.space.random(1, self.rng)
+        # Feedback may come before all of them are under way: the rest are still evaluated.
+        picks = self._planned[self._started : self._started + n]
+        self._started += len(picks)
+        self._closed = len(picks) > 0 and self._started == len(self._planned)
+        return picks
+
+    @abstractmethod
+    def _next(self, n: int, pending: Pending) -> Actions:
+        """Up to `n` actions of a batch that is open; sets `_closed` if the batch ends with them."""
+
+    def observe(self, feedback: Feedback) -> None:
+        if len(feedback) == 0:
+            return
+        if self.beliefs.observe(feedback):
+            self.batch_length = self._issued
+        self._begin_batch()  # even if nothing was learnt: a batch must not count on what failed
+
+    def recommend(self) -> Action:
+        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+        return self.beliefs.recommend()
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = self.beliefs.at(np.asarray(X, np.float64))
+        return mean, self.width * np.sqrt(variance)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        facts = {"width": self.width, **self.beliefs.diagnostics()}
+        return {**facts, "batch_length": float(self.batch_length)} if self.problem.is_finite else facts

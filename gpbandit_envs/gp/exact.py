@@ -1,0 +1,513 @@
+"""The exact posterior over a finite set of arms, of one repetition or of many at once.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `R`, `A` | repetitions, arms | |
+| `W` | whitened rows: the posterior covariance is `k(x, x') - sum_s W_s(x) W_s(x')` | (R, t, A) |
+| `L` | the rows at their own arms, `L[s, r] = W_r(x_s)`: a Cholesky factor of `K_t + lam I` | (t, t) |
+| `z` | whitened residuals: the mean is `sum_s z_s W_s` | |
+
+A pull of x has the covariance `c = k(x, .) - sum_s W_s(x) W_s`, one product of a row with a matrix; with
+`d = c(x) + lam` it appends `W_t = c / sqrt(d)` and takes `W_t^2` off the variance: the Cholesky factorisation of
+`K_t + lam I`, a row at a time and carried to all arms, with the rounding of that factorisation. Once the feedback y is
+there, `z_t W_t` with `z_t = (y - m(x)) / sqrt(d)` is added to the mean m. Rows whose feedback is awaited come last; they
+shrink variances and leave the mean alone.
+
+Repeated pulls make W longer than the number u of distinct arms needs. Once it is much longer, it is computed anew from
+counts and sums: n pulls of an arm with mean feedback s / n are one observation with noise variance lam / n, so with
+`L L^T = K_uu + lam diag(1 / n)` the rows are `L^-1 k(U, .)`. Nothing grows with the number of pulls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import log, sqrt
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
+
+__all__ = ["ExactPosterior", "ExactPosteriors"]
+
+_SPARE, _LONG = 64, 1.25
+_RESERVED = 2**28  # bytes of address space for whitened rows; np.empty commits only what is written
+_COLUMNS = 2**13
+_TAIL = 16
+_FIRST = np.zeros(1, np.int64)
+
+
+class CovarianceRows(Protocol):
+    """Covariances of arms with all arms."""
+
+    prior: Float[np.ndarray, " A"]
+    """Variances, shape (A,)."""
+
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
+        """The rows of `arms`, a copy."""
+
+
+class ExactPosteriors:
+    """The exact posteriors of `R` repetitions over one set of arms.
+
+    Repetitions share covariance rows and nothing else: each computes, bit for bit, what it would compute alone.
+
+    Args:
+        rows: Prior covariances of the arms, which posteriors on the same arms may share.
+        lam: Noise variance of one feedback, > 0, unit of y^2.
+        R: Number of repetitions.
+        prior_mean: Mean before any pull, shape (A,); zero by default.
+
+    Attributes:
+        mean: Given the feedback that has arrived, shape (R, A); not to be written to.
+        v: Variance given the same, shape (R, A); never clipped, since clipping an accumulated value would turn rounding
+            into drift.
+        n, sums: Pulls of each arm whose feedback has arrived, and the sum of it, shape (R, A).
+        information_gain: `0.5 logdet(I + K_t / lam)` of these pulls, shape (R,), in nats.
+        renewals: How often all rows of each repetition were computed anew, shape (R,).
+
+    Raises:
+        ValueError: if `lam` is out of range.
+
+    Reference: Rasmussen and Williams (2006), algorithm 2.1 and eq. 2.23-2.24.
+    """
+
+    def __init__(
+        self, rows: CovarianceRows, lam: float, R: int = 1, prior_mean: Float[np.ndarray, " A"] | None = None
+    ) -> None:
+        if not (np.isfinite(lam) and lam > 0):
+            raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
+        self.rows, self.lam, A = rows, float(lam), len(rows.prior)
+        self._prior_mean = np.zeros(A) if prior_mean is None else prior_mean.copy()
+        self.mean, self.v = np.tile(self._prior_mean, (R, 1)), np.tile(rows.prior, (R, 1))
+        self.n, self.sums = np.zeros((R, A)), np.zeros((R, A))
+        self.information_gain, self.renewals = np.zeros(R), np.zeros(R, np.int64)
+        capacity = max(_SPARE, min(_RESERVED // (8 * R * A), 2 * A + _SPARE))
+        self._W = np.empty((R, capacity, A))
+        self._rows = [_Rows() for _ in range(R)]
+        self._spare = np.empty(A)
+
+    def __len__(self) -> int:
+        """Number of repetitions."""
+        return len(self._rows)
+
+    def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
+        """The arms whose feedback has arrived, in the order of their first; not to be written to."""
+        return self._rows[i].distinct
+
+    def effective_dimension(self, i: int = 0) -> float:
+        """`Tr(K_t (K_t + lam I)^-1)` of the pulls whose feedback has arrived."""
+        arms = self._rows[i].distinct
+        return float(self.n[i, arms] @ np.maximum(self.v[i, arms], 0.0)) / self.lam
+
+    def best_scores(self, width: Float[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
+        """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
+        best = np.empty(len(self), np.int64)
+        for i, factor in enumerate(width.tolist()):
+            score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
+            score *= factor
+            score += self.mean[i]
+            best[i] = score.argmax()
+        return best
+
+    def update(self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]) -> None:
+        """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`.
+
+        Raises:
+            ValueError: if a feedback is not finite; nothing has changed then.
+        """
+        _finite(y)
+        for i, arm, value in zip(which.tolist(), arms.tolist(), y.tolist()):
+            rows = self._rows[i]
+            if rows.ahead is not None:
+                self.observe(i, np.array([arm]), np.ones(1), np.array([value]))
+                continue
+            self._compact(i)
+            row, root = self._append_one(i, arm)
+            mean = self.mean[i]
+            mean += np.multiply(row, (value - float(mean[arm])) / root, out=self._spare)
+            self.v[i] -= np.square(row, out=self._spare)
+            rows.told = rows.used
+            self._count(i, arm, 1.0, value)
+            self.information_gain[i] += 0.5 * log(root * root / self.lam)
+
+    def pull(self, i: int, arm: int) -> None:
+        """Account for a pull in repetition `i` whose feedback comes later; `ahead` sees it, all else does not."""
+        self._compact(i)
+        row, _ = self._append_one(i, arm)
+        rows = self._rows[i]
+        if rows.ahead is None:
+            rows.ahead = self.v[i].copy()
+        rows.ahead -= np.square(row, out=self._spare)
+        rows.open[arm] += 1
+
+    def ahead(self, i: int = 0) -> Float[np.ndarray, " A"]:
+        """Variance given all pulls, those without feedback among them; not to be written to."""
+        ahead = self._rows[i].ahead
+        return self.v[i] if ahead is None else ahead
+
+    def observe(
+        self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
+    ) -> None:
+        """Take in feedback of repetition `i`: `counts` pulls of each of the distinct `arms`, which adds up to `sums`.
+
+        In any order, and whether or not `pull` has announced it.
+
+        Raises:
+            ValueError: if a sum is not finite; nothing has changed then.
+        """
+        _finite(sums)
+        rows = self._rows[i]
+        told = Counter({arm: int(count) for arm, count in zip(arms.tolist(), counts.tolist())})
+        left = rows.open - told
+        if rows.n_first_open(told) is None:
+            # Not the pulls that were announced first: those still open are computed anew, behind these.
+            self._drop_open(i)
+            self._compact(i)
+            self._append(i, arms, counts)
+            last = rows.used
+        else:
+            last = rows.told + int(rows.n_first_open(told) or 0)
+        self._settle(i, last, arms, counts, sums)
+        if rows.used == rows.told:
+            rows.open, rows.ahead = Counter(), None
+            self._open(i, left)
+        else:
+            rows.open = left
+
+    def keep_open(self, i: int, arms: Iterable[int]) -> None:
+        """Let `arms`, an entry a pull, be the open pulls of repetition `i`: others were given up, or are news."""
+        wanted = Counter(arms)
+        if wanted != self._rows[i].open:
+            self._drop_open(i)
+            self._open(i, wanted)
+
+    def covariance(
+        self, i: int, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"]
+    ) -> Float[np.ndarray, "p q"]:
+        """Posterior covariance of `arms` with `others`."""
+        W = self.whitened(i)
+        return self.rows.take(arms)[:, others] - W[:, arms].T @ W[:, others]
+
+    def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
+        """The rows of the pulls whose feedback has arrived; not to be written to."""
+        return self._W[i, : self._rows[i].told]
+
+    def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
+        """What the posterior mean would be with the mean feedback `values` at `distinct` arms, from a prior mean of 0."""
+        rows = self._rows[i]
+        where = {arm: k for k, arm in enumerate(rows.distinct.tolist())}
+        pulls = [where[arm] for arm in rows.arms[: rows.told]]
+        weights: np.ndarray = solve_lower(self._factor(i, 0, rows.told), values[:, pulls].T)
+        return weights.T @ self._W[i, : rows.told]
+
+    def _append_one(self, i: int, arm: int) -> tuple[Float[np.ndarray, " A"], float]:
+        """The whitened row of a pull, appended to those of repetition `i`, and `sqrt(d)`."""
+        rows = self._rows[i]
+        t = rows.used
+        self._reserve(t + 1)
+        row = self.rows.take(np.array([arm]), out=self._W[i, t : t + 1])[0]
+        if t:
+            W = self._W[i, :t]
+            row -= np.dot(W[:, arm], W, out=self._spare)
+        root = sqrt(max(float(row[arm]), 0.0) + self.lam)
+        row /= root
+        rows.add([arm], [1.0], [root], _Block(np.array([arm]), None, 1))
+        return row, root
+
+    def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
+        """The whitened rows of `counts` pulls of each of the distinct `arms`, appended by one product of matrices."""
+        rows = self._rows[i]
+        t = rows.used
+        self._reserve(t + len(arms))
+        C = self.rows.take(arms, out=self._W[i, t : t + len(arms)])
+        if t:
+            W = self._W[i, :t]
+            C -= W[:, arms].T @ W
+        S = C[:, arms]
+        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.lam / counts))
+        for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
+            block = slice(start, start + _COLUMNS)
+            C[:, block] = solve_lower(L, C[:, block])
+        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist(), _Block(arms, counts, len(arms)))
+        return C
+
+    def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
+        """`L` of some rows, given those before them."""
+        rows = self._rows[i]
+        L = np.tril(self._W[i, first:last][:, rows.arms[first:last]].T, -1)
+        L[np.diag_indices(last - first)] = rows.roots[first:last]
+        return L
+
+    def _settle(self, i: int, last: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """The open rows before `last` are those of `arms`, whose feedback adds up to `sums`."""
+        rows = self._rows[i]
+        first, W = rows.told, self._W[i, rows.told : last]
+        # Pulls of one arm are exchangeable: each is given their mean, so that nothing depends on their order.
+        y = dict(zip(arms.tolist(), (sums / counts).tolist()))
+        residual = np.array([y[arm] for arm in rows.arms[first:last]]) - self.mean[i, rows.arms[first:last]]
+        self.mean[i] += solve_lower(self._factor(i, first, last), residual) @ W
+        self.v[i] -= np.einsum("ij,ij->j", W, W)
+        d = np.square(rows.roots[first:last]) * rows.counts[first:last]
+        self.information_gain[i] += 0.5 * float(np.log(d / self.lam).sum())
+        rows.told = last
+        for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
+            self._count(i, arm, count, total)
+
+    def _count(self, i: int, arm: int, count: float, total: float) -> None:
+        if self.n[i, arm] == 0:
+            self._rows[i].distinct = np.append(self._rows[i].distinct, arm)
+        self.n[i, arm] += count
+        self.sums[i, arm] += total
+
+    def _open(self, i: int, pulls: Counter[int]) -> None:
+        """Open rows for all of `pulls`, one for each arm."""
+        if pulls:
+            arms, counts = np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
+            W = self._append(i, arms, counts)
+            self._rows[i].open, self._rows[i].ahead = pulls, self.v[i] - np.einsum("ij,ij->j", W, W)
+
+    def _drop_open(self, i: int) -> None:
+        rows = self._rows[i]
+        rows.cut(rows.told)
+        rows.open, rows.ahead = Counter(), None
+
+    def _compact(self, i: int) -> None:
+        """Replace the rows of repetition `i` by fewer that say the same, if there are many more than it takes."""
+        rows = self._rows[i]
+        if rows.used > _LONG * (len(rows.distinct) + len(rows.open)) + _SPARE:
+            self.renew(i)
+        elif rows.used == rows.told and rows.tail_is_long():
+            # Since the last renewal few arms were pulled again and again: a row for each, in place of one a pull.
+            arms = rows.arms[rows.renewed :]
+            counts: Counter[int] = Counter()
+            for arm, count in zip(arms, rows.counts[rows.renewed :]):
+                counts[arm] += int(count)
+            rows.cut(rows.renewed)
+            self._append(i, np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64))
+            rows.told = rows.used
+
+    def _reserve(self, rows: int) -> None:
+        R, capacity, A = self._W.shape
+        if rows > capacity:
+            W = np.empty((R, max(rows, 2 * capacity), A))
+            used = max(one.used for one in self._rows)
+            W[:, :used] = self._W[:, :used]
+            self._W = W
+
+    def renew(self, i: int = 0) -> None:
+        """Compute everything anew from counts and sums: a row for each distinct arm, free of past rounding."""
+        rows = self._rows[i]
+        arms, opened = rows.distinct, rows.open
+        rows.cut(0)
+        self.v[i], self.mean[i] = self.rows.prior, self._prior_mean
+        if len(arms):
+            W = self._append(i, arms, self.n[i, arms])
+            residual = self.sums[i, arms] / self.n[i, arms] - self._prior_mean[arms]
+            self.mean[i] += solve_lower(self._factor(i, 0, len(arms)), residual) @ W
+            self.v[i] -= np.einsum("ij,ij->j", W, W)
+        rows.told = rows.renewed = rows.used
+        rows.open, rows.ahead = Counter(), None
+        self._open(i, opened)
+        self.renewals[i] += 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the whitened rows, which are computed anew in the same steps and so with the same rounding."""
+        return {name: value for name, value in vars(self).items() if name not in ("_W", "_spare")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        R, A = self.mean.shape
+        self._W, self._spare = np.empty((R, _SPARE, A)), np.empty(A)
+        rows, self._rows = self._rows, [_Rows() for _ in range(R)]
+        for i, wanted in enumerate(rows):
+            for block in wanted.made:
+                t = self._rows[i].used
+                if block.counts is None:
+                    self._append_one(i, int(block.arms[0]))
+                else:
+                    self._append(i, block.arms, block.counts)
+                self._rows[i].cut(t + block.rows)
+        self._rows = rows
+
+
+@dataclass(frozen=True)
+class _Block:
+    """How rows were made: one by one (no counts), or for several arms together; the first `rows` of them are in use."""
+
+    arms: Int[np.ndarray, " p"]
+    counts: Float[np.ndarray, " p"] | None
+    rows: int
+
+
+@dataclass
+class _Rows:
+    """What the whitened rows of one repetition stand for.
+
+    Attributes:
+        arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
+        made: How the rows were made, in order.
+        told: How many rows have their feedback; those behind them are open.
+        renewed: How many rows the last renewal has left.
+        distinct: The arms whose feedback has arrived, in the order of their first, shape (u,).
+        open: Pulls of each arm whose feedback is awaited.
+        ahead: Variance given these too, shape (A,); None if there are none.
+    """
+
+    arms: list[int] = field(default_factory=list)
+    counts: list[float] = field(default_factory=list)
+    roots: list[float] = field(default_factory=list)
+    made: list[_Block] = field(default_factory=list)
+    told: int = 0
+    renewed: int = 0
+    distinct: Int[np.ndarray, " u"] = field(default_factory=lambda: np.zeros(0, np.int64))
+    open: Counter[int] = field(default_factory=Counter)
+    ahead: Float[np.ndarray, " A"] | None = None
+
+    @property
+    def used(self) -> int:
+        """Number of rows."""
+        return len(self.arms)
+
+    def add(self, arms: list[int], counts: list[float], roots: list[float], block: _Block) -> None:
+        """Rows behind all others."""
+        self.arms += arms
+        self.counts += counts
+        self.roots += roots
+        self.made.append(block)
+
+    def cut(self, rows: int) -> None:
+        """Forget all but the first `rows`."""
+        excess = self.used - rows
+        while excess > 0:
+            block = self.made.pop()
+            if block.rows > excess:
+                self.made.append(replace(block, rows=block.rows - excess))
+            excess -= block.rows
+        del self.arms[rows:], self.counts[rows:], self.roots[rows:]
+        self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
+
+    def n_first_open(self, pulls: Counter[int]) -> int | None:
+        """How many of the first open rows are `pulls`; None if no number is."""
+        seen: Counter[int] = Counter()
+        left = pulls.total()
+        for row in range(self.told, self.used):
+            if left <= 0:
+                break
+            seen[self.arms[row]] += int(self.counts[row])
+            left -= int(self.counts[row])
+            if left <= 0:
+                return row + 1 - self.told if seen == pulls else None
+        return None
+
+    def tail_is_long(self) -> bool:
+        """Whether the rows since the last renewal are many more than their arms, and these few."""
+        tail = self.used - self.renewed
+        if tail <= _TAIL:
+            return False
+        distinct = len(set(self.arms[self.renewed :]))
+        return 4 * distinct <= self.renewed and tail > _LONG * distinct + _TAIL
+
+
+class ExactPosterior(ArmPosterior):
+    """The exact posterior of one repetition: `ExactPosteriors` without the leading axis.
+
+    Args:
+        kernel: Prior covariance.
+        X: Arms, shape (A, d).
+        lam: Noise variance of one feedback, > 0, unit of y^2.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
+
+    Attributes:
+        engine: The posteriors of which this is the only one.
+    """
+
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
+        super().__init__(kernel, X, lam, max_memory)
+        self.engine = ExactPosteriors(self.rows, lam)
+
+    @property
+    def mean(self) -> Float[np.ndarray, " A"]:
+        return self.engine.mean[0]
+
+    @property
+    def variance(self) -> Float[np.ndarray, " A"]:
+        return np.maximum(self.engine.v[0], 0.0)
+
+    def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        return np.maximum(self.engine.v[0, arms], 0.0)
+
+    @property
+    def n(self) -> Float[np.ndarray, " A"]:
+        """Pulls of each arm whose feedback has arrived."""
+        return self.engine.n[0]
+
+    @property
+    def information_gain(self) -> float:
+        """`0.5 logdet(I + K_t / lam)` of the pulls whose feedback has arrived, in nats."""
+        return float(self.engine.information_gain[0])
+
+    def effective_dimension(self) -> float:
+        return self.engine.effective_dimension()
+
+    def update(
+        self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
+    ) -> None:
+        """Take in feedback: `counts` pulls of each of the distinct `arms`, which adds up to `sums`.
+
+        Raises:
+            ValueError: if a sum is not finite; nothing has changed then.
+        """
+        if len(arms) == 1 and counts[0] == 1:
+            self.engine.update(_FIRST, arms, sums)
+        else:
+            self.engine.observe(0, arms, counts, sums)
+
+    def covariance(
+        self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
+    ) -> Float[np.ndarray, "p q"]:
+        W = self.engine.whitened()
+        if others is None:
+            return self.rows.take(arms) - W[:, arms].T @ W
+        return self.rows.kernel(self.rows.X[arms], self.rows.X[others]) - W[:, arms].T @ W[:, others]
+
+    def branches(self, R: int) -> ExactPosteriors:
+        """`R` posteriors that begin with what this one knows and go on apart, as for runs that are only imagined."""
+        return ExactPosteriors(_PosteriorRows(self), self.lam, R, self.mean)
+
+    def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+        pulled = np.flatnonzero(self.n)
+        arms, kernel, n = self.rows.X[pulled], self.rows.kernel, self.n[pulled]
+        L, _ = jittered_cholesky(kernel(arms, arms) + np.diag(self.lam / n))
+        G = solve_lower(L, kernel(arms, X))
+        mean = solve_lower(L, self.engine.sums[0, pulled] / n) @ G
+        return mean, np.maximum(kernel.diag(X) - np.einsum("ij,ij->j", G, G), 0.0)
+
+
+class _PosteriorRows:
+    """Rows of a posterior covariance, each computed once."""
+
+    def __init__(self, posterior: ExactPosterior) -> None:
+        self._posterior = posterior
+        self._known: dict[int, np.ndarray] = {}
+        self.prior = posterior.engine.v[0]
+
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
+        missing = [arm for arm in dict.fromkeys(arms.tolist()) if arm not in self._known]
+        if missing:
+            self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
+        return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
+
+
+def _finite(sums: np.ndarray) -> None:
+    if not np.isfinite(sums).all():
+        raise ValueError(f"sums: expected finite feedback, got {sums[~np.isfinite(sums)][0]}")

@@ -1,0 +1,272 @@
+"""The exact posterior against the t x t formula, in whatever order arms are pulled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
+from gpbandit_envs.gp.rows import KernelRows
+from tests.reference.posterior import dense, extended
+
+LAMS = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
+LENGTHSCALES = (0.05, 0.3, 1.0, 17.5, 1e4)
+
+
+def play(
+    posterior: ExactPosterior, rng: np.random.Generator, deliveries: int, largest: int = 4
+) -> tuple[np.ndarray, np.ndarray]:
+    """Deliver random feedback, repeats and batches among it, and return all arms and rewards."""
+    X = posterior.rows.X
+    arms: list[int] = []
+    rewards: list[float] = []
+    for _ in range(deliveries):
+        p = int(rng.integers(1, min(largest, len(X)) + 1))
+        batch = rng.choice(len(X) if rng.random() < 0.6 else min(len(X), 5), size=p)
+        batch = np.unique(batch)
+        counts = rng.integers(1, 4, len(batch))
+        sums = np.zeros(len(batch))
+        for i, (arm, count) in enumerate(zip(batch.tolist(), counts.tolist(), strict=True)):
+            y = np.sin(5 * X[arm, 0]) + 0.1 * rng.normal(size=count)
+            arms += [arm] * count
+            rewards += y.tolist()
+            sums[i] = y.sum()
+        posterior.update(batch, counts.astype(float), sums)
+    return np.array(arms), np.array(rewards)
+
+
+def assert_parity(posterior: ExactPosterior, arms: np.ndarray, y: np.ndarray, smallest: float) -> None:
+    """Within `smallest`, or what rounding costs the dense formula itself, judged in extended precision."""
+    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
+    lam = posterior.lam
+    mean, var = extended(K, arms, y, lam)
+    condition = np.linalg.cond(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)))
+    allowed = max(smallest, 1e-16 * condition)
+    assert np.isfinite(posterior.mean).all()
+    assert np.abs(posterior.mean - mean).max() <= allowed * max(1.0, np.abs(y).max())
+    assert np.abs(posterior.variance - np.maximum(var, 0)).max() <= allowed
+    at_mean, at_var = posterior.at(posterior.rows.X)
+    assert np.abs(at_mean - mean).max() <= allowed * max(1.0, np.abs(y).max())
+    assert np.abs(at_var - np.maximum(var, 0)).max() <= allowed
+
+
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("lengthscale", LENGTHSCALES)
+def test_parity_with_the_dense_formula(lam: float, lengthscale: float) -> None:
+    rng = np.random.default_rng(7)
+    posterior = ExactPosterior(SE(lengthscale), rng.random((60, 2)), lam)
+    arms, y = play(posterior, rng, 40)
+    assert_parity(posterior, arms, y, 1e-8)
+
+
+@pytest.mark.parametrize("lam", LAMS)
+@pytest.mark.parametrize("offset", [0.0, 1e-9])
+def test_parity_with_duplicated_arms(lam: float, offset: float) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.random((30, 2))
+    X[10:20] = X[:10] + offset
+    posterior = ExactPosterior(Matern(0.5, 2.5), X, lam)
+    arms, y = play(posterior, rng, 40)
+    assert_parity(posterior, arms, y, 1e-6)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    n_arms=st.integers(1, 12),
+    lam=st.floats(-8, 2).map(lambda e: 10.0**e),
+    lengthscale=st.floats(-1.3, 4).map(lambda e: 10.0**e),
+    deliveries=st.integers(1, 25),
+)
+def test_parity_on_any_sequence(seed: int, n_arms: int, lam: float, lengthscale: float, deliveries: int) -> None:
+    rng = np.random.default_rng(seed)
+    posterior = ExactPosterior(Matern(lengthscale, 1.5), rng.random((n_arms, 2)), lam)
+    arms, y = play(posterior, rng, deliveries)
+    assert_parity(posterior, arms, y, 1e-6)
+
+
+def test_many_pulls_of_few_arms_cost_nothing_and_stay_exact() -> None:
+    rng = np.random.default_rng(9)
+    posterior = ExactPosterior(SE(0.5), rng.random((8, 1)), 1e-2)
+    arms, y = [], []
+    for _ in range(1500):
+        arms.append(int(rng.integers(8)))
+        y.append(rng.normal())
+        posterior.update(np.array(arms[-1:]), np.ones(1), np.array(y[-1:]))
+    mean, var = dense(posterior.rows.kernel(posterior.rows.X, posterior.rows.X), np.array(arms), np.array(y), 1e-2)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(posterior.variance, var, atol=1e-8)
+    assert posterior.engine.renewals[0] >= 1
+    assert len(posterior.engine.whitened()) < 100
+
+
+def test_information_gain_and_effective_dimension() -> None:
+    rng = np.random.default_rng(10)
+    posterior = ExactPosterior(SE(0.3), rng.random((20, 1)), 0.1)
+    arms, _ = play(posterior, rng, 30)
+    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)[np.ix_(arms, arms)]
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K / 0.1)[1]
+    d_eff = np.trace(K @ np.linalg.inv(K + 0.1 * np.eye(len(arms))))
+    assert posterior.information_gain == pytest.approx(gain, rel=1e-9)
+    assert posterior.effective_dimension() == pytest.approx(d_eff, rel=1e-9)
+
+
+def test_information_gain_of_a_linear_kernel_in_closed_form() -> None:
+    posterior = ExactPosterior(Linear(), np.array([[2.0]]), 0.5)
+    posterior.update(np.array([0]), np.array([10.0]), np.array([3.0]))
+    assert posterior.information_gain == pytest.approx(0.5 * np.log(1 + 10 * 4 / 0.5))
+    assert posterior.mean[0] == pytest.approx(4 / (4 + 0.05) * 0.3)
+
+
+def test_covariance_of_pulled_and_unpulled_arms() -> None:
+    rng = np.random.default_rng(11)
+    posterior = ExactPosterior(SE(0.4), rng.random((15, 2)), 1e-3)
+    arms, _ = play(posterior, rng, 10)
+    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
+    Kt = K[np.ix_(arms, arms)] + 1e-3 * np.eye(len(arms))
+    expected = K - K[:, arms] @ np.linalg.solve(Kt, K[arms])
+    every = np.arange(15)
+    np.testing.assert_allclose(posterior.covariance(every, every), expected, atol=1e-10)
+    np.testing.assert_allclose(posterior.covariance(every), expected, atol=1e-10)
+    more = np.array([every[-1], every[0]])
+    posterior.update(more, np.array([1.0, 2.0]), np.array([0.3, 0.1]))
+    arms = np.r_[arms, 14, 0, 0]
+    Kt = K[np.ix_(arms, arms)] + 1e-3 * np.eye(len(arms))
+    expected = np.diagonal(K) - np.einsum("ij,ji->i", K[:, arms], np.linalg.solve(Kt, K[arms]))
+    np.testing.assert_allclose(posterior.variance, expected, atol=1e-10)
+    posterior.engine.renew()
+    np.testing.assert_allclose(posterior.variance, expected, atol=1e-10)
+
+
+def check(engine: ExactPosteriors, i: int, told: list[tuple[int, float]], opened: list[int], X: np.ndarray) -> None:
+    """Mean and variance by the feedback that has arrived, and the variance that looks ahead, against the textbook."""
+    K = SE(0.4)(X, X)
+    arms, y = np.array([arm for arm, _ in told], np.int64), np.array([value for _, value in told])
+    mean, variance = dense(K, arms, y, engine.lam) if told else (np.zeros(len(X)), np.diagonal(K))
+    np.testing.assert_allclose(engine.mean[i], mean, atol=1e-9)
+    np.testing.assert_allclose(engine.v[i], variance, atol=1e-9)
+    every = np.r_[arms, np.array(opened, np.int64)]
+    ahead = dense(K, every, np.zeros(len(every)), engine.lam)[1] if len(every) else np.diagonal(K)
+    np.testing.assert_allclose(engine.ahead(i), ahead, atol=1e-9)
+    if told:
+        gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K[np.ix_(arms, arms)] / engine.lam)[1]
+        assert engine.information_gain[i] == pytest.approx(gain, rel=1e-8)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32), n_arms=st.sampled_from([3, 12]), steps=st.integers(1, 120))
+def test_feedback_may_come_late_and_in_any_order(seed: int, n_arms: int, steps: int) -> None:
+    """Two repetitions with pulls of their own: pulls, feedback in and out of order, and pulls that are given up."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_arms, 2))
+    engine = ExactPosteriors(KernelRows(SE(0.4), X), 0.05, 2)
+    told: list[list[tuple[int, float]]] = [[], []]
+    opened: list[list[int]] = [[], []]
+    for _ in range(steps):
+        for i in range(2):
+            act = rng.random()
+            if act < 0.55 or not opened[i]:
+                opened[i].append(int(rng.integers(n_arms)))
+                engine.pull(i, opened[i][-1])
+            elif act < 0.95:
+                some = opened[i][: int(rng.integers(1, len(opened[i]) + 1))] if act < 0.75 else [opened[i][-1]]
+                arms, counts = np.unique(some, return_counts=True)
+                sums = rng.normal(size=len(arms))
+                engine.observe(i, arms, counts.astype(float), sums)
+                for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
+                    told[i] += [(arm, total / count)] * count
+                for arm in some:
+                    opened[i].remove(arm)
+            else:
+                opened[i].pop()
+                engine.keep_open(i, opened[i])
+            if rng.random() < 0.1:
+                check(engine, i, told[i], opened[i], X)
+    for i in range(2):
+        check(engine, i, told[i], opened[i], X)
+
+
+def test_repetitions_together_are_those_alone_bit_for_bit() -> None:
+    rng = np.random.default_rng(3)
+    X, pulls, y = rng.random((40, 2)), rng.integers(0, 9, (400, 3)), rng.normal(size=(400, 3))
+    pulls[:60] = rng.integers(0, 40, (60, 3))
+    many = ExactPosteriors(KernelRows(Matern(0.3), X), 0.01, 3)
+    alone = [ExactPosterior(Matern(0.3), X, 0.01) for _ in range(3)]
+    for t in range(400):
+        many.update(np.arange(3), pulls[t], y[t])
+        for i, one in enumerate(alone):
+            one.update(pulls[t, i : i + 1], np.ones(1), y[t, i : i + 1])
+        if t % 50 == 49:
+            many.observe(1, np.array([3, 8]), np.array([2.0, 1.0]), np.array([0.3, -0.2]))
+            alone[1].update(np.array([3, 8]), np.array([2.0, 1.0]), np.array([0.3, -0.2]))
+    assert (many.renewals > 0).all()
+    for i, one in enumerate(alone):
+        np.testing.assert_array_equal(many.mean[i], one.mean)
+        np.testing.assert_array_equal(many.v[i], one.engine.v[0])
+        assert many.information_gain[i] == one.information_gain
+        assert many.effective_dimension(i) == one.effective_dimension()
+        assert len(many.whitened(i)) < 110
+
+
+def test_branches_begin_with_what_is_known_and_go_on_apart() -> None:
+    rng = np.random.default_rng(4)
+    posterior = ExactPosterior(SE(0.4), rng.random((15, 2)), 1e-2)
+    arms, y = play(posterior, rng, 6)
+    branches = posterior.branches(2)
+    for _ in range(100):  # long enough for renewals
+        branches.update(np.arange(2), np.array([2, 3]), np.array([0.5, -0.5]))
+    assert (branches.renewals > 0).all()
+    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
+    for i, (arm, value) in enumerate([(2, 0.5), (3, -0.5)]):
+        mean, variance = dense(K, np.r_[arms, [arm] * 100], np.r_[y, [value] * 100], 1e-2)
+        np.testing.assert_allclose(branches.mean[i], mean, atol=1e-8)
+        np.testing.assert_allclose(branches.v[i], variance, atol=1e-8)
+
+
+def test_interpolation_is_the_posterior_mean_of_other_feedback() -> None:
+    rng = np.random.default_rng(5)
+    posterior = ExactPosterior(SE(0.4), rng.random((15, 2)), 1e-2)
+    arms, _ = play(posterior, rng, 12)
+    distinct = posterior.engine.distinct()
+    values = rng.normal(size=(2, len(distinct)))
+    found = posterior.engine.interpolate(values)
+    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
+    for row, value in zip(found, values):
+        of_arm = dict(zip(distinct.tolist(), value.tolist()))
+        expected = dense(K, arms, np.array([of_arm[arm] for arm in arms.tolist()]), 1e-2)[0]
+        np.testing.assert_allclose(row, expected, atol=1e-8)
+
+
+def test_a_restored_posterior_goes_on_bit_for_bit() -> None:
+    X = np.random.default_rng(12).random((25, 2))
+    one, other = (ExactPosterior(SE(0.5), X, 1e-4) for _ in range(2))
+    play(one, np.random.default_rng(13), 40)
+    for arm in (3, 3, 7, 11):
+        one.engine.pull(0, arm)
+    one.engine.observe(0, np.array([7]), np.ones(1), np.array([0.2]))
+    one.engine.keep_open(0, [3, 11])
+    other.load_state_dict(one.state_dict())
+    np.testing.assert_array_equal(one.engine.whitened(), other.engine.whitened())
+    for posterior in (one, other):
+        play(posterior, np.random.default_rng(14), 12)
+        posterior.engine.pull(0, 5)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.engine.v, other.engine.v)
+    np.testing.assert_array_equal(one.engine.ahead(), other.engine.ahead())
+    assert one.information_gain == other.information_gain
+
+
+@pytest.mark.parametrize("lam", [0.0, -1.0, np.nan, np.inf])
+def test_bad_lam_is_named(lam: float) -> None:
+    with pytest.raises(ValueError, match="lam: expected a finite number > 0"):
+        ExactPosterior(SE(), np.zeros((1, 1)), lam)
+
+
+def test_nan_feedback_is_refused_before_anything_changes() -> None:
+    posterior = ExactPosterior(SE(), np.zeros((2, 1)), 1.0)
+    with pytest.raises(ValueError, match="sums: expected finite feedback"):
+        posterior.update(np.array([0]), np.ones(1), np.array([np.nan]))
+    np.testing.assert_array_equal(posterior.variance, np.ones(2))
