@@ -148,14 +148,14 @@ class ArmSpace(Space):
 
     def __init__(self, problem: Problem) -> None:
         assert problem.arms is not None
-        self.problem = problem
+        self.problem, self._features = problem, problem.arms
         self._low = problem.arms.min(axis=0)
         span = problem.arms.max(axis=0) - self._low
         self._span = np.where(span > 0, span, 1.0)
 
     @cached_property
     def _arms(self) -> Float[np.ndarray, "A d"]:
-        return self.scaled(self.problem.arms)
+        return self.scaled(self._features)
 
     def random(self, n: int, rng: np.random.Generator) -> Actions:
         return rng.integers(self.problem.n_arms, size=n)

@@ -30,8 +30,8 @@ class GPEI(GPAgent):
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
-    Reference: Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box functions, with
-    the incumbent of Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
+    Reference: Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box functions; the
+    incumbent: Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
     """
 
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))

@@ -64,7 +64,7 @@ class ShrinkingAgent(LearnedAgent):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AGPUCB(ShrinkingAgent):
-    """A-GP-UCB: lengthscales are divided by a `g(t)` that never decreases; the regret bound follows a reference.
+    """GP-UCB with MAP hyperparameters whose lengthscales are divided by a `g(t)` that never decreases.
 
     GP-UCB's regret is at most a multiple of `sqrt(t I_t)`, with `I_t` the information gain. `g(t)` is the largest of a
     grid for which this bound, after one more evaluation at the maximiser, does not exceed the reference `p(t) = t^a`.
