@@ -18,6 +18,7 @@ from agents.continuous.gp_ts import BoxGPTS
 from agents.continuous.gp_ucb import BoxGPUCB
 from agents.core.finite import FiniteArmAgent
 from agents.core.initial import Initial
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.settings import NormBound
 from agents.exact import gp_ei, gp_ucb
@@ -61,6 +62,12 @@ class _ByDomain(Agent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
         return self.form.predict(X)
 
+    def band_guarantee(self) -> BandGuarantee:
+        return self.form.band_guarantee()
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee | None:
+        return self.form.regret_guarantee(inputs)
+
     def diagnostics(self) -> Mapping[str, float]:
         return self.form.diagnostics()
 
@@ -93,6 +100,8 @@ class GPUCB(_ByDomain):
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
+
+    policy_family = "GP-UCB"
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class RegularisedEvolution(FiniteArmAgent):
     Algorithm 1.
     """
 
+    policy_family = "heuristic"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def __init__(self, population: int = 100, tournament: int = 10, neighbours: int = 8) -> None:

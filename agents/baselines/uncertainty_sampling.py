@@ -33,19 +33,20 @@ class UncertaintySampling(UCBAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
     )
+    policy_family = "pure exploration"
     posterior: ExactArmPosterior
 
     def __init__(self, kernel: Any = None, lam: float | None = None) -> None:
         super().__init__(
             kernel=kernel,
-            width="theory",
+            width=InformationGain(),
             lam=lam,
             norm_bound=None,
             delta=None,
             start=UniformStart(0),
             rule=FixedRule(2**62),
             batch_ratio=1.0,
-            named_widths={"theory": InformationGain()},
+            named_widths={},
         )
 
     def _new_posterior(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float) -> ExactArmPosterior:

@@ -11,6 +11,7 @@ __all__ = ["Uniform"]
 class Uniform(FiniteArmAgent):
     """Every pull is an arm drawn uniformly; the denominator of the regret ratio."""
 
+    policy_family = "pure exploration"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def select(self, n: int, pending: Pending) -> Actions:

@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.maximise import Acquisition, Values, maximise, search_domain
+from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.settings import GivenModel, NormBound, as_count
+from agents.core.widths import WidthSchedule
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
@@ -49,6 +51,8 @@ class BoxAgent(Agent):
     capabilities = Capabilities(frozenset({"box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
     band: float = 1.96
     """Half-width of the confidence band that `predict` states, in standard deviations."""
+    schedule: WidthSchedule | None = None
+    width_setting: str = ""
 
     def __init__(
         self,
@@ -135,6 +139,9 @@ class BoxAgent(Agent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(np.asarray(X, np.float64))
         return mean, self.band * np.sqrt(variance)
+
+    def band_guarantee(self) -> BandGuarantee:
+        return self._given.band_guarantee(self.width_setting, self.schedule, self.model.delta)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {"information_gain": self.information_gain, "width": self.band}

@@ -19,6 +19,7 @@ from agents.core.widths import (
     WidthContext,
     WidthSchedule,
     as_width,
+    width_setting,
 )
 
 __all__ = ["BoxGPUCB"]
@@ -44,6 +45,8 @@ class BoxGPUCB(BoxAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
+    schedule: WidthSchedule
+
     def __init__(
         self,
         kernel: Any = None,
@@ -66,7 +69,8 @@ class BoxGPUCB(BoxAgent):
             starts=starts,
             iterations=iterations,
         )
-        self.schedule = as_width(width, _WIDTHS)
+        self.schedule: WidthSchedule = as_width(width, _WIDTHS)
+        self.width_setting = width_setting(width)
         if isinstance(self.schedule, FiniteBayes):
             raise ValueError("width: this schedule counts arms, and a box has none; give CompactBayes or a name")
 

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from gpbandit_envs.problem import Problem
 
 __all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
@@ -35,6 +36,15 @@ Action = int | np.ndarray
 
 Domain = Literal["finite", "box"]
 Need = Literal["kernel", "noise", "horizon", "norm", "neighbours"]
+
+_ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
+    "kernel": ("kernel",),
+    "noise": ("noise_std", "lam"),
+    "horizon": ("horizon",),
+    "norm": ("norm_bound",),
+    "neighbours": ("neighbours",),
+}
+"""The attributes by which an agent states what a problem may leave open."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +152,15 @@ class Agent(ABC):
     Subclasses state their `capabilities` and implement the abstract methods. `reset` starts an episode; all
     randomness comes from the generator it is given. `state_dict` and `load_state_dict` save and restore the state
     exactly: a restored agent goes on as if it had never stopped.
+
+    Attributes:
+        capabilities: What the agent can play on.
+        policy_family: Name of a group of related policies, which charts draw in one hue; "" for none. See
+            `leaderboards.show.palette` for the families that have a hue of their own.
     """
 
     capabilities: ClassVar[Capabilities]
+    policy_family: ClassVar[str] = ""
 
     @abstractmethod
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -170,6 +186,30 @@ class Agent(ABC):
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""
         del X
         return None
+
+    def band_guarantee(self) -> BandGuarantee:
+        """How far the band of `predict` is meant to hold in this episode; asked after `reset`."""
+        return BandGuarantee()
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee | None:
+        """What is proven of the policy's cumulative regret on a problem; None if nothing is.
+
+        Asked of a policy that has been built; it need not have been reset.
+        """
+        del inputs
+        return None
+
+    def sketch(self) -> Sketch | None:
+        """The sketched posterior that the agent acts on; None if it has none. Asked after `reset`."""
+        return None
+
+    def arguments_state(self) -> frozenset[Need]:
+        """Those of `Capabilities.needs` that the agent's arguments state, so that the problem need not.
+
+        By default these are the needs whose attribute, `kernel`, `lam` or `noise_std`, `horizon`, `norm_bound` or
+        `neighbours`, is set to something other than None or 0.
+        """
+        return frozenset(need for need, names in _ARGUMENTS.items() if any(getattr(self, name, None) for name in names))
 
     def diagnostics(self) -> Mapping[str, float]:
         """Cheap plain numbers about the current state: width, information gain, dictionary size, ..."""

@@ -11,13 +11,14 @@ from jaxtyping import Float
 
 from agents.core.batch import BatchBuilder
 from agents.core.finite import FiniteArmAgent
+from agents.core.guarantees import BandGuarantee
 from agents.core.initial import Initial, as_initial, each_pull, leverage_in_turn
 from agents.core.norm import NormGuess
 from agents.core.protocol import Action, Actions, Feedback, Pending
 from agents.core.rules import BatchRule, SequentialRule
 from agents.core.settings import GivenModel, NormBound
 from agents.core.starts import Start
-from agents.core.widths import WidthContext, WidthSchedule, as_width
+from agents.core.widths import WidthContext, WidthSchedule, as_width, width_setting
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.arms import ArmPosterior
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
@@ -76,6 +77,7 @@ class UCBAgent(FiniteArmAgent):
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
         self.schedule = as_width(width, named_widths)
+        self.width_setting = width_setting(width)
         self.start = start
         self.rule = rule
         self.batch_ratio = float(batch_ratio)
@@ -241,6 +243,9 @@ class UCBAgent(FiniteArmAgent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(np.asarray(X, dtype=np.float64))
         return mean, self.width * np.sqrt(variance)
+
+    def band_guarantee(self) -> BandGuarantee:
+        return self._given.band_guarantee(self.width_setting, self.schedule, self.delta)
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {

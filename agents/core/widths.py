@@ -20,6 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, pi, sqrt
 from numbers import Real
+from typing import ClassVar
+
+from agents.core.guarantees import Assumption
 
 __all__ = [
     "BBKBTheorem2",
@@ -35,6 +38,7 @@ __all__ = [
     "WidthContext",
     "WidthSchedule",
     "as_width",
+    "width_setting",
 ]
 
 
@@ -74,7 +78,14 @@ class WidthContext:
 
 
 class WidthSchedule(ABC):
-    """A width as a function of what has happened so far."""
+    """A width as a function of what has happened so far.
+
+    Attributes:
+        assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
+            noise; None where no theorem says that such a band holds, or where it asks for more than that.
+    """
+
+    assumes: ClassVar[Assumption | None] = None
 
     @abstractmethod
     def __call__(self, context: WidthContext) -> float:
@@ -106,6 +117,8 @@ class FiniteBayes(WidthSchedule):
     Reference: Desautels et al. (2012), Theorem 1, case 1; Srinivas et al. (2010), Theorem 1.
     """
 
+    assumes = "prior"
+
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
@@ -134,6 +147,8 @@ class CompactBayes(WidthSchedule):
             logarithm.
         side: Side `r` of the cube, > 0; arms that are no box lie in one.
     """
+
+    assumes = "prior"
 
     a: float = 1.0
     b: float = 1.0
@@ -173,6 +188,8 @@ class InformationGain(WidthSchedule):
     Reference: Chowdhury and Gopalan (2017), Theorem 2, there with `lam = R^2`.
     """
 
+    assumes = "norm"
+
     def __call__(self, context: WidthContext) -> float:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
@@ -190,6 +207,8 @@ class BKBTheorem2(WidthSchedule):
     Attributes:
         eps: Accuracy of the dictionary, in (0, 1).
     """
+
+    assumes = "norm"
 
     eps: float = 0.5
 
@@ -209,6 +228,8 @@ class BBKBTheorem2(WidthSchedule):
 
     Reference: Calandriello et al. (2020), Theorem 2.
     """
+
+    assumes = "norm"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -240,6 +261,13 @@ class LogDeterminant(WidthSchedule):
         c = context
         radius = sqrt(c.batch_ratio * c.sum_log_leverage + log(1 / c.delta))
         return c.norm_bound + c.noise_std / sqrt(c.lam) * radius
+
+
+def width_setting(width: object) -> str:
+    """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
+    if isinstance(width, Real) and not isinstance(width, bool):
+        return f"{float(width):g}"
+    return width if isinstance(width, str) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import ucb_guarantee
 from agents.core.rules import SequentialRule
 from agents.core.settings import NormBound
 from agents.core.starts import UniformStart
@@ -28,6 +30,7 @@ class GPUCB(ExactUCBAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
+    policy_family = "GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
@@ -52,3 +55,6 @@ class GPUCB(ExactUCBAgent):
             batch_ratio=1.0,
             named_widths=SEQUENTIAL_WIDTHS,
         )
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        return ucb_guarantee(inputs, self._given.delta_on(inputs.problem))

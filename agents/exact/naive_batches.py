@@ -18,6 +18,7 @@ class NRBUCB(PlannedBatchAgent):
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
 
+    policy_family = "batched GP-UCB"
     capabilities = _CAPABILITIES
 
     def _plan(self) -> np.ndarray:
@@ -30,6 +31,7 @@ class NTBUCB(PlannedBatchAgent):
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
 
+    policy_family = "batched GP-UCB"
     capabilities = _CAPABILITIES
 
     def _plan(self) -> np.ndarray:

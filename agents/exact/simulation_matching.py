@@ -35,6 +35,7 @@ class SimulationMatching(PlannedBatchAgent):
     Burdick (2012), section 5.
     """
 
+    policy_family = "GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(

@@ -20,6 +20,8 @@ class OfflineTheorem(WidthSchedule):
         n_batches: Number of batches B, set by the policy.
     """
 
+    assumes = "norm"
+
     n_batches: int = 1
 
     def __call__(self, context: WidthContext) -> float:

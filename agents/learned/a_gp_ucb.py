@@ -34,6 +34,8 @@ class AGPUCB(ShrinkingAgent):
     section 4; Ha et al. (2023), appendix C.
     """
 
+    policy_family = "adaptive lengthscale"
+
     def __init__(self, exponent: float = 0.9, **settings: Unpack[Settings]) -> None:
         super().__init__(**settings)
         if not 0.5 < exponent < 1:

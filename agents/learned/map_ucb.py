@@ -15,3 +15,5 @@ class MAPUCB(LearnedAgent):
 
     Reference: Snoek, Larochelle and Adams (2012); the baseline "MAP" of Ha et al. (2023), section 7.
     """
+
+    policy_family = "estimated kernel"

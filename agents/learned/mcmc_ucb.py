@@ -23,6 +23,8 @@ class MCMCUCB(LearnedAgent):
     Reference: Snoek, Larochelle and Adams (2012), section 3.2; the baseline "MCMC" of Ha et al. (2023), section 7.
     """
 
+    policy_family = "estimated kernel"
+
     def __init__(self, burn_in: int = 200, samples: int = 10, **settings: Unpack[Settings]) -> None:
         super().__init__(**settings)
         self.burn_in, self.samples = as_count("burn_in", burn_in, 0), as_count("samples", samples)

@@ -26,6 +26,8 @@ class Portfolio(LearnedAgent):
     al. (2023), appendix C.
     """
 
+    policy_family = "heuristic"
+
     def _start(self) -> None:
         self._exp3 = Exp3(2)
         self._t = 0  # evaluations after D_0

@@ -20,6 +20,7 @@ class RandomSearch(Agent):
     et al. (2023), section 7.
     """
 
+    policy_family = "pure exploration"
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

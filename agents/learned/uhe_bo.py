@@ -50,6 +50,8 @@ class UHEBO(LearnedAgent):
     Gaussian process hyperparameter estimation, Algorithm 1.
     """
 
+    policy_family = "unbiased estimates"
+
     def __init__(
         self,
         loss: Loss = "unbiased",

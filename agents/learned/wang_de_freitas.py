@@ -32,6 +32,8 @@ class WangDeFreitas(ShrinkingAgent):
     hyper-parameters, Algorithm 1.
     """
 
+    policy_family = "estimated kernel"
+
     def __init__(self, kappa: float = 0.1, **settings: Unpack[Settings]) -> None:
         super().__init__(**settings)
         if not 0 < kappa < 1:

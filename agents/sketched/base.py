@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.guarantees import Sketch
 from agents.core.ucb import UCBAgent
 from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
@@ -33,6 +34,7 @@ class SketchedUCBAgent(UCBAgent):
         resparsifications: Dictionaries drawn so far.
     """
 
+    policy_family = "sketched"
     posterior: SketchedArmPosterior
 
     def __init__(
@@ -83,6 +85,9 @@ class SketchedUCBAgent(UCBAgent):
         self.posterior.embed(dictionary)
         self.resparsifications += 1
         return sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam)
+
+    def sketch(self) -> Sketch:
+        return Sketch(self.posterior, self.resparsifications)
 
     def diagnostics(self) -> dict[str, float]:
         return {

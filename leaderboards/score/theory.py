@@ -80,32 +80,3 @@ def realised_information(
         steps[t] = 0.5 * math.log1p(max(float(posterior.variance_at(arm)[0]), 0.0) / lam)
         posterior.update(arm, np.ones(1), np.zeros(1))
     return Information(actions, np.cumsum(steps), posterior.effective_dimension())
-
-
-def variance_constant(kappa2: float, lam: float) -> float:
-    """`C` in `sum_s var_{s-1}(x_s) <= 2 C gain`: `kappa2 / log(1 + kappa2 / lam)` (Srinivas et al. 2010, Lemma 5.4)."""
-    if not (kappa2 > 0 and lam > 0):
-        raise ValueError(f"kappa2, lam: expected numbers > 0, got {kappa2!r} and {lam!r}")
-    return kappa2 / math.log1p(kappa2 / lam)
-
-
-def proven_exponent(kernel: Kernel, dim: int, optimal: bool = False) -> float | None:
-    """Power of t in the bounds of the papers behind the policies here, logarithms aside; None for other kernels.
-
-    `gamma_t = O(t^(d / (2 nu + d)))` for Matern (Vakili et al. 2021), polylogarithmic for SE. In an RKHS, GP-UCB with
-    its sketched and batched relatives has `gamma_t sqrt(t)` and elimination (BPE) `sqrt(t gamma_t)`, whose power is
-    also that of the lower bound (Scarlett et al. 2017).
-
-    Args:
-        kernel: Prior covariance.
-        dim: Dimension of the arms' features.
-        optimal: Whether the policy is of the second kind.
-    """
-    while isinstance(kernel, Scale):
-        kernel = kernel.kernel
-    if isinstance(kernel, SE):
-        return 0.5
-    if isinstance(kernel, Matern):
-        growth = dim / (2 * kernel.nu + dim)
-        return min(0.5 + (growth / 2 if optimal else growth), 1.0)
-    return None
