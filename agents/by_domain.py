@@ -17,8 +17,8 @@ from agents.continuous.gp_ei import BoxGPEI
 from agents.continuous.gp_ts import BoxGPTS
 from agents.continuous.gp_ucb import BoxGPUCB
 from agents.core.finite import FiniteArmAgent
-from agents.core.initial import Initial
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
+from agents.core.initial import Initial
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.settings import NormBound
 from agents.exact import gp_ei, gp_ucb
@@ -65,7 +65,7 @@ class _ByDomain(Agent):
     def band_guarantee(self) -> BandGuarantee:
         return self.form.band_guarantee()
 
-    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee | None:
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         return self.form.regret_guarantee(inputs)
 
     def diagnostics(self) -> Mapping[str, float]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.maximise import Acquisition, Values, maximise, search_domain
 from agents.core.guarantees import BandGuarantee
+from agents.core.maximise import Acquisition, Values, maximise, search_domain
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.settings import GivenModel, NormBound, as_count
 from agents.core.widths import WidthSchedule

@@ -191,13 +191,10 @@ class Agent(ABC):
         """How far the band of `predict` is meant to hold in this episode; asked after `reset`."""
         return BandGuarantee()
 
-    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee | None:
-        """What is proven of the policy's cumulative regret on a problem; None if nothing is.
-
-        Asked of a policy that has been built; it need not have been reset.
-        """
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        """What is proven of the policy's cumulative regret on a problem; also asked before any `reset`."""
         del inputs
-        return None
+        return RegretGuarantee()
 
     def sketch(self) -> Sketch | None:
         """The sketched posterior that the agent acts on; None if it has none. Asked after `reset`."""

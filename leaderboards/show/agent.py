@@ -12,10 +12,10 @@ from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.statistics import loglog_slope
 from leaderboards.show import svg
+from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.charts import chart_of, curve, tab_texts
 from leaderboards.show.environment import slope_cell
 from leaderboards.show.inspection_charts import audit_tabs
-from leaderboards.show.inspections import audits_of
 from leaderboards.show.overview import gap_rows, score_cell
 from leaderboards.show.palette import Look
 from leaderboards.show.site import Site
