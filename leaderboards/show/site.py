@@ -16,7 +16,7 @@ from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.names import file_names
 from leaderboards.show.numbers import moment
-from leaderboards.show.palette import Look, looks
+from leaderboards.show.palette import LineStyle, line_styles
 
 __all__ = ["Site", "make_site"]
 
@@ -30,7 +30,7 @@ class Site:
         standings: Ranking by task; None where no regret is known.
         overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
         gaps: Runs that are not done, see `leaderboards.score.gaps`.
-        looks: Look by agent.
+        looks: Line style by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
         pair_files: File name of the page of each pair of agents.
@@ -43,7 +43,7 @@ class Site:
     standings: dict[str, Standing | None]
     overall: Overall | None
     gaps: pd.DataFrame
-    looks: dict[str, Look]
+    looks: dict[str, LineStyle]
     task_files: dict[str, str]
     agent_files: dict[str, str]
     pair_files: dict[frozenset[str], str]
@@ -104,7 +104,7 @@ def make_site(
         standings,
         overall({task: found for task, found in standings.items() if summary.tasks[task].asked}),
         gaps,
-        looks(summary.agents),
+        line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
         {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
