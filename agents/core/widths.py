@@ -265,9 +265,9 @@ class LogDeterminant(WidthSchedule):
 
 def width_setting(width: object) -> str:
     """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
-    if isinstance(width, Real) and not isinstance(width, bool):
-        return f"{float(width):g}"
-    return width if isinstance(width, str) else ""
+    if isinstance(width, str):
+        return width
+    return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:

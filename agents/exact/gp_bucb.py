@@ -68,7 +68,7 @@ class GPBUCB(ExactUCBAgent):
             batch_ratio=exp(c),
             named_widths=SEQUENTIAL_WIDTHS,
         )
-        self.batch_size, self.t_init = limit.size, self.start.n if t_init else 0
+        self.batch_size, self.t_init = limit.size, int(t_init)
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:

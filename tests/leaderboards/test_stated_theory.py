@@ -12,6 +12,7 @@ import pytest
 import agents
 import leaderboards
 from agents import BandGuarantee, BoundInputs, Capabilities, Pending, RegretGuarantee
+from agents.core import registry
 from agents.core.finite import FiniteArmAgent
 from agents.core.regret_bounds import proven_exponent
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
@@ -78,7 +79,7 @@ class Faulty(Optimist):
 
 @pytest.fixture
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.core.registry._registry", dict(agents.core.registry._registry))
+    monkeypatch.setattr("agents.core.registry._registry", dict(registry._registry))
     for cls in (Optimist, Stated, Faulty):
         agents.register(f"Test-{cls.__name__}", cls)
 
