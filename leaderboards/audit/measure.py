@@ -56,13 +56,11 @@ _ROUNDING = 1e-9
 _RESOLUTION = 1e-9
 
 
-def band_violations(
-    band: tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]] | None, f: Float[np.ndarray, " p"]
-) -> dict[str, float]:
+def band_violations(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndarray, " p"]) -> dict[str, float]:
     """`BAND_COLUMNS` of a band at p points.
 
     Args:
-        band: Mean and half-width, as `Agent.predict` returns them; all columns are NaN for None.
+        band: Mean and half-width, each of shape (p,), as `Agent.predict` returns them; all columns are NaN for None.
         f: The noise-free means there.
 
     Raises:

@@ -37,7 +37,7 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
     return {
         "checkpoints": max(len(report.t) for report in reports.values()),
         "runs": len(runs),
-        "differing": sum(bool(audit.facts.differs) for audit in runs),
+        "differing": sum(report.differing for report in reports.values()),
         "on_box": any(audit.facts.on_box for audit in runs),
         "sampled": max(audit.facts.sampled for audit in runs),
         "bands": band_rows,

@@ -90,7 +90,7 @@ def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
         problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
     )
     kappa2 = float(problem.kernel.diag(problem.arms).max())
-    t = np.arange(1, 121)
+    t = np.arange(1.0, 121)
     width = np.maximum.accumulate(record.trace["width"].to_numpy())
     bound = gp_ucb_bound(t, width, information.gain, kappa2, problem.noise_std**2)
     assert (record.trace["regret"].cumsum().to_numpy() <= bound).all()
@@ -115,7 +115,7 @@ def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: flo
     ("call", "message"),
     [
         (lambda: variance_constant(1.0, 0.0), "kappa2, lam: expected numbers > 0"),
-        (lambda: bpe_bound(np.array([9, 1]), np.ones(3), 1, 1, 5, 0.1, 1, 1), "gamma: expected 9 values"),
+        (lambda: bpe_bound(np.array([9, 1]), np.ones(3), 1.0, 1.0, 5, 0.1, 1.0, 1.0), "gamma: expected 9 values"),
         (lambda: gain_within_batch(np.ones(3), 5), "gamma: expected 4 values"),
         (lambda: batched_ucb_bound(np.ones(1), np.ones(1), np.ones(1), 0.5, 1.0, 1.0), "ratio: expected a number >= 1"),
     ],

@@ -189,4 +189,4 @@ def test_what_has_no_band_says_so() -> None:
     with pytest.raises(ValueError, match="repetitions: expected at least 1"):
         audit_band(SMALL, "GP-UCB", repetitions=0)
     with pytest.raises(ValueError, match="delta: expected a number"):
-        audit_band(SMALL, "GP-UCB", repetitions=1, delta=0)
+        audit_band(SMALL, "GP-UCB", repetitions=1, delta=0.0)
