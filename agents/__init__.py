@@ -1,6 +1,7 @@
 """Bandit policies behind one protocol: `agents.make(id, **kwargs)`, `agents.register(id, entry_point, kwargs)`."""
 
 from agents.core.check import AgentCheckError, check_agent
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.presets import Preset, preset
@@ -13,10 +14,14 @@ __all__ = [
     "Agent",
     "AgentCheckError",
     "AgentSpec",
+    "BandGuarantee",
+    "BoundInputs",
     "Capabilities",
     "Feedback",
     "Pending",
     "Preset",
+    "RegretGuarantee",
+    "Sketch",
     "VectorAgent",
     "VectorChoice",
     "VectorFeedback",
@@ -29,8 +34,10 @@ __all__ = [
     "spec",
 ]
 
+# In this order: charts give the agents of one hue one dash after the other.
 _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Uniform": ("agents.baselines.uniform:Uniform", {}),
+    "Random": ("agents.baselines.uniform:RandomSearch", {}),
     "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
     "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
     "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
@@ -43,8 +50,8 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "SM-UCB": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "ucb"}),
     "SM-MEI": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "mei"}),
     "ASYNC-TS": ("agents.exact.thompson:AsyncTS", {}),
-    "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB": ("agents.sketched.bbkb:BBKB", {}),
+    "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
     "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
@@ -56,7 +63,6 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "A-GP-UCB": ("agents.learned.shrinking:AGPUCB", {}),
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.uhe_bo:Portfolio", {}),
-    "Random": ("agents.baselines.uniform:RandomSearch", {}),
     "Optuna-TPE": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "tpe"}),
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),

@@ -18,14 +18,13 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.audits import AuditFiles, StoredAudit
+from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
+from leaderboards.audit.replay import CHECKPOINTS, AuditFacts, RunAudit
+from leaderboards.audit.store import AuditStore
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.score.band import BAND_COLUMNS
 from leaderboards.score.cell import thin
-from leaderboards.score.probe import LOOKS
-from leaderboards.score.sketch import SKETCH_COLUMNS
 
 LIMIT_SECONDS = 60.0
 LIMIT_BYTES = 2e9
@@ -63,15 +62,25 @@ def write(directory: Path, runs: int, rows: int) -> None:
             }
         )
         store.write(RunRecord(spec, "done", trace, seconds=1.0, facts={"optimum": 0.0}))
-        AuditFiles(directory).write(audit(spec, rng))
+        AuditStore(directory).write(audit(spec, rng))
 
 
-def audit(spec: RunSpec, rng: np.random.Generator) -> StoredAudit:
-    """Random looks."""
-    t = thin(spec.horizon, LOOKS, "log")
-    looks = pd.DataFrame({name: rng.random(len(t)) for name in ("bytes", *BAND_COLUMNS, *SKETCH_COLUMNS)})
-    about = {"width": "theory", "unpromised": "", "delta": 0.1, "no_band": "", "no_sketch": "", "differs": ""}
-    return StoredAudit(spec.key, about | {"on_box": False, "sampled": 256}, looks.assign(t=t, outside=0.0))
+def audit(spec: RunSpec, rng: np.random.Generator) -> RunAudit:
+    """Random checkpoints."""
+    t = thin(spec.horizon, CHECKPOINTS, "log")
+    rows = pd.DataFrame({name: rng.random(len(t)) for name in ("bytes", *BAND_COLUMNS, *SKETCH_COLUMNS)})
+    facts = AuditFacts(
+        width="theory",
+        no_guarantee="",
+        delta=0.1,
+        no_band="",
+        no_sketch="",
+        points=1000,
+        on_box=False,
+        sampled=256,
+        differs="",
+    )
+    return RunAudit(spec.key, facts, rows.assign(t=t, violations=0.0))
 
 
 def main() -> int:

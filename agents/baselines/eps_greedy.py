@@ -28,6 +28,7 @@ class EpsGreedy(FiniteArmAgent):
     Reference: Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, section 3.
     """
 
+    policy_family = "heuristic"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def __init__(self, epsilon: float | None = None, c: float = 100.0) -> None:

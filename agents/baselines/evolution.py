@@ -32,6 +32,7 @@ class RegularisedEvolution(FiniteArmAgent):
     Algorithm 1.
     """
 
+    policy_family = "heuristic"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
     not_saved = FiniteArmAgent.not_saved | {"_tree"}
 

@@ -30,9 +30,10 @@ class UncertaintySampling(UCBAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
     )
+    policy_family = "pure exploration"
 
     def __init__(self, kernel: Any = None, lam: float | None = None) -> None:
-        super().__init__(GPSettings(kernel, lam), "theory", {"theory": InformationGain()}, UniformStart(0))
+        super().__init__(GPSettings(kernel, lam), InformationGain(), {}, UniformStart(0))
 
     def _next(self, n: int, pending: Pending) -> Actions:
         engine = self.arms.engine

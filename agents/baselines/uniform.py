@@ -15,6 +15,7 @@ __all__ = ["RandomSearch", "Uniform"]
 class Uniform(FiniteArmAgent):
     """Every pull is an arm drawn uniformly; the denominator of the regret ratio."""
 
+    policy_family = "pure exploration"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def select(self, n: int, pending: Pending) -> Actions:
@@ -28,6 +29,7 @@ class RandomSearch(Agent):
     et al. (2023), section 7.
     """
 
+    policy_family = "pure exploration"
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
     not_saved = Agent.not_saved | {"space"}
 

@@ -89,13 +89,12 @@ class Beliefs(ABC):
     def width_context(self, **more: float) -> WidthContext:
         """What a confidence width may depend on; `more` are fields that these beliefs do not know."""
         facts = {
-            "t": self.n_pulls + 1,
             "information_gain": self.information_gain,
             "effective_dimension": self.effective_dimension,
             "sum_log_leverage": self.sum_log_leverage,
             "sum_log_3_leverage": self.sum_log_3_leverage,
         }
-        return WidthContext.of(self.model, self.problem, **{**facts, **more})
+        return self.model.width_context(self.problem, self.n_pulls + 1, **{**facts, **more})
 
 
 class ArmBeliefs(Beliefs):

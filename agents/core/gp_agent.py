@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
+from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.settings import GPSettings
 from agents.core.space import Search
@@ -23,8 +24,8 @@ __all__ = ["GPAgent"]
 class GPAgent(Agent):
     """Evaluates an initial design, and then what its policy chooses on the posterior given all feedback so far.
 
-    On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a box
-    its points come one at a time, and a failed evaluation is replaced. A policy says in `_next` what comes then.
+    On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a
+    box its points come one at a time, and a failed evaluation is replaced. A policy says in `_next` what comes then.
 
     Args:
         settings: Kernel, noise, norm bound, confidence level and existing data, where the problem does not decide.
@@ -129,6 +130,9 @@ class GPAgent(Agent):
         if self.beliefs.observe(feedback):
             self.batch_length = self._issued
         self._begin_batch()  # even if nothing was learnt: a batch must not count on what failed
+
+    def band_guarantee(self) -> BandGuarantee:
+        return self.settings.band_guarantee("", None, self.delta)
 
     def recommend(self) -> Action:
         """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""

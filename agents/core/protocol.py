@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.state import restore, save
 from gpbandit_envs.problem import Problem
 
@@ -36,6 +37,15 @@ Action = int | np.ndarray
 
 Domain = Literal["finite", "box"]
 Need = Literal["kernel", "noise", "horizon", "norm", "neighbours"]
+
+_ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
+    "kernel": ("kernel",),
+    "noise": ("noise_std", "lam"),
+    "horizon": ("horizon",),
+    "norm": ("norm_bound",),
+    "neighbours": ("neighbours",),
+}
+"""The attributes by which an agent states what a problem may leave open."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +159,13 @@ class Agent(ABC):
         not_saved: Names of the attributes that `state_dict` leaves out: those that `__init__` and `reset` set and that
             nothing changes afterwards, such as large arrays computed from the arms. An agent that keeps its problem as
             `self.problem` saves neither it nor its arms and kernel.
+        policy_family: Name of a group of related policies, which charts draw in one hue; "" for none. See
+            `leaderboards.show.palette` for the families that have a hue of their own.
     """
 
     capabilities: ClassVar[Capabilities]
     not_saved: ClassVar[frozenset[str]] = frozenset({"problem"})
+    policy_family: ClassVar[str] = ""
 
     @abstractmethod
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -178,6 +191,27 @@ class Agent(ABC):
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""
         del X
         return None
+
+    def band_guarantee(self) -> BandGuarantee:
+        """How far the band of `predict` is meant to hold in this episode; asked after `reset`."""
+        return BandGuarantee()
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        """What is proven of the policy's cumulative regret on a problem; also asked before any `reset`."""
+        del inputs
+        return RegretGuarantee()
+
+    def sketch(self) -> Sketch | None:
+        """The sketched posterior that the agent acts on; None if it has none. Asked after `reset`."""
+        return None
+
+    def arguments_state(self) -> frozenset[Need]:
+        """Those of `Capabilities.needs` that the agent's arguments state, so that the problem need not.
+
+        By default these are the needs whose attribute, `kernel`, `lam` or `noise_std`, `horizon`, `norm_bound` or
+        `neighbours`, is set to something other than None or 0.
+        """
+        return frozenset(need for need, names in _ARGUMENTS.items() if any(getattr(self, name, None) for name in names))
 
     def diagnostics(self) -> Mapping[str, float]:
         """Cheap plain numbers about the current state: width, information gain, dictionary size, ..."""

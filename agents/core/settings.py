@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agents.core.guarantees import BandGuarantee
 from agents.core.initial import Initial, as_initial
+from agents.core.widths import WidthContext, WidthSchedule
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
@@ -53,6 +55,19 @@ class Model:
     delta: float
     prior_variance: float
     doubling: bool = False
+
+    def width_context(self, problem: Problem, t: int, **facts: Any) -> WidthContext:
+        """What a width depends on at evaluation `t` on `problem`; `facts` are further fields of the context."""
+        settings = {
+            "n_arms": 0 if problem.arms is None else problem.n_arms,
+            "dim": problem.dim,
+            "lam": self.lam,
+            "noise_std": self.noise_std,
+            "norm_bound": self.norm_bound,
+            "delta": self.delta,
+            "prior_variance": self.prior_variance,
+        }
+        return WidthContext(t=t, **{**settings, **facts})
 
 
 class GPSettings:
@@ -114,9 +129,30 @@ class GPSettings:
             lam=self.lam if self.lam is not None else max(noise_std**2, 1e-10 * largest),
             noise_std=noise_std,
             norm_bound=self.norm_bound or card.norm_bound or 1.0,
-            delta=self.delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05),
+            delta=self.delta_on(card),
             prior_variance=largest,
             doubling=self.doubling,
+        )
+
+    def delta_on(self, card: Problem) -> float:
+        """The failure probability on a problem."""
+        return self.delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05)
+
+    def band_guarantee(self, width: str, schedule: WidthSchedule | None, delta: float) -> BandGuarantee:
+        """What a policy with these settings states of its band.
+
+        Args:
+            width: The policy's setting of its width, as text.
+            schedule: The schedule behind it; None for a constant of the policy's own.
+            delta: Failure probability.
+        """
+        return BandGuarantee(
+            width=width,
+            delta=delta,
+            assumes=None if schedule is None else schedule.assumes,
+            own_model=self.kernel is not None or self.lam is not None,
+            norm_bound=self.norm_bound,
+            doubles_norm=self.doubling,
         )
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from agents.core.acquisition import UpperConfidenceBound
 from agents.core.gp_agent import GPAgent
+from agents.core.guarantees import BandGuarantee
 from agents.core.norm import NormGuess
 from agents.core.protocol import Actions, Pending
 from agents.core.rules import Batch, BatchRule, SequentialRule
 from agents.core.settings import GPSettings
 from agents.core.space import Search
 from agents.core.starts import Start
-from agents.core.widths import WidthContext, WidthSchedule, as_width
+from agents.core.widths import WidthContext, WidthSchedule, as_width, width_setting
 from gpbandit_envs.problem import Problem
 
 __all__ = ["UCBAgent"]
@@ -53,6 +54,7 @@ class UCBAgent(GPAgent):
     ) -> None:
         super().__init__(settings, design, search)
         self.schedule = as_width(width, named_widths)
+        self.width_setting = width_setting(width)
         self._box_schedule = as_width(width, {**named_widths, **(box_widths or {})})
         self._arm_schedule = self.schedule
         self.rule = SequentialRule() if rule is None else rule
@@ -94,6 +96,9 @@ class UCBAgent(GPAgent):
             self._batch.take(count)
             picks += [arm] * count
         return np.array(picks, np.int64)
+
+    def band_guarantee(self) -> BandGuarantee:
+        return self.settings.band_guarantee(self.width_setting, self.schedule, self.delta)
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {**super().diagnostics(), "d_eff": self.beliefs.effective_dimension}

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from math import log, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from agents.core.settings import Model
-from gpbandit_envs.problem import Problem
+from agents.core.guarantees import Assumption
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -41,6 +40,7 @@ __all__ = [
     "WidthContext",
     "WidthSchedule",
     "as_width",
+    "width_setting",
 ]
 
 
@@ -78,29 +78,18 @@ class WidthContext:
     batch_ratio: float = 1.0
     dim: int = 1
 
-    @classmethod
-    def of(cls, model: Model, problem: Problem, **facts: Any) -> WidthContext:
-        """The context of an episode on `problem` with the settings `model`; `facts` are what has happened so far."""
-        settings = {
-            "n_arms": 0 if problem.arms is None else problem.n_arms,
-            "dim": problem.dim,
-            "lam": model.lam,
-            "noise_std": model.noise_std,
-            "norm_bound": model.norm_bound,
-            "delta": model.delta,
-            "prior_variance": model.prior_variance,
-        }
-        return cls(**{**settings, **facts})
-
 
 class WidthSchedule(ABC):
     """A width as a function of what has happened so far.
 
     Attributes:
+        assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
+            noise; None where no theorem says that such a band holds, or where it asks for more than that.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends on `t` and the problem alone, as batches ask for that are planned before their pulls.
     """
 
+    assumes: ClassVar[Assumption | None] = None
     depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
@@ -135,6 +124,7 @@ class FiniteBayes(WidthSchedule):
     Reference: Desautels et al. (2012), Theorem 1, case 1; Srinivas et al. (2010), Theorem 1.
     """
 
+    assumes = "prior"
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
@@ -168,6 +158,7 @@ class CompactBayes(WidthSchedule):
         side: Side `r` of the cube, > 0; arms that are no box lie in one.
     """
 
+    assumes = "prior"
     depends_on_pulls: ClassVar[bool] = False
 
     a: float = 1.0
@@ -208,6 +199,8 @@ class InformationGain(WidthSchedule):
     Reference: Chowdhury and Gopalan (2017), Theorem 2, there with `lam = R^2`.
     """
 
+    assumes = "norm"
+
     def __call__(self, context: WidthContext) -> float:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
@@ -225,6 +218,8 @@ class BKBTheorem2(WidthSchedule):
     Attributes:
         eps: Accuracy of the dictionary, in (0, 1).
     """
+
+    assumes = "norm"
 
     eps: float = 0.5
 
@@ -244,6 +239,8 @@ class BBKBTheorem2(WidthSchedule):
 
     Reference: Calandriello et al. (2020), Theorem 2.
     """
+
+    assumes = "norm"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -281,6 +278,13 @@ SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
 )
 """The named widths of GP-UCB on arms, and of all whose width is GP-UCB's."""
+
+
+def width_setting(width: object) -> str:
+    """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
+    if isinstance(width, str):
+        return width
+    return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import ucb_guarantee
 from agents.core.rules import ProductRule, SumRule
 from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
@@ -29,6 +31,7 @@ class GPAUCB(UCBAgent):
     Reference: Desautels, Krause and Burdick (2014), GP-AUCB; Calandriello et al. (2020), Algorithm 2 and Lemma 1.
     """
 
+    policy_family = "batched GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
@@ -53,3 +56,7 @@ class GPAUCB(UCBAgent):
             ProductRule(c) if rule == "product" else SumRule(c),
             batch_ratio=c,
         )
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        theorem = "Calandriello et al. (2020), Proposition 3"
+        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), self.batch_ratio, theorem)

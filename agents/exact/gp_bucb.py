@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any
 
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.rules import FixedRule
 from agents.core.settings import GPSettings, NormBound, as_count
 from agents.core.starts import UncertaintyStart, UniformStart
@@ -32,6 +34,7 @@ class GPBUCB(UCBAgent):
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, Theorems 1 and 2.
     """
 
+    policy_family = "GP-UCB"
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
@@ -53,14 +56,23 @@ class GPBUCB(UCBAgent):
             raise ValueError(f"c: expected a finite number >= 0, got {c!r}")
         if t_init and n_start:
             raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
+        limit = FixedRule(batch_size)
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             SEQUENTIAL_WIDTHS,
             UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
-            FixedRule(batch_size),
+            limit,
             batch_ratio=exp(c),
         )
+        self.batch_size, self.t_init = limit.size, int(t_init)
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        if max(self.t_init, self.batch_size - 1) > inputs.t:
+            return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        ratio = exp(gain_within_batch(inputs.gamma, self.batch_size, self.t_init))
+        theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
+        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), ratio, theorem, self.t_init)
 
 
 def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import ucb_guarantee
 from agents.core.settings import GPSettings, NormBound
 from agents.core.space import Search
 from agents.core.starts import UniformStart
@@ -46,6 +48,7 @@ class GPUCB(UCBAgent):
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1.
     """
 
+    policy_family = "GP-UCB"
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(
@@ -71,3 +74,6 @@ class GPUCB(UCBAgent):
             search=Search(candidates, starts, iterations),
             box_widths={"bayes": CompactBayes()},
         )
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem))

@@ -58,6 +58,8 @@ class NRBUCB(PlannedBatchAgent):
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
 
+    policy_family = "batched GP-UCB"
+
     def _plan(self) -> np.ndarray:
         return np.full(self.batch_size, self.arms.best_score(self.width))
 
@@ -67,6 +69,8 @@ class NTBUCB(PlannedBatchAgent):
 
     Reference: Desautels, Krause and Burdick (2012), section 5.
     """
+
+    policy_family = "batched GP-UCB"
 
     def _plan(self) -> np.ndarray:
         posterior = self.arms.posterior

@@ -36,6 +36,7 @@ class SimulationMatching(PlannedBatchAgent):
     Burdick (2012), section 5.
     """
 
+    policy_family = "GP-UCB"
     not_saved = PlannedBatchAgent.not_saved | {"_features"}
 
     def __init__(

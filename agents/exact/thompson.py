@@ -96,6 +96,7 @@ class AsyncTS(GPAgent):
     al. (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
     """
 
+    policy_family = "Thompson sampling"
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )

@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.finite import FiniteArmAgent
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
+from agents.core.regret_bounds import bpe_bound, proven_exponent
 from agents.core.settings import GPSettings, NormBound, as_count
-from agents.core.widths import WidthContext, as_width
+from agents.core.widths import as_width, width_setting
 from agents.few_batches import lengths
 from agents.few_batches.grid import Grid
 from agents.few_batches.widths import GrowingWidth, OfflineTheorem
@@ -55,6 +57,7 @@ class BPE(FiniteArmAgent):
     Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5.
     """
 
+    policy_family = "elimination"
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
     )
@@ -74,6 +77,7 @@ class BPE(FiniteArmAgent):
         self.kernel = self._given.kernel
         self.lam = lam or 0.0  # 0 until the card has been read
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
+        self._width_setting = width_setting(width)
         if self._schedule.depends_on_pulls:
             # A batch has its width before its pulls, and its posterior knows nothing yet.
             raise ValueError(
@@ -102,7 +106,7 @@ class BPE(FiniteArmAgent):
         assert card.arms is not None
         self._prior, self.lam, self.delta = model.kernel, model.lam, model.delta
         self.batch_lengths = self._plan(card.horizon, card.dim)
-        self._context = WidthContext.of(model, card, t=1)
+        self._context = model.width_context(card, 1)
         self.alive = np.arange(card.n_arms)
         self.batch = 0
         self.inconsistent = False
@@ -211,6 +215,20 @@ class BPE(FiniteArmAgent):
         """
         mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
         return mean, self._known_width * np.sqrt(variance)
+
+    def band_guarantee(self) -> BandGuarantee:
+        return self._given.band_guarantee(self._width_setting, self._schedule, self.delta)
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        problem, F = inputs.problem, inputs.problem.norm_bound
+        exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
+        # Theorem 1 is about the regret at the horizon, with the batch lengths of Algorithm 1.
+        if F is None or inputs.t != problem.horizon or self._n_batches is not None:
+            return RegretGuarantee(exponent)
+        batches, delta = np.array(lengths.growing(inputs.t)), self._given.delta_on(problem)
+        A, kappa2 = problem.n_arms, inputs.prior_variance
+        bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
+        return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
 
     def diagnostics(self) -> Mapping[str, float]:
         return {

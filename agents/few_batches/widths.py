@@ -21,6 +21,8 @@ class OfflineTheorem(WidthSchedule):
         n_batches: Number of batches B, set by the policy.
     """
 
+    assumes = "norm"
+
     n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
+from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.settings import as_count
 from agents.core.space import Search, space_of
@@ -220,6 +221,9 @@ class LearnedAgent(Agent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(self.space.scaled(np.asarray(X, np.float64)))
         return mean, self.width * np.sqrt(variance)
+
+    def band_guarantee(self) -> BandGuarantee:
+        return BandGuarantee(width=f"{self.width:g}")
 
     def diagnostics(self) -> Mapping[str, float]:
         lengthscales = np.mean([known.lengthscales for known in self.hyperparameters], axis=0)

@@ -20,6 +20,8 @@ class MAPUCB(LearnedAgent):
     Reference: Snoek, Larochelle and Adams (2012); the baseline "MAP" of Ha et al. (2023), section 7.
     """
 
+    policy_family = "estimated kernel"
+
     def estimate(self) -> None:
         self._fit_map(self.X, self.y)
 
@@ -42,6 +44,7 @@ class MCMCUCB(LearnedAgent):
     Reference: Snoek, Larochelle and Adams (2012), section 3.2; the baseline "MCMC" of Ha et al. (2023), section 7.
     """
 
+    policy_family = "estimated kernel"
     burn_in: int = 200
     samples: int = 10
 

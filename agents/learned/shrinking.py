@@ -82,6 +82,7 @@ class AGPUCB(ShrinkingAgent):
     section 4; Ha et al. (2023), appendix C.
     """
 
+    policy_family = "adaptive lengthscale"
     exponent: float = 0.9
 
     def __post_init__(self) -> None:
@@ -125,6 +126,7 @@ class WangDeFreitas(ShrinkingAgent):
     hyper-parameters, Algorithm 1.
     """
 
+    policy_family = "estimated kernel"
     kappa: float = 0.1
 
     def __post_init__(self) -> None:

@@ -107,6 +107,7 @@ class UHEBO(LearnedAgent):
     Gaussian process hyperparameter estimation, Algorithm 1.
     """
 
+    policy_family = "unbiased estimates"
     loss: Loss = "unbiased"
     sampling: Sampling = "exp3"
     pseudo: float = 2.0
@@ -121,6 +122,8 @@ class UHEBO(LearnedAgent):
             raise ValueError(f"pseudo: expected a finite number >= 1, got {self.pseudo!r}")
         if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std > 0):
             raise ValueError(f"noise_std: expected a finite number > 0 or None, got {self.noise_std!r}")
+
+    policy_family = "heuristic"
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._exp3 = Exp3(2)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from agents.core.batch import BatchBuilder
 from agents.core.beliefs import ArmBeliefs
+from agents.core.guarantees import Sketch
 from agents.core.initial import each_pull
 from agents.core.rules import Batch, BatchRule
 from agents.core.settings import GPSettings, Model
@@ -139,6 +140,8 @@ class SketchedUCBAgent(UCBAgent):
         sketch: How dictionaries are drawn.
     """
 
+    policy_family = "sketched"
+
     def __init__(
         self,
         settings: GPSettings,
@@ -151,7 +154,11 @@ class SketchedUCBAgent(UCBAgent):
         sketch: SketchSettings,
     ) -> None:
         super().__init__(settings, width, named_widths, design, rule, batch_ratio)
-        self.sketch = sketch
+        self._sketch_settings = sketch
+
+    def sketch(self) -> Sketch:
+        assert isinstance(self.beliefs, SketchedBeliefs)
+        return Sketch(self.beliefs.posterior, self.beliefs.resparsifications)
 
     def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
-        return SketchedBeliefs(self.problem, self.model, data, self.sketch, self.rng)
+        return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)

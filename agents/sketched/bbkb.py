@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_constant
 from agents.core.rules import GlobalLocalRule, SumRule
 from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UncertaintyStart, UniformStart
@@ -74,3 +78,15 @@ class BBKB(SketchedUCBAgent):
             batch_ratio=c,
             sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
+        exponent = proven_exponent(problem.kernel, problem.dim)
+        if F is None:
+            return RegretGuarantee(exponent)
+        t = np.array([float(inputs.t)])
+        # The leverage scores of t pulls add up to at most this.
+        leverage = 2 * variance_constant(inputs.prior_variance, lam) / lam * inputs.gamma[inputs.t - 1 : inputs.t]
+        delta = self.settings.delta_on(problem)
+        bound = bbkb_bound(t, leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)
+        return RegretGuarantee(exponent, float(bound[0]), "Calandriello et al. (2020), Theorem 2")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial import Initial
 from agents.core.protocol import Capabilities
+from agents.core.regret_bounds import bkb_bound, proven_exponent
 from agents.core.settings import GPSettings, NormBound
 from agents.core.starts import UniformStart
 from agents.core.widths import BKBTheorem2, EffectiveDimension
@@ -62,3 +66,13 @@ class BKB(SketchedUCBAgent):
             UniformStart(n_start),
             sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        problem, F = inputs.problem, inputs.problem.norm_bound
+        exponent = proven_exponent(problem.kernel, problem.dim)
+        if F is None or inputs.d_eff is None:
+            return RegretGuarantee(exponent)
+        t, d_eff = np.array([float(inputs.t)]), np.array([inputs.d_eff])
+        delta, kappa2 = self.settings.delta_on(problem), inputs.prior_variance
+        bound = bkb_bound(t, d_eff, F, inputs.noise_std, delta, kappa2, inputs.lam)
+        return RegretGuarantee(exponent, float(bound[0]), "Calandriello et al. (2019), Theorem 2")

@@ -12,7 +12,6 @@ from agents.core.finite import group_pulls
 from agents.core.rules import ExactBatch, FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
-from agents.core.widths import WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.problem import Problem
@@ -121,10 +120,9 @@ class VectorUCB(VectorAgent):
 
     def _scheduled(self, i: int) -> float:
         return self._policy.schedule(
-            WidthContext.of(
-                self._policy.model,
+            self._policy.model.width_context(
                 self._policy.problem,
-                t=int(self._pulls[i]) + 1,
+                int(self._pulls[i]) + 1,
                 information_gain=float(self.posterior.information_gain[i]),
                 effective_dimension=float(self._d_eff[i]),
                 sum_log_leverage=float(self._sum_log[i]),

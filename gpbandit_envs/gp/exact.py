@@ -10,8 +10,8 @@
 A pull of x has the covariance `c = k(x, .) - sum_s W_s(x) W_s`, one product of a row with a matrix; with
 `d = c(x) + lam` it appends `W_t = c / sqrt(d)` and takes `W_t^2` off the variance: the Cholesky factorisation of
 `K_t + lam I`, a row at a time and carried to all arms, with the rounding of that factorisation. Once the feedback y is
-there, `z_t W_t` with `z_t = (y - m(x)) / sqrt(d)` is added to the mean m. Rows whose feedback is awaited come last; they
-shrink variances and leave the mean alone.
+there, `z_t W_t` with `z_t = (y - m(x)) / sqrt(d)` is added to the mean m. Rows of pulls whose feedback is awaited come
+last; they shrink variances and leave the mean alone.
 
 Repeated pulls make W longer than the number u of distinct arms needs. Once it is much longer, it is computed anew from
 counts and sums: n pulls of an arm with mean feedback s / n are one observation with noise variance lam / n, so with
@@ -201,7 +201,7 @@ class ExactPosteriors:
         return self._W[i, : self._rows[i].told]
 
     def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
-        """What the posterior mean would be with the mean feedback `values` at `distinct` arms, from a prior mean of 0."""
+        """The posterior mean if the mean feedback at the `distinct` arms were `values` and the prior mean 0."""
         rows = self._rows[i]
         where = {arm: k for k, arm in enumerate(rows.distinct.tolist())}
         pulls = [where[arm] for arm in rows.arms[: rows.told]]

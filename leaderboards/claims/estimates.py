@@ -29,9 +29,9 @@ from agents import Feedback
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import map_estimate
 from gpbandit_envs.problem import Problem
+from leaderboards.audit.replay import Replayed
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
-from leaderboards.play.replay import Replayed
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.statistics import paired_difference

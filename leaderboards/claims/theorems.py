@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, rkhs_width
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
 from leaderboards.claims.runs import Runs
 from leaderboards.play.build import make_env
 from leaderboards.play.runner import card
 from leaderboards.play.suite import load_suite
-from leaderboards.score.bounds import batched_ucb_bound, bbkb_bound, bpe_bound, rkhs_width
 from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batch_lengths
-from leaderboards.score.theory import greedy_information, realised_information
+from leaderboards.score.theory import greedy_information, largest_gain, realised_information
 
 __all__ = [
     "COLUMNS",
@@ -75,12 +75,11 @@ def _settings(row: str) -> Settings:
 
 @functools.cache
 def _gamma(T: int) -> Float[np.ndarray, " T"]:
-    """Bounds on the largest gain of 1 to T pulls: the greedy one is at least `1 - 1/e` of it."""
-    problem, lam, kappa2 = task_card(), _lam(), _kappa2()
+    """Bounds on the largest gain of 1 to T pulls."""
+    problem, lam = task_card(), _lam()
     assert problem.kernel is not None
     assert problem.arms is not None
-    greedy = greedy_information(problem.kernel, problem.arms, lam, T).gain
-    return np.minimum(greedy / (1 - 1 / math.e), 0.5 * math.log1p(kappa2 / lam) * np.arange(1, T + 1))
+    return largest_gain(greedy_information(problem.kernel, problem.arms, lam, T).gain, _kappa2(), lam)
 
 
 def _lam() -> float:

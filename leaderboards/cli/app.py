@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from leaderboards.cli import auditing, checking, data, listing, looking, page, reproducing, running, sharing
+from leaderboards.cli import audit, checking, data, listing, looking, page, reproducing, running, sharing
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
@@ -37,7 +37,7 @@ app.command("merge")(sharing.merge)
 app.command("submit")(sharing.submit)
 app.command("add")(sharing.add)
 app.command("verify")(checking.verify)
-app.command("audit")(auditing.audit)
+app.command("audit")(audit.audit)
 app.command("reproduce")(reproducing.reproduce)
 app.command("query")(checking.query)
 app.add_typer(listing.app, name="list")

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from agents import Actions, Agent, Capabilities
+from agents.core.protocol import Need
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
 
 __all__ = ["AgentError", "EnvError", "RunTimeout", "check_actions", "check_recommendation", "misfit"]
 
-# A field of the card, and the arguments that state the same, with how one writes them in a suite.
-_NEEDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+# For each need: the field of the problem that states it, and how one states it in a suite.
+_NEEDS: Mapping[Need, tuple[str, Mapping[str, str]]] = {
     "kernel": ("kernel", {"kernel": 'kernel = { name = "se", lengthscale = 1.0 }'}),
     "noise": ("noise_std", {"noise_std": "noise_std = 0.1", "lam": "lam = 0.01"}),
     "horizon": ("horizon", {"horizon": ""}),
@@ -50,7 +51,11 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
     domain = "finite" if problem.is_finite else "box"
     if domain not in capabilities.domains:
         return f"the agent plays on {' and '.join(sorted(capabilities.domains))} domains, the environment's is {domain}"
-    unstated = [need for need in sorted(capabilities.needs) if not _stated(need, agent, problem)]
+    unstated = [
+        need
+        for need in sorted(capabilities.needs - agent.arguments_state())
+        if getattr(problem, _NEEDS[need][0]) is None
+    ]
     if unstated:
         taken = inspect.signature(type(agent)).parameters
         examples = [
@@ -63,11 +68,6 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
             f"state{advice}"
         )
     return parse_feedback(feedback).misfit(capabilities)
-
-
-def _stated(need: str, agent: Agent, problem: Problem) -> bool:
-    field, arguments = _NEEDS[need]
-    return getattr(problem, field) is not None or any(getattr(agent, name, None) for name in arguments)
 
 
 def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) -> Actions:

@@ -1,4 +1,6 @@
-"""What theory says of a task: information gain, effective dimension, and how fast regret is proven to grow.
+"""Theory beside the runs of a task: information gain, and each agent's regret against what is proven of it.
+
+What is proven is stated by the policies themselves, see `agents.core.guarantees`.
 
 | symbol | meaning | unit |
 |---|---|---|
@@ -10,16 +12,43 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents import BoundInputs, RegretGuarantee
+from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
+from gpbandit_envs.problem import Problem
+from leaderboards.play.build import make_agent, make_env
+from leaderboards.play.runner import card
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.streams import env_seed
+from leaderboards.play.threads import one_blas_thread
+from leaderboards.score.cell import Cell
+from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Slope, loglog_slope
+from leaderboards.score.summary import Summary
 
-__all__ = ["Information", "greedy_information", "proven_exponent", "realised_information", "variance_constant"]
+__all__ = [
+    "MOST_PULLS",
+    "BoundComparison",
+    "Information",
+    "TheoryReport",
+    "greedy_information",
+    "largest_gain",
+    "realised_information",
+    "theory_report",
+]
+
+MOST_PULLS = 1_000
+"""Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
+
+_GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
+_log = logging.getLogger("gpbandit")
 
 
 @dataclass(frozen=True)
@@ -82,30 +111,122 @@ def realised_information(
     return Information(actions, np.cumsum(steps), posterior.effective_dimension())
 
 
-def variance_constant(kappa2: float, lam: float) -> float:
-    """`C` in `sum_s var_{s-1}(x_s) <= 2 C gain`: `kappa2 / log(1 + kappa2 / lam)` (Srinivas et al. 2010, Lemma 5.4)."""
-    if not (kappa2 > 0 and lam > 0):
-        raise ValueError(f"kappa2, lam: expected numbers > 0, got {kappa2!r} and {lam!r}")
-    return kappa2 / math.log1p(kappa2 / lam)
+def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> Float[np.ndarray, " T"]:
+    """Upper bounds on the largest information gain of 1, ..., T pulls, in nats.
 
-
-def proven_exponent(kernel: Kernel, dim: int, optimal: bool = False) -> float | None:
-    """Power of t in the bounds of the papers behind the policies here, logarithms aside; None for other kernels.
-
-    `gamma_t = O(t^(d / (2 nu + d)))` for Matern (Vakili et al. 2021), polylogarithmic for SE. In an RKHS, GP-UCB with
-    its sketched and batched relatives has `gamma_t sqrt(t)` and elimination (BPE) `sqrt(t gamma_t)`, whose power is
-    also that of the lower bound (Scarlett et al. 2017).
+    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of arms that tell nothing of each other.
 
     Args:
-        kernel: Prior covariance.
-        dim: Dimension of the arms' features.
-        optimal: Whether the policy is of the second kind.
+        greedy: Greedy information gain after 1, ..., T pulls, in nats.
+        kappa2: Largest prior variance.
+        lam: Noise variance.
     """
-    while isinstance(kernel, Scale):
-        kernel = kernel.kernel
-    if isinstance(kernel, SE):
-        return 0.5
-    if isinstance(kernel, Matern):
-        growth = dim / (2 * kernel.nu + dim)
-        return min(0.5 + (growth / 2 if optimal else growth), 1.0)
-    return None
+    independent = 0.5 * math.log1p(kappa2 / lam) * np.arange(1, len(greedy) + 1)
+    return np.minimum(greedy / _GREEDY_SHARE, independent)
+
+
+@dataclass(frozen=True)
+class BoundComparison:
+    """One agent's theory and practice.
+
+    Attributes:
+        agent: Its name.
+        fitted: Fitted growth exponent; None without regret to fit.
+        measured: Cumulative regret at `TheoryReport.t`.
+        gain: Realised information gain at `TheoryReport.t` in nats, mean over repetitions; None if the agent does not
+            report it.
+        d_eff: Realised effective dimension, likewise.
+        proven: What the policy states of its regret there.
+    """
+
+    agent: str
+    fitted: Slope | None
+    measured: Interval
+    gain: float | None
+    d_eff: float | None
+    proven: RegretGuarantee
+
+
+@dataclass(frozen=True)
+class TheoryReport:
+    """Theory of one task.
+
+    Attributes:
+        t: Evaluations at which everything is compared.
+        greedy: Greedy information, on the instance of the first repetition.
+        knowledge: How true the problem's kernel and noise are; bounds say something only where it is `"oracle"`.
+        comparisons: One for each agent with finished runs.
+    """
+
+    t: int
+    greedy: Information
+    knowledge: str
+    comparisons: tuple[BoundComparison, ...]
+
+
+def theory_report(summary: Summary, task: str) -> TheoryReport | None:
+    """Theory beside the runs of a task.
+
+    Returns:
+        The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
+        that has no finished run or cannot be built again.
+
+    Raises:
+        Exception: whatever building the environment raises, as when its data are gone.
+    """
+    about, cells = summary.tasks[task], summary.on(task)
+    if not cells or not about.env.rebuildable:
+        return None
+    seed, repetition = next(iter(cells.values())).units[0]
+    agent = summary.agents[next(iter(cells))]
+    spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
+    env = make_env((about.env.id, about.env.kwargs), about.horizon)
+    try:
+        env.reset(seed=env_seed(spec))
+        problem = card(env, about.horizon)
+    finally:
+        env.close()
+    if problem.arms is None or problem.kernel is None or not problem.noise_std:
+        return None
+    kept = next(iter(cells.values())).t
+    t = int(kept[kept <= MOST_PULLS][-1])
+    with one_blas_thread():  # many small products, which threads only slow down
+        greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
+    comparisons = tuple(_compare(summary, name, cell, problem, greedy) for name, cell in cells.items())
+    return TheoryReport(t, greedy, problem.knowledge, comparisons)
+
+
+def _compare(summary: Summary, name: str, cell: Cell, problem: Problem, greedy: Information) -> BoundComparison:
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std is not None
+    t = len(greedy.gain)
+    at = int(np.searchsorted(cell.t, t))
+    regret = cell.curves["cumulative_regret"]
+    gain, d_eff = (_mean_at(cell.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
+    kappa2 = float(problem.kernel.diag(problem.arms).max())
+    gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
+    inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
+    fitted, measured = loglog_slope(cell.t, regret), mean_interval(regret[:, at])
+    return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
+
+
+def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
+    """What the policy states of its regret; nothing if it cannot be asked: agents of others may raise anything."""
+    try:
+        agent = make_agent((ref.id, ref.kwargs))
+    except Exception as error:
+        # As when the package of a submitted run's agent is not installed here.
+        _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)
+        return RegretGuarantee()
+    try:
+        return agent.regret_guarantee(inputs)
+    except Exception as error:
+        _log.warning("%s: regret_guarantee raised %s: %s", ref.label, type(error).__name__, error)
+        return RegretGuarantee()
+
+
+def _mean_at(Y: Float[np.ndarray, "n p"] | None, at: int) -> float | None:
+    if Y is None or not np.isfinite(Y[:, at]).all():
+        return None
+    return float(Y[:, at].mean())

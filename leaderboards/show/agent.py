@@ -12,12 +12,12 @@ from leaderboards.score.catalogue import METRICS
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.statistics import loglog_slope
 from leaderboards.show import svg
+from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.charts import chart_of, curve, tab_texts
 from leaderboards.show.environment import slope_cell
 from leaderboards.show.inspection_charts import audit_tabs
-from leaderboards.show.inspections import audits_of
 from leaderboards.show.overview import gap_rows, score_cell
-from leaderboards.show.palette import Look
+from leaderboards.show.palette import LineStyle
 from leaderboards.show.site import Site
 
 __all__ = ["agent_page", "task_looks"]
@@ -72,13 +72,14 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
     }
 
 
-def task_looks(site: Site) -> dict[str, Look]:
+def task_looks(site: Site) -> dict[str, LineStyle]:
     """A look for each task, where a figure compares tasks."""
     from leaderboards.show.palette import DASHES, HUES
 
     dashes = list(DASHES)
     return {
-        task: Look(i % len(HUES), dashes[i // len(HUES) % len(dashes)]) for i, task in enumerate(site.summary.tasks)
+        task: LineStyle(i % len(HUES), dashes[i // len(HUES) % len(dashes)])
+        for i, task in enumerate(site.summary.tasks)
     }
 
 
@@ -105,7 +106,7 @@ def _rival(site: Site, agent: str, other: str) -> dict[str, Any]:
     }
 
 
-def _diagnostics(site: Site, agent: str, looks: Mapping[str, Look]) -> dict[str, Any]:
+def _diagnostics(site: Site, agent: str, looks: Mapping[str, LineStyle]) -> dict[str, Any]:
     cells = {task: cell for (task, name), cell in site.summary.cells.items() if name == agent}
     names = dict.fromkeys(name for cell in cells.values() for name in cell.diagnostics)
     tabs: list[dict[str, Any]] = []

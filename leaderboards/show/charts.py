@@ -13,7 +13,7 @@ from leaderboards.score.catalogue import METRICS
 from leaderboards.score.cell import Cell, has_batches, workers_of
 from leaderboards.score.intervals import mean_band
 from leaderboards.show.numbers import number, rounded
-from leaderboards.show.palette import Look
+from leaderboards.show.palette import LineStyle
 
 __all__ = ["TABS", "chart_data", "chart_of", "curve", "describe_chart", "tab_texts"]
 
@@ -37,7 +37,7 @@ _CHARACTERS = 8.0  # of a number and its comma
 
 def chart_data(
     cells: Mapping[str, Cell],
-    looks: Mapping[str, Look],
+    looks: Mapping[str, LineStyle],
     metrics: Sequence[str] = TABS,
     more: Sequence[dict[str, Any]] = (),
     feedback: str = "on_request",
@@ -114,7 +114,7 @@ def _against_time(cells: Mapping[str, Cell], keep: np.ndarray, rule: FeedbackRul
     }
 
 
-def chart_of(tabs: list[dict[str, Any]], looks: Mapping[str, Look], t: np.ndarray | None = None) -> dict[str, Any]:
+def chart_of(tabs: list[dict[str, Any]], looks: Mapping[str, LineStyle], t: np.ndarray | None = None) -> dict[str, Any]:
     """The JSON value of a chart: its tabs, the look of every curve in order of the legend, and times they share."""
     lines = [{"name": name, "hue": look.hue, "dash": look.dash} for name, look in looks.items()]
     return {"t": [] if t is None else t.tolist(), "lines": lines, "tabs": tabs}

@@ -16,10 +16,10 @@ from leaderboards.score.cell import has_batches
 from leaderboards.score.intervals import mean_interval, quantile_interval
 from leaderboards.score.statistics import Slope, iqm, loglog_slope
 from leaderboards.show import svg
+from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.charts import chart_data, tab_texts
 from leaderboards.show.commands import row_command
 from leaderboards.show.inspection_charts import audit_tabs, frontier_tab
-from leaderboards.show.inspections import audits_of
 from leaderboards.show.numbers import between, number, span
 from leaderboards.show.overview import gap_rows, knowledge_text, score_cell
 from leaderboards.show.site import Site
@@ -116,24 +116,24 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
     if isinstance(found, str):
         return {"problem": found}
     rows = []
-    for promise in found.promises:
-        bound = promise.bound
+    for comparison in found.comparisons:
+        bound, exponent = comparison.proven.bound, comparison.proven.exponent
         rows.append(
             {
-                "agent": promise.agent,
-                "swatch": svg.swatch(site.looks[promise.agent]),
-                "fitted": slope_cell(promise.fitted),
-                "proven": "–" if promise.proven is None else f"{promise.proven:.2f}",
-                "proven_sort": 1e9 if promise.proven is None else promise.proven,
-                "measured": number(promise.measured.estimate),
-                "measured_sort": promise.measured.estimate,
+                "agent": comparison.agent,
+                "swatch": svg.swatch(site.looks[comparison.agent]),
+                "fitted": slope_cell(comparison.fitted),
+                "proven": "–" if exponent is None else f"{exponent:.2f}",
+                "proven_sort": 1e9 if exponent is None else exponent,
+                "measured": number(comparison.measured.estimate),
+                "measured_sort": comparison.measured.estimate,
                 "bound": "–" if bound is None else number(bound),
                 "bound_sort": 1e9 if bound is None else bound,
-                "theorem": promise.theorem or "",
-                "gain": "–" if promise.gain is None else number(promise.gain),
-                "gain_sort": 1e9 if promise.gain is None else promise.gain,
-                "d_eff": "–" if promise.d_eff is None else number(promise.d_eff),
-                "d_eff_sort": 1e9 if promise.d_eff is None else promise.d_eff,
+                "theorem": comparison.proven.theorem,
+                "gain": "–" if comparison.gain is None else number(comparison.gain),
+                "gain_sort": 1e9 if comparison.gain is None else comparison.gain,
+                "d_eff": "–" if comparison.d_eff is None else number(comparison.d_eff),
+                "d_eff_sort": 1e9 if comparison.d_eff is None else comparison.d_eff,
             }
         )
     return {

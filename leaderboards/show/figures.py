@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leaderboards.audit.report import audit_reports
 from leaderboards.play.store import Store
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.inspection import inspect
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.summary import summarise
@@ -55,7 +55,7 @@ def make_figures(
     summary = summarise(store)
     if not summary.cells:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
-    site = make_site(summary, inspections=inspect(store, summary))
+    site = make_site(summary, inspections=audit_reports(store, summary))
     place = Path(out) if out is not None else directory / "figures"
     place.mkdir(parents=True, exist_ok=True)
     files = []

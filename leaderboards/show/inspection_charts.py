@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from leaderboards.score.inspection import Inspection
+from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.report import AuditReport
 from leaderboards.score.intervals import mean_band, mean_interval
-from leaderboards.score.sketch import ALPHA
 from leaderboards.show.charts import curve
 from leaderboards.show.numbers import duration, number, rounded
 from leaderboards.show.site import Site
@@ -21,11 +21,11 @@ _MEBIBYTE = 2**20
 _CROWD = 12  # tabs of a page that share its budget with these
 
 
-def audit_tabs(inspections: Mapping[str, Inspection]) -> list[dict[str, Any]]:
+def audit_tabs(inspections: Mapping[str, AuditReport]) -> list[dict[str, Any]]:
     """Tabs of a chart along the run, one curve an agent (or whatever the keys name)."""
     tabs = []
     crowd = _CROWD * len(inspections)
-    needed = {name: _along(one, "needed", crowd) for name, one in inspections.items() if one.band is not None}
+    needed = {name: _along(one, "required_scaling", crowd) for name, one in inspections.items() if one.band is not None}
     if needed := _known(needed):
         top = max(max(filter(None, series["m"]), default=0.0) for series in needed.values())
         tabs.append(
@@ -139,18 +139,18 @@ def _tab(
     }
 
 
-def _along(one: Inspection, column: str, crowd: int, scale: float = 1.0) -> dict[str, Any]:
+def _along(one: AuditReport, column: str, crowd: int, scale: float = 1.0) -> dict[str, Any]:
     Y = one.along(column) * scale
     Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which has no place on an axis
     return curve(one.t, *mean_band(Y), single=len(one) == 1, curves=crowd)
 
 
-def _ratios(one: Inspection, crowd: int) -> dict[str, Any]:
+def _ratios(one: AuditReport, crowd: int) -> dict[str, Any]:
     median, low, high = (one.along(name) for name in ("ratio_median", "ratio_low", "ratio_high"))
     return curve(one.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0), single=False, curves=crowd)
 
 
-def _against_d_eff(one: Inspection, crowd: int) -> dict[str, Any]:
+def _against_d_eff(one: AuditReport, crowd: int) -> dict[str, Any]:
     d_eff = np.array([float(f"{x:.4g}") for x in one.along("d_eff").mean(axis=0)])
     return curve(d_eff, *mean_band(one.along("dictionary")), single=len(one) == 1, curves=crowd)
 

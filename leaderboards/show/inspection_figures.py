@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leaderboards.score.inspection import Inspection
+from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.report import AuditReport
 from leaderboards.score.intervals import mean_band
 from leaderboards.score.price import KINDS
-from leaderboards.score.sketch import ALPHA
 from leaderboards.show.paper import COLUMNS, grid, legend, line, plain
 from leaderboards.show.site import Site
 
@@ -48,8 +48,8 @@ def price_figure(site: Site) -> Figure | None:
 def band_figure(site: Site) -> Figure | None:
     """A panel per task: width needed over width stated along the run; above 1 a mean is outside the band."""
 
-    def draw(ax: Axes, name: str, one: Inspection) -> None:
-        Y = one.along("needed")
+    def draw(ax: Axes, name: str, one: AuditReport) -> None:
+        Y = one.along("required_scaling")
         Y[~np.isfinite(Y)] = np.nan
         mean, low, high = mean_band(Y)
         _banded(ax, site, name, one.t.astype(np.float64), mean, np.maximum(low, 0.0), high)
@@ -60,7 +60,7 @@ def band_figure(site: Site) -> Figure | None:
 def sketch_figure(site: Site) -> Figure | None:
     """A panel per task: sketched over exact variance along the run, from the smallest ratio to the largest."""
 
-    def draw(ax: Axes, name: str, one: Inspection) -> None:
+    def draw(ax: Axes, name: str, one: AuditReport) -> None:
         median, low, high = (one.along(f"ratio_{part}") for part in ("median", "low", "high"))
         t = one.t.astype(np.float64)
         _banded(ax, site, name, t, median.mean(axis=0), low.min(axis=0), high.max(axis=0))
@@ -73,12 +73,12 @@ def sketch_figure(site: Site) -> Figure | None:
 
 def _audited(
     site: Site,
-    wanted: Callable[[Inspection], bool],
-    draw: Callable[[Axes, str, Inspection], None],
+    wanted: Callable[[AuditReport], bool],
+    draw: Callable[[Axes, str, AuditReport], None],
     label: str,
     references: tuple[float, ...],
 ) -> Figure | None:
-    panels: dict[str, dict[str, Inspection]] = {}
+    panels: dict[str, dict[str, AuditReport]] = {}
     for task in site.summary.tasks:
         found = {name: one for (on, name), one in site.inspections.items() if on == task and wanted(one)}
         if found:

@@ -13,8 +13,8 @@ from leaderboards.score.cell import has_batches
 from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
+from leaderboards.show.audit_tables import coverage_table
 from leaderboards.show.commands import suite_command
-from leaderboards.show.inspections import bands_at_a_glance
 from leaderboards.show.numbers import NONE, between, number, span
 from leaderboards.show.price import price_links
 from leaderboards.show.site import Site
@@ -44,7 +44,7 @@ def overview(site: Site) -> dict[str, Any]:
         "n_tasks_overall": len(site.overall.tasks) if site.overall else 0,
         "gaps": gap_rows(site),
         "prices": price_links(site),
-        "bands": bands_at_a_glance(site),
+        "bands": coverage_table(site),
         "origins": summary.origins,
         "command": suite_command(summary.suite),
     }

@@ -13,8 +13,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from leaderboards.audit.report import audit_reports
 from leaderboards.play.store import Store
-from leaderboards.score.inspection import inspect
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -48,7 +48,7 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     summary = summarise(store)
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
-    site = make_site(summary, theory, inspect(store, summary))
+    site = make_site(summary, theory, audit_reports(store, summary))
     place = directory / _PAGES
     place.mkdir(parents=True, exist_ok=True)
     _copy_assets(place / "assets")

@@ -1,7 +1,7 @@
-"""One look per agent, the same on every page and figure: a hue and a dash.
+"""One line style per agent, the same on every page and figure: a hue and a dash.
 
 Six hues and a grey keep apart under protanopia, deuteranopia and tritanopia and stand out from the page, light and
-dark (the tests measure both); 25 agents need dashes besides. Rivals of one family share a hue.
+dark (the tests measure both); 25 agents need dashes as well. Agents of one family share a hue.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import agents
+from agents.core.registry import load_entry_point
 from leaderboards.play.spec import Ref
 
-__all__ = ["DARK", "DASHES", "HUES", "LIGHT", "Look", "looks"]
+__all__ = ["DARK", "DASHES", "FAMILY_HUES", "HUES", "LIGHT", "LineStyle", "line_styles"]
 
 HUES = ("blue", "orange", "green", "plum", "brown", "sky", "grey")
 LIGHT = ("#164c8d", "#d25202", "#2d935e", "#871c57", "#70540c", "#0b9cdf", "#6b7280")
@@ -21,37 +23,23 @@ PAGE = {"light": "#ffffff", "dark": "#14161a"}
 DASHES: dict[str, str] = {"solid": "none", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 """Plotly's name of each dash, and the SVG form at a line width of 2."""
 
-_HOUSE: dict[str, tuple[str, str]] = {
-    "GP-UCB": ("blue", "solid"),
-    "GP-BUCB": ("blue", "dash"),
-    "SM-UCB": ("blue", "dot"),
-    "SM-MEI": ("blue", "dashdot"),
-    "BBKB": ("orange", "solid"),
-    "BKB": ("orange", "dash"),
-    "BBKB-GlobalLocal": ("orange", "dot"),
-    "BPE": ("green", "solid"),
-    "UHE-BO": ("green", "dash"),
-    "RA-BO": ("green", "dot"),
-    "Random+EXP3": ("green", "dashdot"),
-    "ASYNC-TS": ("plum", "solid"),
-    "MAP-UCB": ("plum", "dash"),
-    "MCMC-UCB": ("plum", "dot"),
-    "Wang-deFreitas": ("plum", "dashdot"),
-    "EpsGreedy": ("brown", "solid"),
-    "REG-EVOLUTION": ("brown", "dash"),
-    "Portfolio": ("brown", "dot"),
-    "GP-AUCB": ("sky", "solid"),
-    "NRB-UCB": ("sky", "dash"),
-    "NTB-UCB": ("sky", "dot"),
-    "A-GP-UCB": ("sky", "dashdot"),
-    "Uniform": ("grey", "solid"),
-    "Random": ("grey", "dash"),
-    "UncertaintySampling": ("grey", "dot"),
+FAMILY_HUES: dict[str, str] = {
+    "GP-UCB": "blue",
+    "sketched": "orange",
+    "elimination": "green",
+    "unbiased estimates": "green",
+    "Thompson sampling": "plum",
+    "estimated kernel": "plum",
+    "heuristic": "brown",
+    "batched GP-UCB": "sky",
+    "adaptive lengthscale": "sky",
+    "pure exploration": "grey",
 }
+"""Hue of each family that policies name as their `policy_family`; other families take a free one."""
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How an agent is drawn.
 
     Attributes:
@@ -73,24 +61,53 @@ class Look:
         return DASHES[self.dash]
 
 
-def looks(agents: Mapping[str, Ref]) -> dict[str, Look]:
-    """A look for each agent: its house style, or the first free one, its own hue first."""
-    taken: set[Look] = set()
-    found: dict[str, Look] = {}
-    for name, ref in agents.items():
-        house = _HOUSE.get(ref.id)
-        look = Look(HUES.index(house[0]), house[1]) if house else None
-        if look is not None and look not in taken:
-            found[name] = look
-            taken.add(look)
-    every = [Look(hue, dash) for dash, hue in itertools.product(DASHES, range(len(HUES)))]
-    for name, ref in agents.items():
-        if name in found:
+def line_styles(drawn: Mapping[str, Ref]) -> dict[str, LineStyle]:
+    """A style for each agent: its default style, or the first free one, the hue of its family first.
+
+    Args:
+        drawn: Agents by the name they are drawn under.
+    """
+    defaults = _default_styles()
+    styles: dict[str, LineStyle] = {}
+    for name, ref in drawn.items():
+        default = defaults.get(ref.id)
+        if default is not None and default not in styles.values():
+            styles[name] = default
+    every = [LineStyle(hue, dash) for dash, hue in itertools.product(DASHES, range(len(HUES)))]
+    hues = {family: HUES.index(hue) for family, hue in FAMILY_HUES.items()}
+    for name, ref in drawn.items():
+        if name in styles:
             continue
-        house = _HOUSE.get(ref.id)
-        own = HUES.index(house[0]) if house else -1
-        # More agents than looks: the looks come round again, and the legend's order tells them apart.
-        free = [look for look in every if look not in taken] or every
-        found[name] = min(free, key=lambda look: look.hue != own)
-        taken.add(found[name])
-    return {name: found[name] for name in agents}
+        family = _family(ref.id)
+        # More agents than styles: the styles come round again, and the legend's order tells them apart.
+        free = [style for style in every if style not in styles.values()] or every
+        styles[name] = min(free, key=lambda style: style.hue != hues.get(family, -1))
+        if family:
+            hues.setdefault(family, styles[name].hue)
+    return {name: styles[name] for name in drawn}
+
+
+def _default_styles() -> dict[str, LineStyle]:
+    """Style by id: the hue of the policy's family, and one dash after the other in the order of registration.
+
+    A registered agent of a known family keeps its style, whichever other agents are drawn. Those beyond the fourth of a
+    hue, for which there is no dash left, have none.
+    """
+    styles: dict[str, LineStyle] = {}
+    dashes = {hue: iter(DASHES) for hue in HUES}
+    for id in agents.registered():
+        hue = FAMILY_HUES.get(_family(id))
+        dash = None if hue is None else next(dashes[hue], None)
+        if hue is not None and dash is not None:
+            styles[id] = LineStyle(HUES.index(hue), dash)
+    return styles
+
+
+def _family(id: str) -> str:
+    """The family that an agent's class states; "" if it states none or cannot be imported, as others' may not be."""
+    try:
+        built = load_entry_point(id) if ":" in id else agents.spec(id).load()
+    except Exception:
+        return ""
+    family = getattr(built, "policy_family", "")
+    return family if isinstance(family, str) else ""

@@ -8,15 +8,15 @@ from typing import Any
 
 import pandas as pd
 
+from leaderboards.audit.report import AuditReport
 from leaderboards.score.gaps import gap_table
-from leaderboards.score.inspection import Inspection
-from leaderboards.score.overlay import Overlay, overlay
 from leaderboards.score.price import Price, prices
 from leaderboards.score.standings import Overall, Standing, overall, standing
 from leaderboards.score.summary import Summary
+from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.names import file_names
 from leaderboards.show.numbers import moment
-from leaderboards.show.palette import Look, looks
+from leaderboards.show.palette import LineStyle, line_styles
 
 __all__ = ["Site", "make_site"]
 
@@ -30,11 +30,11 @@ class Site:
         standings: Ranking by task; None where no regret is known.
         overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
         gaps: Runs that are not done, see `leaderboards.score.gaps`.
-        looks: Look by agent.
+        looks: Line style by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
         pair_files: File name of the page of each pair of agents.
-        overlays: Theory by task: the overlay, or the reason why it could not be worked out; absent where none applies.
+        overlays: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         inspections: What `gpbandit audit` found, by (task, agent); empty before it ran.
         price_files: The prices of feedback, each with the file name of its page; an environment's prices share one.
     """
@@ -43,12 +43,12 @@ class Site:
     standings: dict[str, Standing | None]
     overall: Overall | None
     gaps: pd.DataFrame
-    looks: dict[str, Look]
+    looks: dict[str, LineStyle]
     task_files: dict[str, str]
     agent_files: dict[str, str]
     pair_files: dict[frozenset[str], str]
-    overlays: dict[str, Overlay | str]
-    inspections: dict[tuple[str, str], Inspection]
+    overlays: dict[str, TheoryReport | str]
+    inspections: dict[tuple[str, str], AuditReport]
     price_files: list[tuple[Price, str]]
 
     @property
@@ -90,9 +90,9 @@ class Site:
 
 
 def make_site(
-    summary: Summary, theory: bool = False, inspections: dict[tuple[str, str], Inspection] | None = None
+    summary: Summary, theory: bool = False, inspections: dict[tuple[str, str], AuditReport] | None = None
 ) -> Site:
-    """Rank, colour and address everything in `summary`; `theory` builds every environment again for its overlay."""
+    """Rank, colour and address everything in `summary`; `theory` builds every environment again for its theory."""
     charged = prices(summary)
     files = file_names("feedback", dict.fromkeys(price.base for price in charged))
     standings = {task: standing(summary, task) for task in summary.tasks}
@@ -104,7 +104,7 @@ def make_site(
         standings,
         overall({task: found for task, found in standings.items() if summary.tasks[task].asked}),
         gaps,
-        looks(summary.agents),
+        line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
         {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
@@ -114,11 +114,11 @@ def make_site(
     )
 
 
-def _overlays(summary: Summary) -> dict[str, Overlay | str]:
-    found: dict[str, Overlay | str] = {}
+def _overlays(summary: Summary) -> dict[str, TheoryReport | str]:
+    found: dict[str, TheoryReport | str] = {}
     for task in summary.tasks:
         try:
-            about = overlay(summary, task)
+            about = theory_report(summary, task)
         except Exception as error:
             # Third-party environments may raise anything; the page says what instead of having no page at all.
             found[task] = f"{type(error).__name__}: {error}"

@@ -10,12 +10,12 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from leaderboards.score.intervals import Interval
-from leaderboards.show.palette import Look
+from leaderboards.show.palette import LineStyle
 
 __all__ = ["curves", "forest", "swatch"]
 
 
-def swatch(look: Look) -> Markup:
+def swatch(look: LineStyle) -> Markup:
     """A short line in an agent's look."""
     return Markup(
         '<svg class="swatch" viewBox="0 0 26 10" aria-hidden="true">'
@@ -23,7 +23,7 @@ def swatch(look: Look) -> Markup:
     ).format(look.hue, look.svg_dash)
 
 
-def forest(interval: Interval, low: float, high: float, look: Look, reference: float | None = None) -> Markup:
+def forest(interval: Interval, low: float, high: float, look: LineStyle, reference: float | None = None) -> Markup:
     """An estimate with its interval on an axis from `low` to `high`; the text beside it says the same."""
     width, height = 110.0, 16.0
 
@@ -45,7 +45,10 @@ def forest(interval: Interval, low: float, high: float, look: Look, reference: f
 
 
 def curves(
-    t: Sequence[int] | np.ndarray, lines: Mapping[str, Float[np.ndarray, " p"]], looks: Mapping[str, Look], title: str
+    t: Sequence[int] | np.ndarray,
+    lines: Mapping[str, Float[np.ndarray, " p"]],
+    looks: Mapping[str, LineStyle],
+    title: str,
 ) -> Markup:
     """Mean curves of all agents against t, both axes logarithmic, over three decades at most."""
     width, height, bottom = 320.0, 150.0, 18.0

@@ -78,7 +78,7 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
 def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     call("run", suite, "--out", out, "--executor", "serial")
-    code, text, err = call("audit", out, "--looks", 4, "--workers", 2, "--row", "GP-UCB")
+    code, text, err = call("audit", out, "--checkpoints", 4, "--workers", 2, "--row", "GP-UCB")
     assert code == 0
     assert f"{out}: 2 runs audited, 2 with a confidence band; 0 were before" in text
     assert len(list((out / "audit").glob("*.parquet"))) == 2

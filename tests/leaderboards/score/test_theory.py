@@ -1,25 +1,23 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.integrate
 
 import leaderboards
-from gpbandit_envs.gp import SE, Kernel, Linear, Matern, RationalQuadratic
-from leaderboards.play.build import make_env
-from leaderboards.score.bounds import (
-    batched_ucb_bound,
-    bbkb_bound,
-    bkb_bound,
-    bpe_bound,
-    finite_bayes_width,
-    gain_within_batch,
-    gp_ucb_bound,
-    rkhs_width,
-)
-from leaderboards.score.theory import greedy_information, proven_exponent, realised_information, variance_constant
+from agents import RegretGuarantee
+from gpbandit_envs.gp import SE, Linear
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.score.summary import summarise
+from leaderboards.score.theory import greedy_information, realised_information, theory_report
+from tests.leaderboards.folders import folder, record
+
+BATCHED = (("GP-BUCB", {"batch_size": 3}), "GP-AUCB")
+ENV = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
 
 
 def rng(*key: int) -> np.random.Generator:
@@ -54,88 +52,6 @@ def test_greedy_gains_more_than_chance_and_at_least_its_share_of_the_best() -> N
     assert greedy >= np.median(sets)
 
 
-def test_variances_met_stay_below_what_the_gain_allows() -> None:
-    X, kernel, lam = rng(4).uniform(size=(40, 1)), SE(0.2), 0.01
-    found = greedy_information(kernel, X, lam, 60)
-    variance = lam * np.expm1(2 * np.diff(found.gain, prepend=0.0))
-    assert (np.cumsum(variance) <= 2 * variance_constant(1.0, lam) * found.gain * (1 + 1e-9)).all()
-
-
-def test_bounds_worked_by_hand() -> None:
-    t, gamma = np.array([100.0]), np.array([10.0])
-    C1 = 8 / math.log(1 + 1 / 0.25)
-    assert gp_ucb_bound(t, np.array([3.0]), gamma, 1.0, 0.25) == pytest.approx(3 * math.sqrt(C1 * 1000))
-    # Desautels et al. (2012), Theorem 1, case 1, with C = 0.5: sqrt(C_1 T exp(2 C) alpha_T gamma_T).
-    alpha = 2 * math.log(50 * 1e4 * math.pi**2 / 0.6)
-    width = finite_bayes_width(t, 50, 0.1)
-    expected = math.sqrt(C1 * 100 * math.exp(1) * alpha * 10)
-    assert batched_ucb_bound(t, width, gamma, math.exp(0.5), 1.0, 0.25) == pytest.approx(expected)
-    assert rkhs_width(gamma, 2.0, 0.5, 0.1, 0.25) == pytest.approx(2 + math.sqrt(2 * (11 + math.log(10))))
-    log = math.log(100)
-    expected = 2 * 6**1.5 * 10 * (0.5 * 4 * log + math.sqrt(0.25 * 4 * 4 * log) + 0.5 * math.log(10))
-    assert bkb_bound(t, np.array([4.0]), 2.0, 0.5, 0.1, 1.0, 0.25) == pytest.approx(expected)
-    expected = 55 * 8 * 10 * (0.5 * (6 + math.log(10)) + math.sqrt(4 * 6))
-    assert bbkb_bound(t, np.array([6.0]), 2.0, 0.5, 0.1, 1.0, 2.0) == pytest.approx(expected)
-    psi = 2 + 0.5 / 0.5 * math.sqrt(2 * math.log(50 * 2 / 0.1))
-    expected = 2 * psi * 4 + 4 * psi * 6 * math.sqrt(2 / math.log(5) * 3 / 4)
-    found = bpe_bound(np.array([4, 6]), np.array([1.0, 2.0, 2.5, 3.0]), 2.0, 0.5, 50, 0.1, 1.0, 0.25)
-    assert found == pytest.approx(expected)
-
-
-def test_what_a_batch_can_gain_without_feedback() -> None:
-    gamma = np.array([1.0, 1.5, 1.8, 2.0, 2.1])
-    assert gain_within_batch(gamma, 1) == 0
-    assert gain_within_batch(gamma, 4) == 1.8
-    assert gain_within_batch(gamma, 4, t_init=5) == pytest.approx(3 / 5 * 2.1)
-    assert gain_within_batch(gamma, 4, t_init=1) == 1.8, "a short start cannot make it worse"
-
-
-def test_no_variance_shrinks_within_a_batch_by_more_than_the_gain_allows() -> None:
-    X, kernel, lam, B = rng(7).uniform(size=(30, 1)), SE(0.2), 0.05, 5
-    first = rng(8).integers(0, 30, 8)
-    gamma = greedy_information(kernel, X, lam, B - 1).gain / (1 - 1 / math.e)
-    ratio = math.exp(gain_within_batch(gamma, B))
-
-    def sd(arms: np.ndarray) -> np.ndarray:
-        K = kernel(X[arms], X)
-        return np.sqrt(
-            1 - np.einsum("ij,ij->j", K, np.linalg.solve(kernel(X[arms], X[arms]) + lam * np.eye(len(arms)), K))
-        )
-
-    for seed in range(20):
-        batch = rng(9, seed).integers(0, 30, B - 1)
-        assert (sd(first) <= ratio * sd(np.r_[first, batch])).all()
-
-
-def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
-    env: tuple[str, dict[str, object]] = ("GPBandit/GPSample-v0", {"n_arms": 60, "dim": 1})
-    record = leaderboards.run(env, ("GP-UCB", {"width": "bayes"}), horizon=120)
-    problem = make_env(env, 120).unwrapped.problem  # type: ignore[attr-defined]
-    information = realised_information(
-        problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
-    )
-    kappa2 = float(problem.kernel.diag(problem.arms).max())
-    t = np.arange(1, 121)
-    width = np.maximum.accumulate(record.trace["width"].to_numpy())
-    bound = gp_ucb_bound(t, width, information.gain, kappa2, problem.noise_std**2)
-    assert (record.trace["regret"].cumsum().to_numpy() <= bound).all()
-
-
-@pytest.mark.parametrize(
-    ("kernel", "dim", "optimal", "exponent"),
-    [
-        (SE(0.2), 8, False, 0.5),
-        (SE(0.2) * 3.0, 8, True, 0.5),
-        (Matern(1.0, nu=2.5), 1, True, (2.5 + 1) / (5 + 1)),
-        (Matern(1.0, nu=2.5), 2, False, 0.5 + 2 / 7),
-        (Matern(1.0, nu=0.5), 8, False, 1.0),
-        (RationalQuadratic(1.0), 2, False, None),
-    ],
-)
-def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: float | None) -> None:
-    assert proven_exponent(kernel, dim, optimal) == pytest.approx(exponent)
-
-
 def test_the_gain_grows_with_the_noise_integral() -> None:
     # d/dlam of 0.5 logdet(I + K / lam) is -0.5 d_eff / lam: the two definitions must agree with each other.
     X, actions = rng(5).normal(size=(6, 1)), rng(6).integers(0, 6, 10)
@@ -153,12 +69,83 @@ def test_the_gain_grows_with_the_noise_integral() -> None:
     [
         (lambda: greedy_information(SE(1.0), np.eye(2), 0.1, 0), "T: expected at least 1"),
         (lambda: realised_information(SE(1.0), np.eye(2), 0.1, np.zeros(0, int)), "actions: expected at least one"),
-        (lambda: variance_constant(1.0, 0.0), "kappa2, lam: expected numbers > 0"),
-        (lambda: bpe_bound(np.array([9, 1]), np.ones(3), 1, 1, 5, 0.1, 1, 1), "gamma: expected 9 values"),
-        (lambda: gain_within_batch(np.ones(3), 5), "gamma: expected 4 values"),
-        (lambda: batched_ucb_bound(np.ones(1), np.ones(1), np.ones(1), 0.5, 1.0, 1.0), "ratio: expected a number >= 1"),
     ],
 )
 def test_bad_input_is_named(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE", *BATCHED):
+        for repetition in range(2):
+            store.write(leaderboards.run(ENV, agent, repetition, 80))
+    found = theory_report(summarise(store), "RKHS")
+    assert found is not None
+    assert found.t == 80
+    compared = {comparison.agent: comparison for comparison in found.comparisons}
+    assert compared["Uniform"].proven == RegretGuarantee()
+    most = found.greedy.gain[-1] / (1 - 1 / math.e)
+    for name in ("GP-UCB", "BBKB", "BPE", "GP-BUCB", "GP-AUCB"):
+        comparison = compared[name]
+        assert comparison.proven.bound is not None
+        assert comparison.measured.estimate < comparison.proven.bound
+        assert comparison.proven.exponent == 0.5
+        assert comparison.gain is not None
+        assert comparison.d_eff is not None
+        if name in ("GP-UCB", "GP-BUCB", "GP-AUCB"):
+            assert 0 < comparison.gain <= most
+            assert comparison.d_eff <= 2 * comparison.gain + 1e-9, "d_eff is at most logdet"
+    sequential = compared["GP-UCB"].proven.bound or 0.0
+    assert compared["GP-AUCB"].proven.bound == pytest.approx(2 * sequential), "its threshold is 2"
+    assert (compared["GP-BUCB"].proven.bound or 0.0) > sequential
+    assert compared["GP-BUCB"].proven.theorem == "Desautels et al. (2012), Theorem 1"
+
+
+def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    kwargs = {"n_arms": 50, "dim": 1}
+    wrong = {**kwargs, "misspecification": {"lengthscale": 2.0}}
+    for agent in (("GP-UCB", {"width": "bayes"}), ("GP-BUCB", {"width": "bayes", "batch_size": 1}), "BBKB"):
+        store.write(leaderboards.run(("GPBandit/GPSample-v0", kwargs), agent, 0, 60))
+        store.write(leaderboards.run(("GPBandit/GPSample-v0", wrong), agent, 0, 60))
+    summary = summarise(store)
+    reports = {task.knowledge: theory_report(summary, name) for name, task in summary.tasks.items()}
+    assert reports.keys() == {"oracle", "misspecified"}
+    true, other = reports["oracle"], reports["misspecified"]
+    assert true is not None
+    assert other is not None
+    bounds = {comparison.agent: comparison for comparison in true.comparisons}
+    assert bounds["GP-UCB"].proven.theorem == "Srinivas et al. (2010), Theorem 1"
+    assert bounds["GP-UCB"].proven.bound == pytest.approx(bounds["GP-BUCB"].proven.bound), (
+        "a batch of one is sequential"
+    )
+    assert bounds["GP-UCB"].measured.estimate < (bounds["GP-UCB"].proven.bound or 0.0)
+    assert bounds["BBKB"].proven.bound is None
+    assert all(comparison.proven.bound is None for comparison in other.comparisons)
+
+
+def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_path: Path) -> None:
+    store = folder(tmp_path, [Ref(ENV[0], ENV[1])], [Ref("GP-UCB")], 2, T=1500)
+    found = theory_report(summarise(store), "RKHS")
+    assert found is not None
+    assert 900 < found.t <= 1000
+    from leaderboards.play.build import make_env
+
+    problem = make_env(ENV, 1500).unwrapped.problem  # type: ignore[attr-defined]
+    expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
+    np.testing.assert_allclose(found.greedy.gain, expected.gain)
+    cell = summarise(store).cells["RKHS", "GP-UCB"]
+    at = int(np.searchsorted(cell.t, found.t))
+    assert found.comparisons[0].measured.estimate == pytest.approx(cell.curves["cumulative_regret"][:, at].mean())
+
+
+def test_what_theory_does_not_reach_has_no_report_and_what_cannot_be_built_says_why(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(record(Ref("object:thing", label="thing"), Ref("GP-UCB"), 0))
+    store.write(record(Ref("GPBandit/Gone-v0"), Ref("GP-UCB"), 0))
+    summary = summarise(store)
+    assert theory_report(summary, "thing") is None
+    with pytest.raises(ValueError, match="Gone-v0"):
+        theory_report(summary, "Gone")

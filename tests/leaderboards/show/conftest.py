@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from leaderboards.audit.store import audit_runs
 from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
-from leaderboards.score.auditing import audit_runs
 from leaderboards.show import build_page
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\""
@@ -46,6 +46,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = Store(directory)
     store.write_suite(suite.frozen())
     run_missing(list(suite.specs()), store, SerialExecutor())
-    assert not any(one.error or one.differs for one in audit_runs(store, sorted(store.done_keys()), looks=12))
+    assert not any(one.error or one.differs for one in audit_runs(store, sorted(store.done_keys()), checkpoints=12))
     build_page(directory)
     return directory

@@ -26,7 +26,7 @@ from leaderboards.show.commands import row_command
 from leaderboards.show.names import file_names
 from leaderboards.show.numbers import between, number
 from leaderboards.show.page import embed
-from leaderboards.show.palette import DASHES, HUES, Look, looks
+from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 from tests.leaderboards.folders import Failure, folder, record
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -65,23 +65,23 @@ def test_the_palette_stands_out_and_survives_colour_blindness(theme: str) -> Non
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(lab, 2)) > 0.07
 
 
-def test_agents_keep_their_look_whoever_else_plays() -> None:
-    some = looks({name: Ref(name) for name in ("BBKB", "GP-UCB")})
-    more = looks({name: Ref(name) for name in ("Zeta", "GP-UCB", "Alpha", "BBKB", "Uniform")})
+def test_agents_keep_their_style_whoever_else_plays() -> None:
+    some = line_styles({name: Ref(name) for name in ("BBKB", "GP-UCB")})
+    more = line_styles({name: Ref(name) for name in ("Zeta", "GP-UCB", "Alpha", "BBKB", "Uniform")})
     assert all(more[name] == some[name] for name in some)
     assert len(set(more.values())) == 5
 
 
 def test_settings_of_one_agent_share_its_hue_and_differ_in_dash() -> None:
-    found = looks({f"GP-UCB {w}": Ref("GP-UCB", {"width": w}) for w in (1, 2, 3)})
-    assert {look.hue for look in found.values()} == {HUES.index("blue")}
-    assert len({look.dash for look in found.values()}) == 3
+    found = line_styles({f"GP-UCB {w}": Ref("GP-UCB", {"width": w}) for w in (1, 2, 3)})
+    assert {style.hue for style in found.values()} == {HUES.index("blue")}
+    assert len({style.dash for style in found.values()}) == 3
 
 
-def test_more_agents_than_looks_still_have_one() -> None:
-    found = looks({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
+def test_more_agents_than_styles_still_have_one() -> None:
+    found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
     assert len(found) == 40
-    assert set(found.values()) == {Look(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
+    assert set(found.values()) == {LineStyle(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
 
 
 def test_file_names_are_plain_and_unique() -> None:
@@ -126,7 +126,7 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
         names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
         curves = {name: rng.random((3, 150)) for name in (*names, *rest)}
         cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
-    data = chart_data(cells, looks({name: Ref(name) for name in cells}))
+    data = chart_data(cells, line_styles({name: Ref(name) for name in cells}))
     assert len(json.dumps(data)) < 260_000
     assert data["t"][0] == 1
     assert data["t"][-1] == 150
@@ -138,7 +138,7 @@ def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
     names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
     curves = {name: np.full((1, 5), np.nan) for name in names}
     curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5)), "simulated_time": np.ones((1, 5))}
-    data = chart_data({"a": Cell(t, ((0, 0),), curves)}, {"a": Look(0, "solid")})
+    data = chart_data({"a": Cell(t, ((0, 0),), curves)}, {"a": LineStyle(0, "solid")})
     assert [tab["key"] for tab in data["tabs"]] == ["batches", "policy_seconds"]
     assert set(data["tabs"][0]["series"]["a"]) == {"m"}
 
@@ -154,7 +154,7 @@ def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
 def test_experiment_time_has_the_workers_of_the_regime_or_no_tab(feedback: str, title: str | None) -> None:
     names = ("cumulative_regret", "simulated_time")
     cell = Cell(np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)})
-    data = chart_data({"a": cell}, {"a": Look(0, "solid")}, names[:1], feedback=feedback)
+    data = chart_data({"a": cell}, {"a": LineStyle(0, "solid")}, names[:1], feedback=feedback)
     assert [tab["x"] for tab in data["tabs"][1:]] == ([] if title is None else [title])
 
 

@@ -10,12 +10,11 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 import leaderboards
-from leaderboards.play.audits import AuditFiles
+from leaderboards.audit.store import AuditStore, audit_runs
 from leaderboards.play.record import Status
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
-from leaderboards.score.auditing import audit_runs
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from tests.browser import DESKTOP, PHONE, Open, picture
@@ -213,12 +212,12 @@ def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
     store = Store(tmp_path)
     records = [leaderboards.run(suite_env, ("GP-UCB", {"width": "bayes"}), r, 20) for r in range(8)]
     store.write(*records)
-    list(audit_runs(store, sorted(store.done_keys()), looks=5))
+    list(audit_runs(store, sorted(store.done_keys()), checkpoints=5))
     page = (build_page(tmp_path).parent / "site" / "env-gpsample.html").read_text()
     assert ">kept<" in page
-    files = AuditFiles(tmp_path)
+    files = AuditStore(tmp_path)
     for audit in files.read(store.done_keys()).values():
-        files.write(replace(audit, looks=audit.looks.assign(outside=1.0, needed=2.0)))
+        files.write(replace(audit, checkpoints=audit.checkpoints.assign(violations=1.0, required_scaling=2.0)))
     index = build_page(tmp_path)
     assert "broken: 0% of 8" in index.read_text()
     page = (index.parent / "site" / "env-gpsample.html").read_text()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.bench_site import LIMIT_SECONDS, audit, write
-from leaderboards.play.audits import AuditFiles
+from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref
 from leaderboards.show import build_page
 from tests.leaderboards.folders import folder
@@ -39,8 +40,8 @@ def test_pages_stay_small_with_many_audited_agents(tmp_path: Path) -> None:
     for key in store.done_keys():
         one = audit(store.spec(key), rng)
         if int(store.spec(key).agent.label[5:] or 0) % 3:  # a third of the agents have a sketch
-            one.about["no_sketch"] = "none"
-        AuditFiles(tmp_path).write(one)
+            one = replace(one, facts=replace(one.facts, no_sketch="none"))
+        AuditStore(tmp_path).write(one)
     build_page(tmp_path, theory=False)
     sizes = {path.name: path.stat().st_size for path in tmp_path.rglob("*.html")}
     assert len(sizes) == 1 + 1 + 25 + 25 * 24 // 2

@@ -1,4 +1,4 @@
-"""Proven bounds on the cumulative regret, with the constants of their theorems.
+"""Proven bounds on the cumulative regret, with the constants of their theorems, and how fast they grow.
 
 | symbol | meaning | unit |
 |---|---|---|
@@ -18,7 +18,8 @@ import math
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.score.theory import variance_constant
+from agents.core.guarantees import BoundInputs, RegretGuarantee
+from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
 __all__ = [
     "batched_ucb_bound",
@@ -28,8 +29,72 @@ __all__ = [
     "finite_bayes_width",
     "gain_within_batch",
     "gp_ucb_bound",
+    "proven_exponent",
     "rkhs_width",
+    "ucb_guarantee",
+    "variance_constant",
 ]
+
+
+def variance_constant(kappa2: float, lam: float) -> float:
+    """`C` in `sum_s var_{s-1}(x_s) <= 2 C gain`: `kappa2 / log(1 + kappa2 / lam)` (Srinivas et al. 2010, Lemma 5.4)."""
+    if not (kappa2 > 0 and lam > 0):
+        raise ValueError(f"kappa2, lam: expected numbers > 0, got {kappa2!r} and {lam!r}")
+    return kappa2 / math.log1p(kappa2 / lam)
+
+
+def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> float | None:
+    """Power of t in the bounds of the papers behind the policies here, logarithms aside; None for other kernels.
+
+    `gamma_t = O(t^(d / (2 nu + d)))` for Matern (Vakili et al. 2021), polylogarithmic for SE. In an RKHS, GP-UCB with
+    its sketched and batched relatives has `gamma_t sqrt(t)` and elimination (BPE) `sqrt(t gamma_t)`, whose power is
+    also that of the lower bound (Scarlett et al. 2017).
+
+    Args:
+        kernel: Prior covariance; None if it is not known.
+        dim: Dimension of the arms' features.
+        optimal: Whether the policy is of the second kind.
+    """
+    while isinstance(kernel, Scale):
+        kernel = kernel.kernel
+    if isinstance(kernel, SE):
+        return 0.5
+    if isinstance(kernel, Matern):
+        growth = dim / (2 * kernel.nu + dim)
+        return min(0.5 + (growth / 2 if optimal else growth), 1.0)
+    return None
+
+
+def ucb_guarantee(
+    inputs: BoundInputs, delta: float, ratio: float = 1.0, theorem: str = "", start: int = 0
+) -> RegretGuarantee:
+    """The guarantee of GP-UCB, or of an exact relative that plays in batches, with a width that its theorem allows.
+
+    The width is that of an RKHS where the problem states a norm bound. Where it states none and its kernel is the true
+    one, the mean is a draw from the prior, and the width is the Bayesian one.
+
+    Args:
+        inputs: What the bound depends on.
+        delta: Failure probability.
+        ratio: Bound on how much a standard deviation shrinks within a batch, >= 1; see `batched_ucb_bound`.
+        theorem: Source of the bound; "" for that of the width.
+        start: Evaluations of the start, each of which may cost twice the largest mean; without a norm bound that is not
+            known, and there is no bound.
+    """
+    problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
+    exponent = proven_exponent(problem.kernel, problem.dim)
+    F = problem.norm_bound
+    t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
+    if F is not None:
+        width, source = rkhs_width(gamma, F, inputs.noise_std, delta, lam), "Chowdhury and Gopalan (2017), Theorem 3"
+    elif problem.knowledge == "oracle" and not start:
+        width, source = finite_bayes_width(t, problem.n_arms, delta), "Srinivas et al. (2010), Theorem 1"
+    else:
+        return RegretGuarantee(exponent)
+    bound = float(batched_ucb_bound(t, width, gamma, ratio, kappa2, lam)[0])
+    if start and F is not None:
+        bound += 2 * F * math.sqrt(kappa2) * start
+    return RegretGuarantee(exponent, bound, theorem or source)
 
 
 def gp_ucb_bound(

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
+from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
 from leaderboards.cli.checking import choose
 from leaderboards.cli.errors import results_folder, user_errors
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.store import Store
-from leaderboards.score.auditing import Audited, audit_runs, unaudited
-from leaderboards.score.probe import LOOKS, SAMPLED
 
 __all__ = ["audit"]
 
@@ -30,14 +30,17 @@ def audit(
         list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
     ] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Only repetitions below this number.")] = None,
-    looks: Annotated[int, typer.Option(min=2, help="At how many log-spaced times a run is looked at.")] = LOOKS,
+    checkpoints: Annotated[
+        int, typer.Option("--checkpoints", "--looks", min=2, help="Number of log-spaced checkpoints of a run.")
+    ] = CHECKPOINTS,
     arms: Annotated[
-        int, typer.Option(min=1, help="Sampled arms at which sketched variances meet exact ones; points of a box.")
+        int,
+        typer.Option(min=1, help="Sampled arms at which sketched and exact variances are compared; points of a box."),
     ] = SAMPLED,
-    again: Annotated[bool, typer.Option("--again", help="Also what has been audited before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also runs that have an audit.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
 ) -> None:
-    """Play runs again and look inside: confidence bands, sketches, memory; `gpbandit page` then shows it."""
+    """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
     load_plugins()
     store = Store(results_folder(directory))
     with user_errors(directory):
@@ -46,20 +49,20 @@ def audit(
             numbers = store.runs()["repetition"]
             keys = [key for key in keys if numbers[key] < repetitions]
         todo = keys if again else unaudited(store, keys)
-        found: list[Audited] = []
+        outcomes: list[AuditOutcome] = []
         with Progress(console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("auditing", total=len(todo))
-            for one in audit_runs(store, todo, workers, looks, arms):
-                found.append(one)
+            for outcome in audit_runs(store, todo, workers, checkpoints, arms):
+                outcomes.append(outcome)
                 progress.advance(bar)
-    _report(store, found, len(keys) - len(todo))
-    if any(one.error for one in found):
+    _report(store, outcomes, len(keys) - len(todo))
+    if any(outcome.error for outcome in outcomes):
         raise typer.Exit(_NOT_AUDITED)
 
 
-def _report(store: Store, found: list[Audited], before: int) -> None:
-    audited = [one for one in found if not one.error]
-    banded = sum(not one.no_band for one in audited)
+def _report(store: Store, outcomes: list[AuditOutcome], before: int) -> None:
+    audited = [outcome for outcome in outcomes if not outcome.error]
+    banded = sum(not outcome.no_band for outcome in audited)
     ending = "" if len(audited) == 1 else "s"
     typer.echo(
         f"{store.directory}: {len(audited)} run{ending} audited, {banded} with a confidence band; {before} were before."
@@ -67,8 +70,8 @@ def _report(store: Store, found: list[Audited], before: int) -> None:
     )
     names = store.runs()[["agent", "env"]].agg(" on ".join, axis=1)
     for title, texts in (
-        ("could not be audited", {one.key: one.error for one in found if one.error}),
-        ("did not repeat the stored trace", {one.key: one.differs for one in found if one.differs}),
+        ("could not be audited", {outcome.key: outcome.error for outcome in outcomes if outcome.error}),
+        ("did not repeat the stored trace", {outcome.key: outcome.differs for outcome in outcomes if outcome.differs}),
     ):
         counts = Counter(f"{names[key]}: {text}" for key, text in texts.items())
         for what, n in counts.most_common(_SHOWN):

@@ -1,0 +1,99 @@
+"""What theory says of a policy, as the policy itself states it: its band, its regret, its sketch.
+
+A policy states each by one method of `agents.Agent`, and all have a default that states nothing. Audits, theory
+comparisons and pages ask the policy and know no policy by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.gp.sketch import SketchedArmPosterior
+from gpbandit_envs.problem import Problem
+
+__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "RegretGuarantee", "Sketch"]
+
+Assumption = Literal["norm", "prior"]
+"""What a width's theorem assumes of the mean function, besides the true kernel and noise: `"norm"`, a known bound on
+its RKHS norm; `"prior"`, that it is a draw from the Gaussian process."""
+
+
+@dataclass(frozen=True)
+class BandGuarantee:
+    """How far the confidence band of `Agent.predict` is meant to hold; `BandGuarantee()` promises nothing.
+
+    Attributes:
+        width: The policy's setting of its confidence width, as text, such as `"theory"` or `"1.96"`; "" if it has no
+            such setting.
+        delta: Probability in (0, 1) with which some mean may ever be outside the band; None if the policy states none.
+        assumes: What the theorem behind the width assumes of the mean function; None where there is no theorem.
+        own_model: Whether the kernel or the noise variance are the policy's arguments instead of the problem's.
+        norm_bound: Bound on the RKHS norm among the policy's arguments; None if it takes the problem's.
+        doubles_norm: Whether the bound on the norm is a guess that is doubled when the data refute it.
+    """
+
+    width: str = ""
+    delta: float | None = None
+    assumes: Assumption | None = None
+    own_model: bool = False
+    norm_bound: float | None = None
+    doubles_norm: bool = False
+
+
+@dataclass(frozen=True)
+class BoundInputs:
+    """What a regret bound on finite arms may depend on.
+
+    Attributes:
+        problem: The problem; it has arms, a kernel and a positive noise standard deviation.
+        t: Number of evaluations at which the bound is wanted, at least 1.
+        gamma: Upper bounds on the largest information gain of 1, ..., t pulls, in nats, shape (t,).
+        d_eff: Effective dimension of the pulls that were made, as the policy reported it; None if it did not.
+        prior_variance: Largest prior variance `kappa^2 = max k(x, x)` of an arm, unit of the squared reward.
+        noise_std: Standard deviation `xi` of the noise, unit of the reward.
+    """
+
+    problem: Problem
+    t: int
+    gamma: Float[np.ndarray, " t"]
+    d_eff: float | None
+    prior_variance: float
+    noise_std: float
+
+    @property
+    def lam(self) -> float:
+        """Noise variance, unit of the squared reward."""
+        return self.noise_std**2
+
+
+@dataclass(frozen=True)
+class RegretGuarantee:
+    """What is proven of a policy's cumulative regret; `RegretGuarantee()` says that nothing is.
+
+    Attributes:
+        exponent: Power of t in the bound, logarithms aside; None where it is not known for the kernel.
+        bound: Bound on the cumulative regret at `BoundInputs.t`, with the theorem's constants, unit of the reward; None
+            where the problem states too little for it.
+        theorem: Source of the bound; "" without one.
+    """
+
+    exponent: float | None = None
+    bound: float | None = None
+    theorem: str = ""
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """The sketch that a policy acts on.
+
+    Attributes:
+        posterior: The approximate posterior.
+        resparsifications: Dictionaries drawn so far.
+    """
+
+    posterior: SketchedArmPosterior
+    resparsifications: int

@@ -1,0 +1,214 @@
+"""Play a stored run again and measure the agent's beliefs at checkpoints.
+
+A trace holds what was done, not what was believed. A run is a function of its spec, so confidence bands, posteriors and
+memory can be measured later by playing it again, bit for bit. A measurement must leave the agent as it is: the trace of
+the replay is compared with the stored one, and `AuditFacts.differs` says where they part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from jaxtyping import Float, Int
+
+from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, sketch_accuracy
+from leaderboards.play.build import make_agent, make_env
+from leaderboards.play.faults import misfit
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.loop import Loop
+from leaderboards.play.runner import card
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.threads import one_blas_thread
+from leaderboards.play.verify import compare
+from leaderboards.score.cell import thin
+
+__all__ = ["CHECKPOINTS", "SAMPLED", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
+
+CHECKPOINTS = 30
+"""Number of checkpoints of a run, unless said otherwise."""
+
+SAMPLED = 256
+"""Arms at which sketched and exact variances are compared, unless said otherwise; on a box, points of the band."""
+
+
+class ReplayError(Exception):
+    """A run cannot be played again; the text says why."""
+
+
+class Replayed:
+    """A run that is played again.
+
+    Args:
+        spec: The run.
+        loop: Both sides, before the first turn.
+
+    Attributes:
+        spec: The run.
+        loop: Both sides, as of now.
+    """
+
+    def __init__(self, spec: RunSpec, loop: Loop) -> None:
+        self.spec = spec
+        self.loop = loop
+
+    @classmethod
+    @contextmanager
+    def of(cls, spec: RunSpec) -> Iterator[Replayed]:
+        """The run `spec` at its beginning; its environment is closed in the end.
+
+        Raises:
+            ReplayError: if the spec describes objects, or agent and environment do not fit.
+            Exception: whatever building either side raises.
+        """
+        if not spec.rebuildable:
+            raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
+        env = make_env((spec.env.id, spec.env.kwargs), spec.horizon)
+        try:
+            with one_blas_thread():
+                env.reset(seed=env_seed(spec))
+                problem = card(env, spec.horizon)
+                agent = make_agent((spec.agent.id, spec.agent.kwargs))
+                reason = misfit(agent, problem, spec.feedback)
+                if reason is not None:
+                    raise ReplayError(reason)
+                agent.reset(problem, generator(spec, "agent"))
+                rule = parse_feedback(spec.feedback)
+                channel = rule.channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
+                yield cls(spec, Loop(env, agent, problem, channel, spec.horizon))
+        finally:
+            env.close()
+
+    def until(self, times: Int[np.ndarray, " p"]) -> Iterator[int]:
+        """Play on, and stop after the first turn that reaches each of `times`; yields the evaluations so far.
+
+        A batch that reaches several times at once is one stop. What remains after the last time is played too.
+        """
+        due = iter(times.tolist())
+        end = self.spec.horizon + 1
+        upcoming = next(due, end)
+        while not self.loop.finished:
+            self.loop.turn()
+            if self.loop.t < upcoming:
+                continue
+            yield self.loop.t
+            upcoming = next((t for t in due if t > self.loop.t), end)
+
+    def trace(self) -> pd.DataFrame:
+        """The rows so far, as a record would hold them."""
+        return self.loop.trace.frame(self.loop.t)
+
+
+@dataclass(frozen=True)
+class AuditFacts:
+    """What is true of an audited run as a whole.
+
+    Attributes:
+        width: The agent's setting of its confidence width; "" if it has none.
+        no_guarantee: Why no theorem guarantees the band; "" if one does.
+        delta: Failure probability that the agent states; None if it states none.
+        no_band: Why the run has no audited band; "" if it has one.
+        no_sketch: Why it has no audited sketch; "" if it has one.
+        points: Arms, or points of a box, at which the band was audited.
+        on_box: Whether they are points of a box.
+        sampled: Arms at which sketched and exact variances were compared.
+        differs: Where the replay left the stored trace; "" if nowhere.
+    """
+
+    width: str
+    no_guarantee: str
+    delta: float | None
+    no_band: str
+    no_sketch: str
+    points: int
+    on_box: bool
+    sampled: int
+    differs: str
+
+
+@dataclass(frozen=True)
+class RunAudit:
+    """The audit of one run.
+
+    Attributes:
+        key: The run.
+        facts: What is true of the run as a whole.
+        checkpoints: One row per checkpoint: `t`, `bytes`, and the columns `BAND_COLUMNS` and `SKETCH_COLUMNS` of
+            `leaderboards.audit.measure`.
+    """
+
+    key: str
+    facts: AuditFacts
+    checkpoints: pd.DataFrame
+
+
+def audit_run(
+    spec: RunSpec,
+    checkpoints: int = CHECKPOINTS,
+    sampled: int = SAMPLED,
+    stored: pd.DataFrame | None = None,
+    rounded: Collection[str] = (),
+) -> RunAudit:
+    """Play the run `spec` again and measure the agent at log-spaced checkpoints.
+
+    Args:
+        spec: The run.
+        checkpoints: How many, at least 2; every evaluation is one if there are no more.
+        sampled: At how many arms variances are compared; on a box, at how many points the band is.
+        stored: The run's trace, to be compared with the replay.
+        rounded: Its columns that may differ by rounding.
+
+    Raises:
+        ReplayError: if the run cannot be played again.
+        ValueError: if a number is out of range, or what the agent predicts is no band.
+    """
+    if checkpoints < 2 or sampled < 1:
+        raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
+    rng = generator(spec, "audit")
+    rows = []
+    with Replayed.of(spec) as replayed:
+        agent, problem = replayed.loop.agent, replayed.loop.problem
+        X, f = _audited_points(replayed, sampled, rng)
+        arms = np.zeros(0, np.int64)
+        if problem.is_finite:
+            arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
+        no_band = "the environment does not know its means" if f is None else ""
+        for t in replayed.until(thin(spec.horizon, checkpoints, "log")):
+            band = None if f is None else agent.predict(X)
+            if f is not None and band is None:
+                no_band = "the agent states no confidence band"
+            violations = band_violations(band, np.zeros(0) if f is None else f)
+            rows.append({"t": t, "bytes": held_bytes(agent), **violations, **sketch_accuracy(agent.sketch(), arms)})
+        differs = compare(stored, replayed.trace(), rounded=rounded) if stored is not None else None
+        guarantee = agent.band_guarantee()
+        facts = AuditFacts(
+            width="" if no_band else guarantee.width,
+            no_guarantee=no_band or guarantee_status(guarantee, problem),
+            delta=guarantee.delta,
+            no_band=no_band,
+            no_sketch="" if agent.sketch() is not None else "the agent has no sketched posterior",
+            points=len(X),
+            on_box=not problem.is_finite,
+            sampled=len(arms),
+            differs=differs or "",
+        )
+    return RunAudit(spec.key, facts, pd.DataFrame(rows))
+
+
+def _audited_points(
+    replayed: Replayed, sampled: int, rng: np.random.Generator
+) -> tuple[Float[np.ndarray, "p d"], Float[np.ndarray, " p"] | None]:
+    """All arms, or Sobol points of a box, and the noise-free means there; None if they are not known."""
+    problem, env = replayed.loop.problem, replayed.loop.env.unwrapped
+    if problem.arms is not None:
+        X, actions = problem.arms, np.arange(problem.n_arms)
+    else:
+        X = actions = scipy.stats.qmc.Sobol(problem.dim, rng=rng).random_base2((sampled - 1).bit_length())
+    if not replayed.loop.oracle.known:
+        return X, None
+    return X, np.asarray(env.mean(actions), np.float64)  # type: ignore[attr-defined]

@@ -1,0 +1,277 @@
+"""What the audits of one agent's runs on one task say together: coverage of the band, accuracy of the sketch, memory.
+
+A width of theory promises `P(|f(x) - mean_t(x)| <= half_width_t(x) for all x and t) >= 1 - delta`. The coverage is the
+fraction of repetitions without any violation at any checkpoint. Violations between two checkpoints are not seen: with
+fewer checkpoints than evaluations, the coverage is an upper estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from jaxtyping import Float, Int
+
+from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
+from leaderboards.audit.store import AuditStore
+from leaderboards.play.build import describe_agent, describe_env, horizon_of
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.store import Store
+from leaderboards.score.intervals import LEVEL, Interval, mean_interval
+from leaderboards.score.summary import Summary
+
+__all__ = [
+    "AuditError",
+    "AuditReport",
+    "BandReport",
+    "SketchReport",
+    "audit_band",
+    "audit_reports",
+    "band_report",
+    "proportion",
+]
+
+Named = str | tuple[str, Mapping[str, Any]]
+
+
+class AuditError(Exception):
+    """A band cannot be audited; the text says why."""
+
+
+@dataclass(frozen=True)
+class BandReport:
+    """How the bands of one agent fared on one task.
+
+    Attributes:
+        checkpoints: One row per repetition and checkpoint: `repetition, t, violations, required_scaling, half_width`;
+            see `leaderboards.audit.measure.BAND_COLUMNS`.
+        delta: Failure probability that the band is held to; None if the agent states none.
+        width: The agent's setting of its confidence width; "" if it has none.
+        no_guarantee: Why no theorem guarantees this band; "" if one does.
+    """
+
+    checkpoints: pd.DataFrame
+    delta: float | None
+    width: str = ""
+    no_guarantee: str = ""
+
+    def __len__(self) -> int:
+        return int(self.checkpoints["repetition"].nunique())
+
+    def coverage(self, level: float = LEVEL) -> Interval:
+        """Fraction of repetitions without any violation, with the Clopper-Pearson interval."""
+        held = self.checkpoints.groupby("repetition")["violations"].max() == 0
+        return proportion(int(held.sum()), len(held), level)
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the coverage `1 - delta` is still possible after what was seen; None without a delta."""
+        return None if self.delta is None else self.coverage().high >= 1 - self.delta
+
+    def conservativeness(self, level: float = LEVEL) -> Interval:
+        """Stated over required width: the geometric mean over repetitions of `1 / max required_scaling`.
+
+        The interval is Student's on logarithms. It is 0 for a band without width and infinite for an exact one; with
+        such a repetition the estimate is the median and the ends are not known.
+        """
+        required = self.checkpoints.groupby("repetition")["required_scaling"].max().to_numpy()
+        with np.errstate(divide="ignore"):
+            ratio = 1 / required
+        if not (np.isfinite(ratio).all() and (ratio > 0).all()):
+            return Interval(float(np.median(ratio)), np.nan, np.nan, len(ratio), level)
+        on_logs = mean_interval(np.log(ratio), level)
+        low, estimate, high = np.exp([on_logs.low, on_logs.estimate, on_logs.high])
+        return Interval(float(estimate), float(low), float(high), len(ratio), level)
+
+    @property
+    def most_violations(self) -> float:
+        """Largest number of arms outside the band at one checkpoint of any repetition."""
+        return float(self.checkpoints["violations"].max())
+
+    def first_violation(self) -> float | None:
+        """Median time of the first checkpoint with a violation, over the repetitions with one; None if none."""
+        violated = self.checkpoints[self.checkpoints["violations"] > 0].groupby("repetition")["t"].min()
+        return None if violated.empty else float(violated.median())
+
+
+@dataclass(frozen=True)
+class SketchReport:
+    """The sketch of one agent on one task, over n audited runs.
+
+    Attributes:
+        dictionary: Size of the last dictionary.
+        d_eff: Effective dimension of all pulls, by the exact posterior.
+        per_d_eff: The former over the latter.
+        low: Smallest ratio of sketched to exact variance at any checkpoint.
+        high: Largest one.
+        factor: The worst factor of a run, `max(ratio, 1 / ratio)` over its checkpoints and sampled arms.
+        kept: Fraction of the runs that stayed within `[1 / ALPHA, ALPHA]`.
+        resparsifications: Dictionaries drawn in a run.
+    """
+
+    dictionary: Interval
+    d_eff: Interval
+    per_d_eff: Interval
+    low: float
+    high: float
+    factor: Interval
+    kept: Interval
+    resparsifications: Interval
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """All audits of one agent on one task.
+
+    Attributes:
+        audits: The audited runs, n of them.
+        t: Times of curves: the checkpoints of the first run.
+        band: Of the confidence bands; None if the agent states none or the means are not known.
+        no_band: Why there is none; "" if there is one.
+        sketch: Of the sketch; None if the agent has none.
+        bytes: Bytes in the agent's arrays at the end.
+    """
+
+    audits: tuple[RunAudit, ...]
+    t: Int[np.ndarray, " p"]
+    band: BandReport | None
+    no_band: str
+    sketch: SketchReport | None
+    bytes: Interval
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    @property
+    def differing(self) -> int:
+        """Runs whose replay left the stored trace."""
+        return sum(bool(audit.facts.differs) for audit in self.audits)
+
+    def along(self, column: str) -> Float[np.ndarray, "n p"]:
+        """A column of the checkpoints at the times `t`; within a batch, its value at the batch's end."""
+        rows = []
+        for audit in self.audits:
+            seen = audit.checkpoints["t"].to_numpy()
+            at = np.minimum(np.searchsorted(seen, self.t), len(seen) - 1)
+            rows.append(audit.checkpoints[column].to_numpy(np.float64)[at])
+        return np.array(rows)
+
+
+def proportion(hits: int, n: int, level: float = LEVEL) -> Interval:
+    """A proportion of repetitions with its Clopper-Pearson interval."""
+    ends = scipy.stats.binomtest(hits, n).proportion_ci(level, method="exact")
+    return Interval(hits / n, float(ends.low), float(ends.high), n, level)
+
+
+def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandReport | None:
+    """The audited repetitions of one agent on one task together; None if none of them has a band.
+
+    Args:
+        audits: Audited runs.
+        delta: Failure probability to hold the agent to; by default its own.
+    """
+    banded = [audit for audit in audits if not audit.facts.no_band]
+    if not banded:
+        return None
+    rows = pd.concat([audit.checkpoints.assign(repetition=i) for i, audit in enumerate(banded)], ignore_index=True)
+    facts = banded[0].facts
+    columns = ["repetition", "t", "violations", "required_scaling", "half_width"]
+    return BandReport(rows[columns], delta or facts.delta, facts.width, facts.no_guarantee)
+
+
+def audit_band(
+    env: Named,
+    agent: Named,
+    repetitions: int,
+    horizon: int | None = None,
+    delta: float | None = None,
+    checkpoints: int = CHECKPOINTS,
+    seed: int = 0,
+    feedback: str = "on_request",
+) -> BandReport:
+    """Play repetitions and measure the band at log-spaced checkpoints, without a results folder.
+
+    Args:
+        env: Environment with known means: an id or an `(id, kwargs)` pair.
+        agent: Agent with a band: an id or an `(id, kwargs)` pair.
+        repetitions: How many, at least 1.
+        horizon: Number of evaluations; by default the environment's time limit.
+        delta: Failure probability to hold the agent to; by default its own.
+        checkpoints: How many a run has.
+        seed: Root seed of all streams.
+        feedback: Feedback model, see `leaderboards.play.feedback`.
+
+    Raises:
+        AuditError: if the agent states no band, or the environment does not know its means.
+        ReplayError: if agent and environment do not fit.
+    """
+    if repetitions < 1:
+        raise ValueError(f"repetitions: expected at least 1, got {repetitions!r}")
+    if delta is not None and not 0 < delta < 1:
+        raise ValueError(f"delta: expected a number in (0, 1) or None, got {delta!r}")
+    env_ref, agent_ref, horizon = describe_env(env), describe_agent(agent), horizon_of(env, horizon)
+    audits = []
+    for repetition in range(repetitions):
+        spec = RunSpec(
+            env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback
+        )
+        audits.append(audit_run(spec, checkpoints))
+        if audits[-1].facts.no_band:
+            raise AuditError(f"{spec.agent.id} on {spec.env.id}: {audits[-1].facts.no_band}")
+    report = band_report(audits, delta)
+    assert report is not None
+    return report
+
+
+def audit_reports(store: Store, summary: Summary) -> dict[tuple[str, str], AuditReport]:
+    """Reports by (task, agent), of the pairs of which a run has been audited."""
+    done = summary.runs[summary.runs["status"] == "done"]
+    stored = AuditStore(store.directory).read(str(key) for key in done.index)
+    audits: dict[tuple[str, str], list[RunAudit]] = {}
+    for key, task, agent in zip(done.index, done["task"], done["agent"]):
+        if str(key) in stored and len(stored[str(key)].checkpoints):
+            audits.setdefault((str(task), str(agent)), []).append(stored[str(key)])
+    pairs = ((task, agent) for task in summary.tasks for agent in summary.agents)
+    return {pair: _report(audits[pair]) for pair in pairs if pair in audits}
+
+
+def _report(audits: list[RunAudit]) -> AuditReport:
+    last = np.array([audit.checkpoints["bytes"].iloc[-1] for audit in audits], np.float64)
+    return AuditReport(
+        tuple(audits),
+        audits[0].checkpoints["t"].to_numpy(),
+        band_report(audits),
+        audits[0].facts.no_band,
+        _sketch_report([audit for audit in audits if not audit.facts.no_sketch]),
+        mean_interval(last),
+    )
+
+
+def _sketch_report(audits: list[RunAudit]) -> SketchReport | None:
+    # The first checkpoint may come before the first dictionary; from then on there is always one.
+    frames = [audit.checkpoints[audit.checkpoints["dictionary"] > 0] for audit in audits]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return None
+    dictionary, d_eff, resparsifications = (
+        np.array([frame[name].iloc[-1] for frame in frames]) for name in ("dictionary", "d_eff", "resparsifications")
+    )
+    low = np.array([frame["ratio_low"].min() for frame in frames])
+    high = np.array([frame["ratio_high"].max() for frame in frames])
+    with np.errstate(divide="ignore"):
+        factor = np.maximum(high, 1 / low)
+    return SketchReport(
+        mean_interval(dictionary),
+        mean_interval(d_eff),
+        mean_interval(dictionary / d_eff),
+        float(low.min()),
+        float(high.max()),
+        mean_interval(factor),
+        proportion(int((factor <= ALPHA).sum()), len(factor)),
+        mean_interval(resparsifications),
+    )

@@ -1,0 +1,159 @@
+"""Audit the runs of a results folder, and keep the audits: one small parquet file per run, beside the results.
+
+DIR/audit/<key>.parquet holds one row per checkpoint, and under the metadata key `gpbandit-audit` what is true of the
+run as a whole. A file that cannot be read is named in a log message and counts as missing: `gpbandit audit` makes it
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
+from leaderboards.play.executors import ExecutorError, process_pool
+from leaderboards.play.files import SUFFIX, write_table
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.runner import reason_of
+from leaderboards.play.store import Store, StoreError
+
+__all__ = ["AuditOutcome", "AuditStore", "audit_runs", "unaudited"]
+
+_SCHEMA = 2
+_METADATA = b"gpbandit-audit"
+# Schema 1 has other names for the same columns and facts.
+_COLUMNS_OF_1 = {"outside": "violations", "needed": "required_scaling", "half": "half_width"}
+_FACTS_OF_1 = {"unpromised": "no_guarantee"}
+_log = logging.getLogger("gpbandit")
+
+
+class AuditStore:
+    """The audits of the results folder `directory`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(directory) / "audit"
+
+    def path(self, key: str) -> Path:
+        """File of the audit of the run `key`."""
+        return self.directory / f"{key}{SUFFIX}"
+
+    def keys(self) -> set[str]:
+        """Runs that have an audit."""
+        return {path.name.removesuffix(SUFFIX) for path in self.directory.glob(f"*{SUFFIX}")}
+
+    def write(self, audit: RunAudit) -> Path:
+        """Write one audit, whole or not at all.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.path(audit.key)
+        metadata = {"schema": _SCHEMA, "key": audit.key, "about": asdict(audit.facts)}
+        table = pa.Table.from_pandas(audit.checkpoints, preserve_index=False)
+        table = table.replace_schema_metadata({_METADATA: json.dumps(metadata, allow_nan=False).encode()})
+        write_table(path, table)
+        return path
+
+    def read(self, keys: Iterable[str]) -> dict[str, RunAudit]:
+        """The audits of those of `keys` that have one, by key."""
+        existing = self.keys()
+        audits = {key: self._read(key) for key in keys if key in existing}
+        return {key: audit for key, audit in audits.items() if audit is not None}
+
+    def _read(self, key: str) -> RunAudit | None:
+        path = self.path(key)
+        try:
+            file = pq.ParquetFile(path, page_checksum_verification=True)
+            metadata = json.loads((file.metadata.metadata or {})[_METADATA])
+            if metadata["schema"] not in (1, _SCHEMA) or metadata["key"] != key:
+                raise ValueError(f"schema {metadata['schema']} of run {metadata['key']}")
+            facts = {_FACTS_OF_1.get(name, name): value for name, value in metadata["about"].items()}
+            checkpoints = file.read(use_threads=False).to_pandas().rename(columns=_COLUMNS_OF_1)
+            return RunAudit(key, AuditFacts(**facts), checkpoints)
+        except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+            _log.warning("%s is no audit that this version can read, and is left out: %s", path, error)
+            return None
+
+
+@dataclass(frozen=True)
+class AuditOutcome:
+    """How the audit of one run went.
+
+    Attributes:
+        key: The run.
+        error: Why it could not be audited, in one line; "" if it was.
+        differs: Where the replay left the stored trace; "" if nowhere.
+        no_band: Why it has no confidence band; "" if it has one.
+    """
+
+    key: str
+    error: str = ""
+    differs: str = ""
+    no_band: str = ""
+
+
+def unaudited(store: Store, keys: Sequence[str]) -> list[str]:
+    """Those of `keys` that have no audit yet."""
+    existing = AuditStore(store.directory).keys()
+    return [key for key in keys if key not in existing]
+
+
+def audit_runs(
+    store: Store, keys: Sequence[str], workers: int = 1, checkpoints: int = CHECKPOINTS, sampled: int = SAMPLED
+) -> Iterator[AuditOutcome]:
+    """Audit the runs `keys` and keep the audits; yields how each went, as they end.
+
+    Args:
+        store: The folder.
+        keys: Runs that are done.
+        workers: Processes; 1 works in this one.
+        checkpoints: How many a run has.
+        sampled: At how many arms variances are compared.
+
+    Raises:
+        OSError: if an audit cannot be written.
+        ExecutorError: if a worker dies; what was audited before is kept.
+    """
+    if workers == 1:
+        for key in keys:
+            yield _audit_one(store.directory, key, checkpoints, sampled)
+        return
+    from loky.process_executor import BrokenProcessPool
+
+    pool = process_pool(min(workers, max(len(keys), 1)))
+    try:
+        futures = [pool.submit(_audit_one, store.directory, key, checkpoints, sampled) for key in keys]
+        for future in as_completed(futures):
+            yield future.result()
+    except BrokenProcessPool:
+        raise ExecutorError(
+            "a worker died while it audited a run, perhaps for want of memory: what was audited is kept; give the same "
+            "command again with fewer --workers"
+        ) from None
+    finally:
+        # Also after an interrupt: no worker goes on.
+        pool.shutdown(kill_workers=True)
+
+
+def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int) -> AuditOutcome:
+    load_plugins()
+    store = Store(directory)
+    try:
+        trace = store.trace(key)
+    except (StoreError, KeyError) as error:
+        return AuditOutcome(key, str(error))
+    try:
+        rounded = store.metadata(key)["data"].get("rounded", ())
+        audit = audit_run(store.spec(key), checkpoints, sampled, trace, rounded)
+    except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
+        return AuditOutcome(key, reason_of(error))
+    AuditStore(directory).write(audit)
+    return AuditOutcome(key, differs=audit.facts.differs, no_band=audit.facts.no_band)

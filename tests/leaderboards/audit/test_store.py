@@ -1,0 +1,82 @@
+"""The files of audits: written whole, read back, and left out with a warning where they cannot be read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leaderboards.audit.replay import AuditFacts, RunAudit
+from leaderboards.audit.store import AuditStore
+
+FACTS = AuditFacts(
+    width="theory",
+    no_guarantee="",
+    delta=0.1,
+    no_band="",
+    no_sketch="",
+    points=2,
+    on_box=False,
+    sampled=2,
+    differs="",
+)
+
+
+def audit(key: str = "a" * 32) -> RunAudit:
+    return RunAudit(key, FACTS, pd.DataFrame({"t": [1, 5], "required_scaling": [0.5, np.nan]}))
+
+
+def test_audits_are_kept_beside_the_results_and_read_back(tmp_path: Path) -> None:
+    files = AuditStore(tmp_path)
+    assert files.keys() == set()
+    assert files.read(["b" * 32]) == {}
+    path = files.write(audit())
+    assert path.parent == tmp_path / "audit"
+    assert files.keys() == {"a" * 32}
+    found = files.read(["a" * 32, "b" * 32])["a" * 32]
+    assert found.facts == audit().facts
+    pd.testing.assert_frame_equal(found.checkpoints, audit().checkpoints)
+    assert [p.name for p in path.parent.iterdir()] == [path.name], "no temporary file is left"
+
+
+def test_a_damaged_or_foreign_audit_counts_as_none_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = AuditStore(tmp_path)
+    good = files.write(audit())
+    files.path("b" * 32).write_bytes(good.read_bytes())
+    files.path("c" * 32).write_bytes(good.read_bytes()[:100])
+    pd.DataFrame({"t": [1]}).to_parquet(files.path("d" * 32))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert files.read([letter * 32 for letter in "abcd"]).keys() == {"a" * 32}
+    assert sum("is no audit that this version can read" in message for message in caplog.messages) == 3
+
+
+def test_an_audit_of_the_first_schema_is_read_under_todays_names(tmp_path: Path) -> None:
+    files = AuditStore(tmp_path)
+    path = files.write(audit())
+    about = {
+        "width": "bayes",
+        "unpromised": "the mean is no draw from the prior",
+        "delta": 0.2,
+        "no_band": "",
+        "no_sketch": "the agent has no sketched posterior",
+        "points": 30,
+        "on_box": False,
+        "sampled": 10,
+        "differs": "",
+    }
+    table = pa.table({"t": [1, 5], "bytes": [8, 16], "outside": [0.0, 2.0], "needed": [0.5, 1.5], "half": [3.0, 1.0]})
+    metadata = json.dumps({"schema": 1, "key": "a" * 32, "about": about})
+    pq.write_table(table.replace_schema_metadata({b"gpbandit-audit": metadata.encode()}), path)
+    found = files.read(["a" * 32])["a" * 32]
+    assert found.facts.no_guarantee == about["unpromised"]
+    assert (found.facts.width, found.facts.delta, found.facts.points) == ("bayes", 0.2, 30)
+    assert list(found.checkpoints) == ["t", "bytes", "violations", "required_scaling", "half_width"]
+    assert found.checkpoints["required_scaling"].tolist() == [0.5, 1.5]
