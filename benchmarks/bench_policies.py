@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 import agents
 import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
-from agents.core.batch import BatchBuilder
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
@@ -167,9 +166,9 @@ def bpe_case() -> Case:
 
     def fast() -> float:
         start = time.process_time()
-        builder = BatchBuilder(ExactPosterior(kernel, X, lam), 1.0, np.zeros(len(X)))
+        engine = ExactPosterior(kernel, X, lam).engine
         for _ in range(N):
-            builder.next()
+            engine.pull(0, int(np.argmax(engine.ahead())))
         return time.process_time() - start
 
     def slow() -> float:

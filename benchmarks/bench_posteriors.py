@@ -33,11 +33,9 @@ def next_step() -> float:
     posterior = ExactPosterior(SE(LENGTHSCALE), X, LAM)
     for arm, y in zip(ARMS, Y):
         posterior.update(np.array([arm]), ONE, np.array([y]))
-    posterior.synchronise()
 
     def step() -> None:
         posterior.update(ARMS[:1], ONE, Y[:1])
-        posterior.synchronise()
 
     return seconds(step, repeat=20)
 

@@ -49,8 +49,6 @@ class Beliefs(ABC):
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
     """
 
-    posterior: ArmPosterior | GPRegression
-
     def __init__(self, problem: Problem, model: Model) -> None:
         self.problem, self.model = problem, model
         self.n_pulls = 0

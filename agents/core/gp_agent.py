@@ -15,7 +15,6 @@ from agents.core.settings import GPSettings
 from agents.core.space import Search
 from agents.core.starts import Start, UniformStart
 from gpbandit_envs.gp.arms import ArmPosterior
-from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPAgent"]
@@ -57,9 +56,9 @@ class GPAgent(Agent):
         return self.beliefs
 
     @property
-    def posterior(self) -> ArmPosterior | GPRegression:
-        """The posterior of the episode."""
-        return self.beliefs.posterior
+    def posterior(self) -> ArmPosterior:
+        """The posterior of an episode on finite arms."""
+        return self.arms.posterior
 
     @property
     def delta(self) -> float:

@@ -53,6 +53,9 @@ class CovarianceRows(Protocol):
     ) -> Float[np.ndarray, "p A"]:
         """The rows of `arms`, a copy."""
 
+    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
+        """Entries of the row of `arm`, a copy."""
+
 
 class ExactPosteriors:
     """The exact posteriors of `R` repetitions over one set of arms.
@@ -506,6 +509,9 @@ class _PosteriorRows:
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
+
+    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
+        return self.take(np.array([arm]))[0, others]
 
 
 def _finite(sums: np.ndarray) -> None:

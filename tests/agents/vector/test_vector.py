@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -51,12 +52,16 @@ def play_all(agent: VectorAgent, problem: Problem, means: np.ndarray = MEANS) ->
     return [b[:-1] for b in batches]
 
 
+def feedback_of(i: int, means: np.ndarray = MEANS) -> Callable[[np.ndarray], np.ndarray]:
+    """The feedback that repetition `i` gets, evaluation by evaluation."""
+    noise = iter(NOISE[:, i].tolist())
+    return lambda arms: means[i, arms] + np.array([next(noise) for _ in arms])
+
+
 def play_alone(id: str, problem: Problem, means: np.ndarray = MEANS, **kwargs: Any) -> list[list[list[int]]]:
     found = []
     for i, rng in enumerate(rngs(len(means))):
-        noise = iter(NOISE[:, i].tolist())
-        feedback = lambda arms, i=i, noise=noise: means[i, arms] + np.array([next(noise) for _ in arms])  # noqa: E731
-        found.append(play(agents.make(id, **kwargs), problem, feedback, rng))
+        found.append(play(agents.make(id, **kwargs), problem, feedback_of(i, means), rng))
     return found
 
 
@@ -152,11 +157,5 @@ class TestSameAsAlone:
         facts = many.diagnostics()
         for i, rng in enumerate(rngs()):
             alone = agents.make("GP-UCB")
-            noise = iter(NOISE[:, i].tolist())
-            play(
-                alone,
-                problem,
-                lambda arms, i=i, noise=noise: MEANS[i, arms] + np.array([next(noise) for _ in arms]),
-                rng,
-            )
+            play(alone, problem, feedback_of(i), rng)
             assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
