@@ -1,1 +1,1 @@
-"""Optimisers of other libraries as policies, so that they stand on the same page; their libraries are extras."""
+"""Optimisers of other libraries as policies, for comparison; the libraries are optional extras."""

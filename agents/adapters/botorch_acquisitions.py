@@ -67,7 +67,7 @@ class BoTorch(HistoryAgent):
             first: np.ndarray = self._first[len(self.y)]
             return first
         if known.sum() < 2 or np.ptp(self.y[known]) == 0:
-            # Nothing to standardise by.
+            # No spread to standardise by.
             return np.random.default_rng(seed).random(self.problem.dim)
         return self._maximiser(self.X[known], self.y[known], seed)
 
@@ -75,7 +75,7 @@ class BoTorch(HistoryAgent):
         torch, botorch, gpytorch = _import()
         # BoTorch draws from PyTorch's global generator: it is seeded here and put back afterwards.
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            # Its fits and climbs try again when one fails, and tell so by warnings.
+            # Its fits and climbs are repeated when one fails, with a warning.
             warnings.simplefilter("ignore")
             torch.manual_seed(seed)
             train_x, train_y = torch.tensor(X), torch.tensor(y)[:, None]
@@ -103,7 +103,7 @@ class BoTorch(HistoryAgent):
 def _import() -> tuple[ModuleType, ModuleType, ModuleType]:
     try:
         with warnings.catch_warnings():
-            # PyTorch tells its own libraries of what will be deprecated in them.
+            # PyTorch's own libraries use what it is about to deprecate.
             warnings.simplefilter("ignore")
             import botorch
             import gpytorch

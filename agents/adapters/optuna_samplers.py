@@ -19,7 +19,7 @@ class Optuna(HistoryAgent):
     """Evaluate what a sampler of Optuna suggests: a tree-structured Parzen estimator or a Gaussian process.
 
     All settings of the samplers are Optuna's own, among them 10 random points to begin with. Failed evaluations are
-    told as such. Optuna sees the hyperparameters in their own units if the card's notes state them. Needs the extra
+    failed trials. Optuna gets the hyperparameters in their own units if the problem's notes state them. Needs the extra
     `optuna`, and the Gaussian process PyTorch besides.
 
     Args:
@@ -88,7 +88,7 @@ def _import(sampler: str) -> ModuleType:
 
 @contextmanager
 def _quiet(optuna: ModuleType) -> Iterator[None]:
-    """Without a line in the log for each suggestion."""
+    """Silence Optuna's log line per suggestion."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -15,8 +15,8 @@ __all__ = ["EpsGreedy"]
 class EpsGreedy(FiniteArmAgent):
     """With probability `eps_t` a uniform arm, else the arm of largest empirical mean.
 
-    `eps_t = min(1, c / t)` unless a constant `epsilon` is given. The BBKB paper plays epsilon-greedy without stating
-    its schedule: both common ones are here.
+    `eps_t = min(1, c / t)` unless a constant `epsilon` is given. The BBKB paper does not state its schedule
+    of epsilon-greedy; these are the two common ones.
 
     Args:
         epsilon: Constant exploration probability in [0, 1]; None for the decaying schedule.

@@ -1,4 +1,4 @@
-"""`check_agent`: what every agent must do, tried on small problems."""
+"""`check_agent` tests an agent against the protocol on small problems."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ _DELAY = 3
 
 
 class AgentCheckError(AssertionError):
-    """An agent broke a clause of the protocol; the message says which and on what problem."""
+    """An agent violates the protocol; the message names the clause and the problem."""
 
 
 def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
-    """Try the protocol's clauses on fresh agents.
+    """Test fresh agents against every clause of the protocol.
 
-    The clauses: actions are valid, as many as allowed, and never none while nothing is pending; selecting does not
-    change beliefs; inputs are not mutated; equal seeds give equal play; a state saved, pickled or not, and restored
-    into a fresh agent goes on as if uninterrupted; the order within a delivery does not matter; one arm, one
-    starting pull and duplicated arms work; a failed evaluation is survived. An agent that declares `delayed` is also
-    played with feedback that comes three evaluations late, and resumed while tickets are open. Whether it should
-    heed those is its own affair: Uniform rightly does not.
+    The clauses: actions are valid, not too many, and never none while nothing is pending; selecting does not change
+    beliefs; inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
+    with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
+    duplicated arms work; a failed evaluation raises no error. An agent that declares `delayed` also gets feedback three
+    evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform does.
 
     Args:
         make: Builds a fresh agent.
@@ -89,7 +88,7 @@ def _problems(domains: frozenset[str]) -> Iterator[Problem]:
 
 
 def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:
-    """Play with feedback on request, or with a delay, and return all actions."""
+    """All actions of one run, with feedback on request or with a delay."""
     disturb = disturbance or _Disturbance()
     noise = np.random.default_rng(2)
     shuffle = np.random.default_rng(3)

@@ -8,8 +8,8 @@
 
 Candidates are scrambled Sobol points, evaluated in one batch. Those from which to climb are chosen as in multi-level
 single linkage (Rinnooy Kan and Timmer 1987): the best that have no better candidate within the critical distance, so
-that a broad hill is climbed once. All are climbed together by L-BFGS-B on the sum of their values: one call of `a` a
-step, whatever the number of starts. The best point is then polished alone. Integer coordinates are held while the
+that a broad hill is climbed once. All are climbed together by L-BFGS-B on the sum of their values, with one call of `a`
+per step whatever the number of starts. The best point is then polished alone. Integer coordinates are held while the
 others climb, and searched by steps of one level in between; at the end, all neighbours of the best point are climbed.
 """
 
@@ -52,17 +52,17 @@ def maximise(
 ) -> tuple[Float[np.ndarray, " d"], float]:
     """`argmax a(x)` over a box, and the value there.
 
-    Deterministic given the generator. The point is never worse than any candidate or extra point.
+    Deterministic given the generator. The value is at least that of every candidate and extra point.
 
     Args:
-        acquisition: `a`, smooth within the cube; it only sees points whose integer coordinates are at a level.
+        acquisition: `a`, smooth within the cube; evaluated only where integer coordinates are at a level.
         domain: The box; `Domain.cube(d)` for the plain unit cube.
         rng: Scrambles the candidates.
         candidates: Number of Sobol points `N`, rounded up to a power of two.
-        starts: How many points are climbed from, >= 1.
+        starts: Number of points from which it is climbed, >= 1.
         iterations: Most steps of L-BFGS-B, for the joint climb and for the last polish each.
         extra: Further candidates, such as the best points seen so far, shape (k, d).
-        values: Cheaper way to `a(X)[0]`, used where no gradient is needed.
+        values: Cheaper function for `a(X)[0]`, used where no gradient is needed.
 
     Returns:
         The point, shape (d,), and `a` there.
@@ -90,7 +90,7 @@ def maximise(
 
 
 def search_domain(card: Problem) -> Domain:
-    """The box that a card's actions are searched in: the one its notes state, or else the plain unit cube."""
+    """The box of a problem's actions: the domain in its notes, or else the plain unit cube."""
     spec = card.notes.get("domain")
     return Domain.cube(card.dim) if spec is None else Domain.from_spec(spec)  # type: ignore[arg-type]
 
@@ -115,8 +115,7 @@ def best_arm(values: Values, arms: Float[np.ndarray, "A d"]) -> tuple[int, float
 
 
 def _candidates(dim: int, n: int, extra: np.ndarray | None, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
-    # SciPy would spawn a child of the generator, which depends on more than the generator's state: a policy restored
-    # from its state would meet other candidates. So the seed is drawn.
+    # SciPy would spawn a child of the generator, so that candidates depended on how many children it had before.
     scramble = np.random.default_rng(rng.integers(2**32, size=4, dtype=np.uint32))
     # Sobol sequences are balanced at powers of two; SciPy warns about any other number.
     points: np.ndarray = qmc.Sobol(dim, scramble=True, rng=scramble).random_base2((n - 1).bit_length())
@@ -139,7 +138,7 @@ def _starts(X: Float[np.ndarray, "n d"], a: Float[np.ndarray, " n"], n: int) -> 
 
 
 class _Checked:
-    """An acquisition function whose answers are checked."""
+    """An acquisition function whose values and gradients are checked."""
 
     def __init__(self, acquisition: Acquisition, values: Values | None, dim: int) -> None:
         self._acquisition = acquisition
@@ -208,7 +207,7 @@ class _Climber:
             X = U.copy()
             X[:, free] = z.reshape(len(U), -1)
             values, G = self._target(X)
-            # The joint line search may trade one point against another, so each keeps the best it has met.
+            # The joint line search may trade one point against another, so each keeps its best so far.
             better = values > best
             best[better], where[better] = values[better], X[better]
             return -float(values.sum()) / self._spread, -G[:, free].ravel() / self._spread
@@ -225,7 +224,7 @@ class _Climber:
         return where, best
 
     def _step(self, U: Float[np.ndarray, "s d"], a: Float[np.ndarray, " s"]) -> Bool[np.ndarray, " s"]:
-        """Move each point, in place, to its best neighbour if that is better; tells which have moved."""
+        """Move each point, in place, to its best neighbour if that is better; True for those that moved."""
         around = [self._domain.neighbours(u) for u in U]
         values = self._target.values(np.concatenate(around))
         moved = np.zeros(len(U), bool)

@@ -1,17 +1,27 @@
-"""What an agent is: the protocol that every policy obeys and the records that pass between it and the runner.
+"""The protocol of agents: the methods of a policy, and the records that pass between it and the runner.
 
 One turn of the interaction:
 
-1. The runner calls `select(n, pending)`: the agent answers with up to `n` actions, or with none, which means
-   "nothing more until I have seen feedback". Selecting leaves the agent's beliefs as they are.
-2. The runner evaluates the actions, each under a ticket of its own, and hands back what has arrived through
-   `observe(feedback)`; when that is depends on the feedback regime, not on the agent.
-3. `pending` always lists every open ticket, so pulling one arm many times is no special case.
+1. The runner calls `select(n, pending)`. The agent returns up to `n` actions, or none to wait for feedback. Selecting
+   does not change its beliefs.
+2. The runner evaluates the actions; each evaluation has a number, its ticket. It passes new results to
+   `observe(feedback)`. When results arrive depends on the feedback model, not on the agent.
+3. `pending` lists all evaluations without a result, so that pulling one arm several times is no special case.
 
-How many actions the runner asks for depends on `Capabilities.batch` and the regime. An *adaptive* agent is asked for
-all evaluations that are left and answers with its batch, or with none once its batch is closed. A *sequential* agent is
-asked for one at a time and answers with none while a ticket is open. A *fixed* agent always answers with exactly `n`
-actions: one where feedback comes on request, the batch size in a batched regime.
+How many actions the runner requests depends on `Capabilities.batch` and the feedback model:
+
+| `batch` | request | answer |
+|---|---|---|
+| `"sequential"` | one action | none while an evaluation is pending |
+| `"fixed"` | one action, or a whole batch in a batched feedback model | exactly as many |
+| `"adaptive"` | all remaining evaluations | its own batch, then none until feedback arrives |
+
+For example, two evaluations of a sequential agent:
+
+    agent.reset(problem, rng)
+    agent.select(1, pending)       # array([4]): the runner evaluates arm 4 as ticket 0
+    agent.observe(feedback)        # its reward 0.7
+    agent.select(1, pending)       # array([9])
 """
 
 from __future__ import annotations
@@ -50,17 +60,17 @@ _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an agent can play on; the harness skips, with the reason, what does not fit.
+    """The problems and feedback models that an agent supports; the harness skips all others and states the reason.
 
     Attributes:
         domains: `"finite"`, `"box"` or both.
-        batch: `"sequential"` (one action, then its feedback), `"fixed"` (fills any batch it is asked for) or
+        batch: `"sequential"` (one action, then its feedback), `"fixed"` (batches of any requested size) or
             `"adaptive"` (ends its own batches).
-        delayed: Whether it can act while tickets are open that it did not choose to leave open.
-        needs: What the problem card must state unless the agent was given it as an argument.
+        delayed: Whether it can act while feedback is delayed that it would have waited for.
+        needs: Fields that the problem must state unless they are arguments of the agent.
 
     Raises:
-        ValueError: if a word is none of these, or there is no domain.
+        ValueError: for an unknown word, or without a domain.
     """
 
     domains: frozenset[Domain]
@@ -69,7 +79,7 @@ class Capabilities:
     needs: frozenset[Need] = frozenset()
 
     def __post_init__(self) -> None:
-        # A misspelt domain would fit no problem, and be found right by a check that has nothing to try.
+        # A misspelt domain would fit no problem, and `check_agent` would have nothing to try.
         for name, given, known in (("domains", self.domains, Domain), ("needs", self.needs, Need)):
             words: object = given  # what an author wrote, whatever the annotation says
             if not isinstance(words, Set) or not words <= set(get_args(known)):
@@ -82,11 +92,11 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Pending:
-    """Every open ticket, oldest first.
+    """All evaluations without a result, oldest first.
 
     Attributes:
-        tickets: Numbers given by the runner, shape `(p,)`.
-        actions: The action of each, shape `(p,)` or `(p, d)`.
+        tickets: Their numbers, given by the runner, shape `(p,)`.
+        actions: Their actions, shape `(p,)` or `(p, d)`.
     """
 
     tickets: Int[np.ndarray, " p"]
@@ -97,17 +107,17 @@ class Pending:
 
     @classmethod
     def empty(cls, problem: Problem) -> Pending:
-        """No open ticket on `problem`."""
+        """No pending evaluation on `problem`."""
         shape, dtype = ((0,), np.int64) if problem.is_finite else ((0, problem.dim), np.float64)
         return cls(np.zeros(0, np.int64), np.zeros(shape, dtype))
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What has newly arrived, in order of arrival.
+    """New results, in order of arrival.
 
     Attributes:
-        tickets: Which evaluations these are, shape `(n,)`.
+        tickets: Numbers of the evaluations, shape `(n,)`.
         actions: Their actions, shape `(n,)` or `(n, d)`.
         rewards: Noisy rewards, shape `(n,)`; NaN exactly where `failed`.
         costs: Cost of each evaluation, shape `(n,)`, unit stated by the environment.
@@ -172,20 +182,20 @@ class Agent(ABC):
         """Forget everything and prepare for an episode on `problem`.
 
         Raises:
-            ValueError: if the agent needs something that neither the card nor its arguments state.
+            ValueError: if neither the problem nor the agent's arguments state something that it needs.
         """
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions:
-        """Choose up to `n >= 1` actions; none means "wait for feedback". Beliefs stay as they are."""
+        """Choose up to `n >= 1` actions, or none to wait for feedback, without changing any beliefs."""
 
     @abstractmethod
     def observe(self, feedback: Feedback) -> None:
-        """Take in feedback that is new; never the same ticket twice."""
+        """Update the beliefs with new feedback; no ticket comes twice."""
 
     @abstractmethod
     def recommend(self) -> Action:
-        """The action the agent would deploy now; scored as inference regret."""
+        """The action to deploy after the feedback so far; its regret is the inference regret."""
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""
@@ -214,7 +224,7 @@ class Agent(ABC):
         return frozenset(need for need, names in _ARGUMENTS.items() if any(getattr(self, name, None) for name in names))
 
     def diagnostics(self) -> Mapping[str, float]:
-        """Cheap plain numbers about the current state: width, information gain, dictionary size, ..."""
+        """Numbers about the current state that are cheap to compute: width, information gain, dictionary size, ..."""
         return {}
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Policies that learn the kernel from the feedback; the card's kernel and noise are not looked at."""
+"""Policies that estimate kernel and noise from the feedback; those of the problem are not used."""
