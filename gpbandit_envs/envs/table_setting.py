@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs import datasets
-from gpbandit_envs.datasets.catalogue import find
+from gpbandit_envs.datasets.registry import find
 from gpbandit_envs.envs.setting import Setting
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.gp import as_kernel
