@@ -84,6 +84,7 @@ class BoxFamily(ABC):
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
         elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
+        expensive: Whether an evaluation is real work with a cost of its own, such as a training run.
     """
 
     dim: int
@@ -93,10 +94,19 @@ class BoxFamily(ABC):
     norm_bound: float | None
     fixed: bool
     elementwise: bool = False
+    expensive: bool = False
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         """A function of the family."""
+
+    def cost(self, x: Float[np.ndarray, " d"]) -> float:
+        """Cost of the evaluation at a point of the unit cube; asked for where evaluations are expensive."""
+        return 1.0
+
+    def failed(self, x: Float[np.ndarray, " d"]) -> bool:
+        """Whether the evaluation at a point gave no result; asked for where evaluations are expensive."""
+        return False
 
 
 class OnArms(ArmFamily):
