@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ _FAR = -1e3  # where `h` is its asymptotic series to 10 digits, and the closed f
 _LEAST_SD, _LEAST_Z = 1e-150, -1e150  # so that no square overflows
 
 
+@runtime_checkable
 class Predictive(Protocol):
     """A posterior that can be asked at any point, such as `gpbandit_envs.gp.regression.GPRegression`."""
 

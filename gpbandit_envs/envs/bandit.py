@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 import gymnasium as gym
 import numpy as np
@@ -203,7 +203,7 @@ class FiniteArmEnv(BanditEnv):
         self._mean_of: Any = None
         self._best = 0.0
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Evaluate one arm.
 
         Args:
