@@ -16,7 +16,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, runtime_checkable
 
 import numpy as np
 import platformdirs
@@ -26,6 +26,7 @@ from gpbandit_envs.datasets.table import Table
 
 __all__ = [
     "ENVIRONMENT_VARIABLE",
+    "ByteStream",
     "check_file",
     "copy_checked",
     "raw_path",
@@ -43,6 +44,14 @@ ENVIRONMENT_VARIABLE = "GPBANDIT_DATA"
 _FORMAT = 1
 _CHUNK = 1 << 20
 _ARRAYS = ("features", "values", "costs", "labels", "neighbours")
+
+
+@runtime_checkable
+class ByteStream(Protocol):
+    """Anything that bytes can be read from, such as an open file or an open member of an archive."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes; all if it is negative."""
 
 
 def root() -> Path:
@@ -163,7 +172,7 @@ def check_file(path: Path, sha256: str, remedy: str) -> None:
         raise IntegrityError(f"{path}: expected sha256 {sha256}, got {found} ({path.stat().st_size} bytes). {remedy}")
 
 
-def copy_checked(stream: IO[bytes], to: Path, *, sha256: str, size: int, what: str) -> None:
+def copy_checked(stream: ByteStream, to: Path, *, sha256: str, size: int, what: str) -> None:
     """Copy `stream` to the file `to`, which appears only if its bytes are the pinned ones.
 
     Args:

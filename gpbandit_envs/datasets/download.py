@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
 
 import filelock
 
@@ -176,7 +175,7 @@ def _cache_file(path: Path, card: Card, file: DataFile) -> None:
         _cache_stream(stream, card, file, str(path))
 
 
-def _cache_stream(stream: IO[bytes], card: Card, file: DataFile, what: str) -> None:
+def _cache_stream(stream: cache.ByteStream, card: Card, file: DataFile, what: str) -> None:
     if file.sha256 is None or file.size is None:
         raise IntegrityError(f"{file.name}: it has no pinned hash and cannot be kept in the cache")
     to = cache.raw_path(card.name, file.name)

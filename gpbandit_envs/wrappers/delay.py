@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 import gymnasium as gym
 import numpy as np
@@ -221,7 +221,7 @@ class ConstantDelay(_Steps):
         steps: Delay, an integer >= 0.
     """
 
-    def __init__(self, steps: int | np.integer[Any]) -> None:
+    def __init__(self, steps: SupportsIndex) -> None:
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"delay: expected an integer >= 0, got {steps!r}")
         self._steps = int(steps)
