@@ -152,7 +152,7 @@ class BanditEnv(gym.Env[Any, Any]):
         assert isinstance(self.recipe.family, ArmFamily)
         arms = rng.integers(len(self.recipe.family.arms), size=self._n_initial)
         noise = self.recipe.noise
-        rewards = noise.feedback(self.mean(arms), arms, noise.variates(rng, self._n_initial))
+        rewards = noise.reward(self.mean(arms), arms, noise.draw(rng, self._n_initial))
         return InitialData(arms=arms, rewards=rewards)
 
     def render(self) -> Any:
@@ -181,7 +181,7 @@ class BanditEnv(gym.Env[Any, Any]):
             if self._noise_rng is None:
                 raise reset_needed()
             block = min(max(2 * len(self._variates), _FIRST_BLOCK), _LAST_BLOCK)
-            self._variates = self.recipe.noise.variates(self._noise_rng, block).tolist()
+            self._variates = self.recipe.noise.draw(self._noise_rng, block).tolist()
             self._cursor = 0
         variate = self._variates[self._cursor]
         self._cursor += 1
@@ -199,7 +199,7 @@ class FiniteArmEnv(BanditEnv):
         self._n_arms = len(self._arms)
         self.action_space = gym.spaces.Discrete(self._n_arms)
         self._costs = recipe.costs
-        self._reward_of = recipe.noise.feedback
+        self._reward_of = recipe.noise.reward
         self._mean_of: Any = None
         self._best = 0.0
 
@@ -299,7 +299,7 @@ class BoxEnv(BanditEnv):
         x = as_points(action, self._shape)
         variate = self._next_variate()
         mean = float(self._evaluate(x[None])[0])
-        reward = self.recipe.noise.feedback(mean, x, variate)
+        reward = self.recipe.noise.reward(mean, x, variate)
         info: dict[str, Any] = {"cost": self._family.cost(x) if self._family.expensive else 1.0}
         if self._reveal_oracle:
             info["oracle"] = {"mean": mean, "regret": self.optimum - mean}

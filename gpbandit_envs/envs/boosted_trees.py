@@ -93,7 +93,7 @@ class BoostedTrees(Training):
 
 @lru_cache(maxsize=2)
 def defects(program: str) -> BoostedTrees:
-    """The task on a program's modules, one for the whole process, so that environments share what is worked out."""
+    """The task on a program's modules, one in a process, so that environments share its results."""
     return BoostedTrees(program)
 
 

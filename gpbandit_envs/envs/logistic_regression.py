@@ -71,7 +71,7 @@ class SoftmaxRegression(Training):
 
 @lru_cache(maxsize=1)
 def vehicles() -> SoftmaxRegression:
-    """The task on Vehicle Silhouettes, one for the whole process, so that environments share what is worked out."""
+    """The task on Vehicle Silhouettes, one in a process, so that environments share its results."""
     table = load("VehicleSilhouettes")
     data = Split(table.features, table.values[:, 0].astype(np.int64))
     return SoftmaxRegression(data, BestKnown((0.853278, 1e-5), "python benchmarks/best_known.py LogisticRegression"))

@@ -101,7 +101,7 @@ class LunarController(Training):
 
 @lru_cache(maxsize=4)
 def controller(n_terrains: int) -> LunarController:
-    """The task on so many terrains, one for the whole process, so that environments share what is worked out."""
+    """The task on `n_terrains` terrains, one in a process, so that environments share its results."""
     return LunarController(n_terrains)
 
 

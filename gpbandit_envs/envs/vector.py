@@ -154,7 +154,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             live = ~self._over
         variates = self._next_variates()
         means = self._means(actions)
-        rewards: np.ndarray = self.recipe.noise.feedback(means, actions, variates)
+        rewards: np.ndarray = self.recipe.noise.reward(means, actions, variates)
         self._clock += 1
         if live is not None:
             self._restart(np.flatnonzero(~live), [None] * n, keep=False)
@@ -213,7 +213,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif self._row < _BLOCK:
             rest = _BLOCK - self._row
             for i in which.tolist():
-                self._variates[self._row :, i] = self.recipe.noise.variates(self._noise[i], rest)
+                self._variates[self._row :, i] = self.recipe.noise.draw(self._noise[i], rest)
 
     def _next_variates(self) -> np.ndarray:
         """The variate of the coming evaluation of each environment."""
@@ -222,7 +222,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for i, rng in enumerate(self._noise):
                 if rng is None:
                     raise reset_needed()
-                block[i] = self.recipe.noise.variates(rng, _BLOCK)
+                block[i] = self.recipe.noise.draw(rng, _BLOCK)
             self._variates = np.ascontiguousarray(block.T)
             self._row = 0
         self._row += 1
