@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import qmc
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.functions.training import Training
+from gpbandit_envs.envs.live_training import Training
 
 _FIRST, _SHRINK, _LEAST = 0.15, 0.9, 1e-3
 
@@ -33,7 +33,7 @@ def search(training: Training, n_sobol: int, n_local: int, n_starts: int) -> tup
     sobol = qmc.Sobol(dim, rng=rng).random_base2((n_sobol - 1).bit_length())
     known = training.domain.unit([training.best_known.values])
     points = np.concatenate([known, np.full((1, dim), 0.5), sobol])
-    scores = np.array([training.outcome(x).score for x in points])
+    scores = np.array([training.result(x).score for x in points])
     best = np.argsort(-scores, kind="stable")[:n_starts]
     found = [_climb(training, points[i], scores[i], n_local // n_starts, rng) for i in best]
     return max(found, key=lambda pair: pair[0])
@@ -48,7 +48,7 @@ def _climb(
         moved = rng.random(len(x)) < max(0.3, 1 / len(x))
         step = np.where(moved, size * rng.standard_normal(len(x)), 0.0)
         tried = np.clip(x + step, 0.0, 1.0)
-        value = training.outcome(tried).score
+        value = training.result(tried).score
         if value >= score:
             # An equal score moves, too: accuracies have plateaus.
             size = size / _SHRINK if value > score else size
@@ -73,8 +73,8 @@ def main() -> None:
     parser.add_argument("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="keyword")
     a = parser.parse_args()
     env: Any = gym.make(f"GPBandit/{a.name}-v0", **dict(a.set)).unwrapped
-    training: Training = env.training
-    before = training.outcome(training.domain.unit([training.best_known.values])[0]).score
+    training: Training = env.recipe.family
+    before = training.result(training.domain.unit([training.best_known.values])[0]).score
     score, x = search(training, a.sobol, a.local, a.starts)
     values = training.domain.values(x[None])[0]
     for dimension, value in zip(training.domain, values, strict=True):
@@ -82,7 +82,7 @@ def main() -> None:
     print(f"score                {score:.6f}  (documented: {before:.6f}, upper bound: {training.ceiling:.6f})")
     # Rounded values must still have the score: they are what is written into the source.
     rounded = tuple(float(f"{value:.6g}") for value in values)
-    print(f"rounded              {rounded}  score {training.outcome(training.domain.unit([rounded])[0]).score:.6f}")
+    print(f"rounded              {rounded}  score {training.result(training.domain.unit([rounded])[0]).score:.6f}")
 
 
 if __name__ == "__main__":

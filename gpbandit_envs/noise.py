@@ -1,7 +1,7 @@
 """Noise models, injected into environments.
 
-A model has two halves so that every policy meets the same noise at its t-th evaluation: `variates` draws what does
-not depend on the action, one number an evaluation, and `feedback` turns mean, action and variate into a reward. Both
+A model has two halves so that every policy meets the same noise at its t-th evaluation: `draw` samples what does
+not depend on the action, one number an evaluation, and `reward` turns mean, action and variate into a reward. Both
 halves give the same bits one by one and in arrays.
 
 | symbol | meaning | unit |
@@ -28,24 +28,24 @@ Values = TypeVar("Values", float, np.ndarray)
 
 
 class Noise(ABC):
-    """How a mean becomes feedback."""
+    """A noise model: how the mean of an action becomes a noisy reward."""
 
     name: ClassVar[str]
     homoscedastic: ClassVar[bool] = True
     """Whether the law of the noise is the same for every action."""
     std: float
-    """Standard deviation offered to policies, unit of y."""
+    """Standard deviation stated to policies, unit of y."""
 
     @abstractmethod
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         """The next `n` variates; drawing them in blocks of any size gives the same sequence."""
 
     @abstractmethod
-    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+    def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         """The reward of `action`, or of an array of actions."""
 
     def to_spec(self) -> dict[str, Any]:
-        """JSON form, accepted by `as_noise`; that of a table where it has the table."""
+        """JSON form, accepted by `as_noise`, which needs the replicates too where the name is table."""
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
@@ -54,7 +54,7 @@ class _Additive(Noise):
 
     std: float
 
-    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+    def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         return mean + self.std * variate
 
 
@@ -72,7 +72,7 @@ class GaussianNoise(_Additive):
     def __post_init__(self) -> None:
         _set_std(self)
 
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
 
 
@@ -90,7 +90,7 @@ class BoundedNoise(_Additive):
     def __post_init__(self) -> None:
         _set_std(self)
 
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.uniform(-math.sqrt(3), math.sqrt(3), n)
 
 
@@ -113,7 +113,7 @@ class StudentTNoise(_Additive):
         if not (math.isfinite(self.df) and self.df > 2):
             raise ValueError(f"df: expected a finite number > 2, got {self.df!r}")
 
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_t(self.df, n) * math.sqrt((self.df - 2) / self.df)
 
 
@@ -137,10 +137,10 @@ class HeteroscedasticNoise(Noise):
         if not (math.isfinite(self.relative) and self.relative >= 0):
             raise ValueError(f"relative: expected a finite number >= 0, got {self.relative!r}")
 
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
 
-    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+    def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         proportional = self.relative * mean
         variance = self.std * self.std + proportional * proportional
         # Both square roots are correctly rounded, so that floats and arrays agree to the bit.
@@ -170,10 +170,10 @@ class TableNoise(Noise):
         self._values = np.take_along_axis(np.asarray(replicates, np.float64), order, axis=1)
         self.std = _pooled_std(replicates, self._counts)
 
-    def variates(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.random(n)
 
-    def feedback(self, mean: Values, action: Any, variate: Values) -> Values:
+    def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         if isinstance(mean, float):
             return float(self._values[action, int(variate * self._counts[action])])
         columns = (variate * self._counts[action]).astype(np.int64)

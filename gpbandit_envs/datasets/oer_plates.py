@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gpbandit_envs.datasets.card import Card, DataFile, WebAddress
-from gpbandit_envs.datasets.data_set import DataSet
-from gpbandit_envs.datasets.delimited import read_numbers
+from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet, WebAddress
+from gpbandit_envs.datasets.readers import read_numbers
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["OER_PLATES"]

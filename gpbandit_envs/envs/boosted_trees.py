@@ -8,13 +8,11 @@ from types import ModuleType
 import numpy as np
 
 from gpbandit_envs.datasets import load
-from gpbandit_envs.datasets.catalogue import find
+from gpbandit_envs.datasets.registry import find
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.factory import EntryPoint
-from gpbandit_envs.envs.setting import Setting
-from gpbandit_envs.envs.splits import Split
-from gpbandit_envs.envs.training import KernelLike, NoiseLike, training_setting
-from gpbandit_envs.functions.training import BestKnown, Training, TrainingFailed
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
 __all__ = ["BoostedTrees", "xgboost"]
 
@@ -95,14 +93,14 @@ class BoostedTrees(Training):
 
 @lru_cache(maxsize=2)
 def defects(program: str) -> BoostedTrees:
-    """The task on a program's modules, one for the whole process, so that environments share what is worked out."""
+    """The task on a program's modules, one in a process, so that environments share its results."""
     return BoostedTrees(program)
 
 
 @EntryPoint
 def xgboost(
     *, program: str = "kc1", noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
-) -> Setting:
+) -> EnvRecipe:
     """XGBoost on software defects: find the four hyperparameters of highest balanced test accuracy.
 
     Maximum depth of a tree in [1, 50] (an integer, on a logarithmic scale), share of the columns given to each tree in
@@ -119,11 +117,11 @@ def xgboost(
     Args:
         program: Whose modules: `"kc1"`, 2,109 of which 326 have a defect, or `"pc1"`, 1,109 and 77.
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card, on the unit cube; none if None.
+        kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
     find("SoftwareDefect").choose({"program": program})  # before the cache, to which a list is no key
-    return training_setting(defects(program), noise_std, kernel, noise, {"cost": "passes over a column"})
+    return training_recipe(defects(program), noise_std, kernel, noise, {"cost": "passes over a column"})
 
 
 def _import() -> ModuleType:

@@ -8,11 +8,9 @@ import numpy as np
 
 from gpbandit_envs.datasets import load
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.factory import EntryPoint
-from gpbandit_envs.envs.setting import Setting
-from gpbandit_envs.envs.splits import Split
-from gpbandit_envs.envs.training import KernelLike, NoiseLike, training_setting
-from gpbandit_envs.functions.training import BestKnown, Training, TrainingFailed
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
 __all__ = ["SoftmaxRegression", "logistic_regression"]
 
@@ -73,14 +71,14 @@ class SoftmaxRegression(Training):
 
 @lru_cache(maxsize=1)
 def vehicles() -> SoftmaxRegression:
-    """The task on Vehicle Silhouettes, one for the whole process, so that environments share what is worked out."""
+    """The task on Vehicle Silhouettes, one in a process, so that environments share its results."""
     table = load("VehicleSilhouettes")
     data = Split(table.features, table.values[:, 0].astype(np.int64))
     return SoftmaxRegression(data, BestKnown((0.853278, 1e-5), "python benchmarks/best_known.py LogisticRegression"))
 
 
 @EntryPoint
-def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None) -> Setting:
+def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None) -> EnvRecipe:
     """Logistic regression on Vehicle Silhouettes: find the learning rate and L2 penalty of highest test accuracy.
 
     Both hyperparameters in [1e-5, 1] on a logarithmic scale. Each evaluation trains a softmax regression on 564
@@ -94,7 +92,7 @@ def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, n
 
     Args:
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card, on the unit cube; none if None.
+        kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
-    return training_setting(vehicles(), noise_std, kernel, noise, {"cost": "gradient steps"})
+    return training_recipe(vehicles(), noise_std, kernel, noise, {"cost": "gradient steps"})

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.factory import EntryPoint
-from gpbandit_envs.envs.setting import Setting
-from gpbandit_envs.envs.training import KernelLike, NoiseLike, training_setting
-from gpbandit_envs.functions.arm_sets import positive_int
-from gpbandit_envs.functions.training import BestKnown, Training
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.live_training import BestKnown, Training, training_recipe
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
 __all__ = ["LunarController", "lunar_landing"]
 
@@ -102,14 +101,14 @@ class LunarController(Training):
 
 @lru_cache(maxsize=4)
 def controller(n_terrains: int) -> LunarController:
-    """The task on so many terrains, one for the whole process, so that environments share what is worked out."""
+    """The task on `n_terrains` terrains, one in a process, so that environments share its results."""
     return LunarController(n_terrains)
 
 
 @EntryPoint
 def lunar_landing(
     *, n_terrains: int = 50, noise_std: float = 5.0, kernel: KernelLike = None, noise: NoiseLike = None
-) -> Setting:
+) -> EnvRecipe:
     """Lunar landing: find the twelve parameters of a controller with the highest mean return over fixed terrains.
 
     Each parameter in [0, 2]. An evaluation flies Gymnasium's lunar lander over 50 fixed terrains, as Eriksson et al.
@@ -123,11 +122,11 @@ def lunar_landing(
     Args:
         n_terrains: Number of terrains.
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card, on the unit cube; none if None.
+        kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
     training = controller(positive_int("n_terrains", n_terrains))
-    return training_setting(training, noise_std, kernel, noise, {"cost": "simulated seconds"})
+    return training_recipe(training, noise_std, kernel, noise, {"cost": "simulated seconds"})
 
 
 def _steer(s: list[float], w: tuple[float, ...]) -> int:

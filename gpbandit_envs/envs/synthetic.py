@@ -1,26 +1,19 @@
-"""Settings with drawn mean functions, on finite arm sets and on the unit cube."""
+"""Recipes with drawn mean functions, on finite arm sets and on the unit cube."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from gpbandit_envs.envs.factory import EntryPoint
-from gpbandit_envs.envs.setting import Setting
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.arm_sets import even_arms
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.needle import NeedleArms
-from gpbandit_envs.functions.rkhs import RKHSArms
-from gpbandit_envs.functions.rkhs_box import RKHSBox
+from gpbandit_envs.functions.rkhs import RKHSArms, RKHSBox
 from gpbandit_envs.gp import SE, Matern, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import as_noise
 
 __all__ = ["gp_sample", "needle", "rkhs", "variance_starvation"]
-
-KernelLike = Kernel | Mapping[str, Any] | None
-NoiseLike = Mapping[str, Any] | str | None
 
 
 @EntryPoint
@@ -34,7 +27,7 @@ def rkhs(
     kernel: KernelLike = None,
     noise: NoiseLike = None,
     n_centres: int = 32,
-) -> Setting:
+) -> EnvRecipe:
     """A new function of exact RKHS norm each episode, on evenly spread arms of the unit cube.
 
     `f = sum_i a_i k(., c_i)` with uniform centres and Gaussian coefficients scaled to `a^T K a = norm^2`.
@@ -46,22 +39,22 @@ def rkhs(
         lengthscale: Lengthscale of an SE kernel that draws the function; default 0.2.
         norm: RKHS norm, unit of the reward.
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card. It draws the function too, unless `lengthscale` is also given: then the function
-            is drawn with that SE kernel and the card is misspecified.
+        kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the
+            function is drawn with that SE kernel and the stated prior is misspecified.
         noise: Noise model, a name or a spec; Gaussian if None.
         n_centres: Number of terms of the expansion.
     """
-    drawn, card, knows = _kernels(kernel, lengthscale, SE(0.2))
+    drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family: RKHSArms | RKHSBox = (
         RKHSBox(drawn, dim, norm, n_centres) if n_arms is None else RKHSArms(drawn, n_arms, dim, norm, n_centres)
     )
-    return Setting(
+    return EnvRecipe(
         family=family,
         noise=as_noise(noise, noise_std),
-        kernel=card,
+        kernel=stated,
         # The norm under another kernel than the one that drew the function is unknown, and may be infinite.
-        norm_bound=family.norm_bound if knows else None,
-        knowledge="oracle" if knows else "misspecified",
+        norm_bound=family.norm_bound if is_true else None,
+        knowledge="oracle" if is_true else "misspecified",
     )
 
 
@@ -75,7 +68,7 @@ def gp_sample(
     kernel: KernelLike = None,
     noise: NoiseLike = None,
     n_features: int = 2_048,
-) -> Setting:
+) -> EnvRecipe:
     """A new sample of a Gaussian process each episode, on evenly spread arms of the unit cube.
 
     Args:
@@ -85,24 +78,24 @@ def gp_sample(
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card. It draws the function too, unless `lengthscale` is also given: then the function
-            is drawn with that Matern kernel and the card is misspecified.
+        kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the
+            function is drawn with that Matern kernel and the stated prior is misspecified.
         noise: Noise model, a name or a spec; Gaussian if None.
         n_features: Number of random features beyond 5,000 arms.
     """
-    drawn, card, knows = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
+    drawn, stated, is_true = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
     family: ArmFamily | BoxFamily = (
         GPSampleBox(drawn, dim, n_features)
         if n_arms is None
         else GPSampleArms(drawn, even_arms(n_arms, dim), n_features)
     )
-    return Setting(
+    return EnvRecipe(
         family=family,
         noise=as_noise(noise, noise_std),
-        kernel=card,
+        kernel=stated,
         # A sample path is almost surely no member of the RKHS: no finite bound would be true for every grid.
         norm_bound=None,
-        knowledge="oracle" if knows else "misspecified",
+        knowledge="oracle" if is_true else "misspecified",
     )
 
 
@@ -117,7 +110,7 @@ def needle(
     noise_std: float = 0.1,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
-) -> Setting:
+) -> EnvRecipe:
     """A needle on a random arm each episode: the bump behind the lower bounds, as narrow as its norm allows.
 
     The mean is nearly 0 everywhere but within the needle's width (see the certificate's facts) of the hidden arm.
@@ -129,25 +122,25 @@ def needle(
         height: Mean at the needle's tip, unit of the reward.
         norm: RKHS norm; the larger it is against the height, the narrower is the needle.
         noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior on the card, and the kernel under which the norm holds unless `lengthscale` is also given;
+        kernel: Prior stated to policies, and the kernel under which the norm holds unless `lengthscale` is also given;
             SE or Matern with one lengthscale.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
-    drawn, card, knows = _kernels(kernel, lengthscale, SE(0.2))
+    drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family = NeedleArms(drawn, even_arms(n_arms, dim), height, norm)
-    return Setting(
+    return EnvRecipe(
         family=family,
         noise=as_noise(noise, noise_std),
-        kernel=card,
-        norm_bound=family.norm_bound if knows else None,
-        knowledge="oracle" if knows else "misspecified",
+        kernel=stated,
+        norm_bound=family.norm_bound if is_true else None,
+        knowledge="oracle" if is_true else "misspecified",
     )
 
 
 @EntryPoint
 def variance_starvation(
     *, n_arms: int = 1_000, noise_std: float = 0.1, kernel: KernelLike = None, noise: NoiseLike = None
-) -> Setting:
+) -> EnvRecipe:
     """A sample of a GP with a narrow SE kernel on [0, 1], to be evaluated in [0, 0.5] only (BKB paper, Fig. 1).
 
     Sparse posteriors that underestimate the variance beyond 0.5 starve. The figure evaluates uniformly drawn arms of
@@ -157,12 +150,12 @@ def variance_starvation(
     Args:
         n_arms: Number of evenly spaced arms `A`.
         noise_std: Standard deviation of the noise, unit of the reward; the paper does not state its own.
-        kernel: Kernel that draws the function, and prior on the card; SE of lengthscale 0.1 if None.
+        kernel: Kernel that draws the function, and prior stated to policies; SE of lengthscale 0.1 if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
     both = SE(0.1) if kernel is None else as_kernel(kernel)
     arms = even_arms(n_arms, 1)
-    return Setting(
+    return EnvRecipe(
         family=GPSampleArms(both, arms),
         noise=as_noise(noise, noise_std),
         kernel=both,
@@ -172,10 +165,10 @@ def variance_starvation(
 
 
 def _kernels(kernel: KernelLike, lengthscale: float | None, default: SE | Matern) -> tuple[Kernel, Kernel, bool]:
-    """The kernel that draws, the kernel on the card, and whether they are the same."""
+    """The kernel that draws, the kernel stated to policies, and whether they are the same."""
     if lengthscale is None:
         both = default if kernel is None else as_kernel(kernel)
         return both, both, True
     drawn = SE(lengthscale) if isinstance(default, SE) else Matern(lengthscale, nu=default.nu)
-    card = drawn if kernel is None else as_kernel(kernel)
-    return drawn, card, drawn == card
+    stated = drawn if kernel is None else as_kernel(kernel)
+    return drawn, stated, drawn == stated

@@ -6,38 +6,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-__all__ = ["even_arms", "lattice", "positive_int", "positive_number"]
+from gpbandit_envs.arguments import positive_int
+
+__all__ = ["even_arms", "lattice"]
 
 # The scrambling is part of the arm set's definition: another number would be another environment version.
 _SOBOL_SCRAMBLE = 20111
-
-
-def positive_int(name: str, value: object) -> int:
-    """`value` as an int.
-
-    Raises:
-        TypeError: if it is no integer.
-        ValueError: if it is below 1.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected an integer >= 1, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
-    return int(value)
-
-
-def positive_number(name: str, value: object) -> float:
-    """`value` as a float.
-
-    Raises:
-        TypeError: if it is no number.
-        ValueError: if it is not finite, or not above 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name}: expected a finite number > 0, got {value!r}")
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
-    return float(value)
 
 
 def even_arms(n_arms: int, dim: int) -> Float[np.ndarray, "n_arms dim"]:
@@ -65,6 +39,6 @@ def lattice(per_axis: int, dim: int) -> Float[np.ndarray, "n dim"]:
 
 
 def _read_only(arms: np.ndarray) -> np.ndarray:
-    """The same array, so that cards can share it instead of copying it."""
+    """The same array, read-only, so that problems share it instead of copying it."""
     arms.flags.writeable = False
     return arms

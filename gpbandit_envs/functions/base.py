@@ -1,6 +1,6 @@
-"""Mean functions: what a family draws, and what is certain about each draw.
+"""Families of mean functions, and the functions that they draw, each with a certificate of its optimum.
 
-A *family* is asked for an instance with a generator; a family that ignores the generator says `fixed = True`. Over a
+A family draws an instance with a generator; a family that always draws the same one sets `fixed = True`. Over a
 finite arm set an instance is the vector of means; over the unit cube it is a callable.
 """
 
@@ -39,7 +39,7 @@ class BoxFunction:
 
     Attributes:
         evaluate: Means `(n,)` of points of the unit cube `(n, d)`.
-        certify: Its optimum, exact or with a tolerance; asked for at most once, as it may be a search.
+        certify: Its optimum, exact or with a tolerance; called at most once, as it may be a search.
         norm: Its RKHS norm under the family's kernel; None if unknown.
     """
 
@@ -49,7 +49,7 @@ class BoxFunction:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What `certify` finds."""
+        """The certificate of the optimum, computed at first use."""
         return self.certify()
 
 
@@ -84,6 +84,7 @@ class BoxFamily(ABC):
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
         elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
+        expensive: Whether an evaluation is real work with a cost of its own, such as a training run.
     """
 
     dim: int
@@ -93,10 +94,19 @@ class BoxFamily(ABC):
     norm_bound: float | None
     fixed: bool
     elementwise: bool = False
+    expensive: bool = False
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         """A function of the family."""
+
+    def cost(self, x: Float[np.ndarray, " d"]) -> float:
+        """Cost of the evaluation at a point of the unit cube; read only if `expensive`."""
+        return 1.0
+
+    def failed(self, x: Float[np.ndarray, " d"]) -> bool:
+        """Whether the evaluation at a point gave no result; read only if `expensive`."""
+        return False
 
 
 class OnArms(ArmFamily):
@@ -155,7 +165,7 @@ class FixedArms(ArmFamily):
 def certify_arms(
     mean: Float[np.ndarray, " A"], norm: float | None = None, facts: dict[str, object] | None = None
 ) -> ArmFunction:
-    """The function with these means, its optimum and gap found by looking at every arm.
+    """The function with these means, its optimum and gap computed from every arm.
 
     Raises:
         ValueError: if a mean is not finite.

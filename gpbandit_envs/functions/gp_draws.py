@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
 from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.features import FourierSample, draw_fourier_sample

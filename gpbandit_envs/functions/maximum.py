@@ -15,7 +15,7 @@ certificate says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ _COARSE = 1_024  # cells to start from, about
 _SOBOL, _CLIMBS = 2**13, 64  # where the search stops early: points, and how many of the best are climbed from
 
 
+@runtime_checkable
 class Smooth(Protocol):
     """A function with gradient and bounded curvature."""
 

@@ -9,6 +9,7 @@ height `h`: width about `l / sqrt(log(F / h))` for SE and `(h / F)^(1/nu)` for M
 |---|---|
 | `rho_q, v_q` | Gauss-Legendre nodes on [0, 1], and weights times `rho^(d-1)` |
 | `Omega_d(t)` | mean of `exp(i <u, x>)` over unit vectors `u`, `|x| = t` |
+| `S(w)` | spectral density of the kernel, `k(r) = (2 pi)^-d int S(|omega|) exp(i <omega, r>) d omega` |
 
 With `I1 = sum v H` and `I2 = sum v H^2 / S(B rho)`:
 `g(r) = sum v H Omega_d(B rho r) / I1` and `F^2 = h^2 (2 pi)^d I2 / (|S^(d-1)| B^d I1^2)`.
@@ -26,16 +27,33 @@ from jaxtyping import Float
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln, jv, logsumexp
 
-from gpbandit_envs.functions.arm_sets import positive_number
+from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
-from gpbandit_envs.functions.spectrum import log_spectral_density
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
-__all__ = ["NeedleArms", "NeedleShape"]
+__all__ = ["NeedleArms", "NeedleShape", "log_spectral_density"]
 
 _NODES = 256
 _FAR = 400.0  # B r beyond which the quadrature oscillates too fast to follow and |g| < 1e-12
 _CHUNK = 4_096
+
+
+def log_spectral_density(kernel: SE | Matern, dim: int, w: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """`log S(w)` of an isotropic kernel (Rasmussen and Williams 2006, eq. 4.11 and 4.15).
+
+    Raises:
+        TypeError: if the kernel is not an isotropic SE or Matern kernel.
+    """
+    if not isinstance(kernel, (SE, Matern)) or isinstance(kernel.lengthscale, tuple):
+        raise TypeError(f"kernel: expected an SE or Matern kernel with one lengthscale, got {kernel!r}")
+    length = kernel.lengthscale
+    if isinstance(kernel, SE):
+        return dim * (0.5 * np.log(2 * np.pi) + np.log(length)) - 0.5 * (length * w) ** 2
+    nu = kernel.nu
+    constant = dim * np.log(2) + 0.5 * dim * np.log(np.pi) + gammaln(nu + dim / 2) - gammaln(nu)
+    constant += nu * np.log(2 * nu) - 2 * nu * np.log(length)
+    density: np.ndarray = constant - (nu + dim / 2) * np.log(2 * nu / length**2 + w**2)
+    return density
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Functions of known RKHS norm.
+"""Functions of known RKHS norm, on finite arms and on the unit cube, where branch and bound finds their optimum.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -15,11 +15,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
-from gpbandit_envs.functions.arm_sets import even_arms, positive_int, positive_number
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
+from gpbandit_envs.arguments import positive_int, positive_number
+from gpbandit_envs.functions.arm_sets import even_arms
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
+from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
+from gpbandit_envs.problem import Certificate
 
-__all__ = ["Expansion", "RKHSArms", "draw_expansion", "smooth_part"]
+__all__ = ["BPE_F1", "BPE_F2", "Expansion", "FixedExpansion", "RKHSArms", "RKHSBox", "draw_expansion"]
 
 _CHUNK = 65_536  # arms evaluated at once: (65536, m) kernel entries, 16 MB at m = 32
 
@@ -54,7 +57,7 @@ class Expansion:
 
     def gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """Gradients `-sum_i a_i w_i (x - c_i) / l^2`, with `w = k` (SE) or `5/3 (1 + s) exp(-s)` (Matern 5/2)."""
-        kernel = smooth_part(self.kernel)
+        kernel = _smooth_part(self.kernel)
         scale = np.asarray(kernel.lengthscale)
         if isinstance(kernel, SE):
             slopes = kernel(X, self.centres)
@@ -72,7 +75,7 @@ class Expansion:
         The smaller of `F sqrt(k4)`, by Cauchy-Schwarz in the RKHS, and `sum_i |a_i| k2`, where `k2` and `k4` are the
         largest second and fourth derivative of the kernel: 1 and 3 (SE), 5/3 and 25 (Matern 5/2) at lengthscale 1.
         """
-        kernel, variance = smooth_part(self.kernel), _variance(self.kernel)
+        kernel, variance = _smooth_part(self.kernel), _variance(self.kernel)
         fourth, second = (3.0, 1.0) if isinstance(kernel, SE) else (25.0, 5 / 3)
         l2 = float(np.min(np.asarray(kernel.lengthscale))) ** 2
         by_norm = self.norm * float(np.sqrt(fourth * variance)) / l2
@@ -80,7 +83,7 @@ class Expansion:
         return min(by_norm, by_terms)
 
 
-def smooth_part(kernel: Kernel) -> SE | Matern:
+def _smooth_part(kernel: Kernel) -> SE | Matern:
     """The stationary kernel inside, if its second derivatives are bounded and known here.
 
     Raises:
@@ -140,3 +143,87 @@ class RKHSArms(ArmFamily):
     def draw(self, rng: np.random.Generator) -> ArmFunction:
         function = draw_expansion(self.kernel, self.arms.shape[1], self._n_centres, self.norm_bound, rng)
         return certify_arms(function(self.arms), norm=self.norm_bound, facts={"n_centres": self._n_centres})
+
+
+class RKHSBox(BoxFamily):
+    """Draws of exact RKHS norm on the unit cube.
+
+    Args:
+        kernel: SE or Matern-5/2 kernel of the RKHS, scaled or not.
+        dim: Number of coordinates `d`.
+        norm: RKHS norm `F` of every draw.
+        n_centres: Number of terms of the expansion.
+
+    Raises:
+        TypeError: for another kernel, whose curvature is not bounded here, or if `norm` is no number.
+        ValueError: if `norm` is not a finite positive number, or a count is below 1.
+    """
+
+    fixed = False
+
+    def __init__(self, kernel: Kernel, dim: int, norm: float, n_centres: int) -> None:
+        _smooth_part(kernel)
+        self.dim = positive_int("dim", dim)
+        self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
+        self.kernel: Kernel = kernel
+        self.norm_bound: float = positive_number("norm", norm)
+        self._n_centres = positive_int("n_centres", n_centres)
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        function = draw_expansion(self.kernel, self.dim, self._n_centres, self.norm_bound, rng)
+        return BoxFunction(function, _Certify(function), norm=self.norm_bound)
+
+
+class FixedExpansion(BoxFamily):
+    """One expansion, always the same.
+
+    Args:
+        expansion: The function on the unit cube.
+    """
+
+    fixed = True
+
+    def __init__(self, expansion: Expansion) -> None:
+        self.dim = expansion.centres.shape[1]
+        self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
+        self.kernel: Kernel = expansion.kernel
+        self.norm_bound: float = expansion.norm
+        self._function = BoxFunction(expansion, _Certify(expansion), norm=expansion.norm)
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        return self._function
+
+
+@dataclass(frozen=True)
+class _Certify:
+    """The certificate of an expansion, on demand; a class and no closure, so that it can be pickled."""
+
+    expansion: Expansion
+
+    def __call__(self) -> Certificate:
+        centres = self.expansion.centres
+        return certify_smooth(self.expansion, centres.shape[1], norm=self.expansion.norm, starts=centres)
+
+
+# Li and Scarlett (2022) show f1 with one clear peak and f2 with several near-optimal ones on a 50 x 50 grid, under an
+# SE kernel of lengthscale 0.5, and give no formulas. These are expansions of that kernel through stated values, scaled
+# to the norms that the widths of the experiments, sqrt(2) and sqrt(6), would cover.
+_BPE_KERNEL = SE(0.5)
+
+
+def _through(points: list[tuple[float, float]], values: list[float], norm: float) -> Expansion:
+    """The expansion of smallest norm whose values at `points` are in the ratio of `values`, scaled to `norm`."""
+    centres = np.array(points)
+    raw = Expansion(_BPE_KERNEL, centres, np.linalg.solve(_BPE_KERNEL(centres, centres), np.array(values)))
+    return Expansion(_BPE_KERNEL, centres, raw.coefficients * (norm / raw.norm))
+
+
+BPE_F1 = _through([(0.7, 0.35), (0.15, 0.8), (0.1, 0.1), (0.95, 0.95)], [1.0, 0.1, 0.2, 0.0], float(np.sqrt(2)))
+"""One clear peak near (0.7, 0.35)."""
+
+BPE_F2 = _through(
+    [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9), (0.5, 0.5), (0.5, 0.1), (0.1, 0.5), (0.9, 0.5), (0.5, 0.9)],
+    [0.98, 0.97, 1.0, 0.99, 0.3, 0.5, 0.5, 0.5, 0.5],
+    float(np.sqrt(6)),
+)
+"""Four peaks near the corners, within a few hundredths of the best."""

@@ -21,6 +21,7 @@ from gpbandit_envs.gp.kernels import (
     Scale,
     Sum,
 )
+from gpbandit_envs.gp.kernels.base import as_lengthscale
 
 __all__ = ["SklearnKernel", "as_kernel"]
 
@@ -80,6 +81,8 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     elif name in _BASE:
         build, known = _BASE[name]
         _only(name, parameters, known)
+        if "lengthscale" in parameters:
+            parameters["lengthscale"] = as_lengthscale(parameters["lengthscale"])
         kernel = build(**parameters)
     else:
         names = ", ".join([*_BASE, "scale", *_COMPOSITE, "on_device"])
@@ -101,9 +104,10 @@ def _from_sklearn(kernel: Any) -> Kernel:
     kind = type(kernel).__name__
     params = kernel.get_params(deep=False)
     if kind == "RBF":
-        return SE(params["length_scale"])
+        return SE(as_lengthscale(params["length_scale"]))
     if kind == "Matern":
-        return SE(params["length_scale"]) if np.isinf(params["nu"]) else Matern(params["length_scale"], params["nu"])
+        scale = as_lengthscale(params["length_scale"])
+        return SE(scale) if np.isinf(params["nu"]) else Matern(scale, params["nu"])
     if kind == "RationalQuadratic":
         return RationalQuadratic(params["length_scale"], params["alpha"])
     if kind == "DotProduct":

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector.utils import batch_space
 
-from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BatchFeedback"]

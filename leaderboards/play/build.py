@@ -130,9 +130,9 @@ def check_env_ref(ref: Ref) -> None:
     known = [name for name in parameters if name != "self"]
     split = getattr(entry_point, "parameters", None)
     if split is not None:
-        from gpbandit_envs.envs.factory import COMMON
+        from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS
 
-        known = [*split, *COMMON]
+        known = [*split, *COMMON_ARGUMENTS]
     elif any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     for name in ref.kwargs:

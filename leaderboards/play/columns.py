@@ -8,8 +8,8 @@ from time import perf_counter
 import numpy as np
 
 from agents.vector.protocol import VectorAgent, VectorFeedback
+from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.problem import Problem
-from gpbandit_envs.vector.finite import FiniteArmVectorEnv
 from leaderboards.play.faults import EnvError
 from leaderboards.play.trace import Trace
 

@@ -25,9 +25,9 @@ import numpy as np
 from agents import make_vec
 from agents.vector.lockstep import Lockstep
 from agents.vector.protocol import VectorAgent
+from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFunction
 from gpbandit_envs.problem import Problem
-from gpbandit_envs.vector.finite import FiniteArmVectorEnv
 from leaderboards.play.build import env_spec, make_agent, thawed
 from leaderboards.play.columns import Columns
 from leaderboards.play.faults import misfit

@@ -117,7 +117,7 @@ def test_instance_seed_pins_the_function_and_not_the_noise(case: Case) -> None:
     np.testing.assert_array_equal(one.unwrapped.mean(actions), other.unwrapped.mean(actions))
     # Several steps, as one of few real replicates may well come twice.
     assert [one.step(actions[0])[1] for _ in range(8)] != [other.step(actions[0])[1] for _ in range(8)]
-    if not one.unwrapped.setting.family.fixed:
+    if not one.unwrapped.recipe.family.fixed:
         third = case.make(instance_seed=4)
         third.reset(seed=0)
         assert (one.unwrapped.mean(actions) != third.unwrapped.mean(actions)).any()
@@ -135,7 +135,7 @@ def test_keep_function(case: Case) -> None:
     assert [env.step(actions[0])[1] for _ in range(8)] != rewards
     env.reset()
     changed = (env.unwrapped.mean(actions) != before).any()
-    assert changed != env.unwrapped.setting.family.fixed
+    assert changed != env.unwrapped.recipe.family.fixed
 
 
 @cases

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpbandit_envs.datasets.tfrecord import masked_crc32c
+from gpbandit_envs.datasets.readers import masked_crc32c
 
 
 def write_records(path: Path, records: Sequence[bytes]) -> Path:

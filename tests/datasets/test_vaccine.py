@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs import datasets
-from gpbandit_envs.datasets.amino_acids import FACTORS, peptide_features
-from gpbandit_envs.datasets.vaccine import count_peptides
+from gpbandit_envs.datasets.vaccine import FACTORS, count_peptides, peptide_features
 from tests.datasets.conftest import Load
 
 

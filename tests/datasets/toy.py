@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from gpbandit_envs.datasets.card import Card, DataFile, PinnedArchive, PinnedMember, Source, WebAddress
+from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
+from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
 
 WHEEL = "toy_numbers-1.0-py3-none-any.whl"
 MEMBER = "toy_numbers/numbers.csv"

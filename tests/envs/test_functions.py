@@ -11,16 +11,22 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import qmc
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs.envs.bandit import spectrum
 from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import BoxFunction
 from gpbandit_envs.functions.closed_forms import FORMULAS, ClosedForm, deceptive
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.maximum import _climb, certify_smooth
-from gpbandit_envs.functions.needle import NeedleArms, NeedleShape
-from gpbandit_envs.functions.rkhs import Expansion, RKHSArms, draw_expansion
-from gpbandit_envs.functions.rkhs_box import FixedExpansion, RKHSBox
-from gpbandit_envs.functions.shapes import BPE_F1, BPE_F2
-from gpbandit_envs.functions.spectrum import log_spectral_density, spectrum
+from gpbandit_envs.functions.needle import NeedleArms, NeedleShape, log_spectral_density
+from gpbandit_envs.functions.rkhs import (
+    BPE_F1,
+    BPE_F2,
+    Expansion,
+    FixedExpansion,
+    RKHSArms,
+    RKHSBox,
+    draw_expansion,
+)
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.gp.features import draw_fourier_sample
 
@@ -230,7 +236,7 @@ def test_spectrum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (np.diff(eigenvalues) <= 1e-12).all()
     smooth, rough = spectrum(SE(0.3), arms), spectrum(Matern(0.3, 0.5), arms)
     assert smooth[40] < 1e-2 * rough[40]
-    monkeypatch.setattr("gpbandit_envs.functions.spectrum._EXACT", 250)
+    monkeypatch.setattr("gpbandit_envs.envs.bandit._EXACT_SPECTRUM", 250)
     np.testing.assert_allclose(spectrum(SE(0.3), even_arms(4_000, 1), 5), spectrum(SE(0.3), even_arms(249, 1), 5), 0.02)
     env = gym.make("GPBandit/RKHS-v0", n_arms=50).unwrapped
     np.testing.assert_allclose(env.spectrum(3), spectrum(SE(0.2), even_arms(50, 1), 3))  # type: ignore[attr-defined]

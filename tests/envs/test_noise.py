@@ -23,18 +23,18 @@ models = pytest.mark.parametrize("noise", MODELS, ids=lambda noise: noise.name)
 
 @models
 def test_blocks_of_any_size_give_one_sequence(noise: Noise) -> None:
-    whole = noise.variates(np.random.default_rng(1), 200)
+    whole = noise.draw(np.random.default_rng(1), 200)
     rng = np.random.default_rng(1)
-    parts = np.concatenate([noise.variates(rng, n) for n in (1, 7, 64, 128)])
+    parts = np.concatenate([noise.draw(rng, n) for n in (1, 7, 64, 128)])
     np.testing.assert_array_equal(parts, whole)
 
 
 @models
 def test_floats_and_arrays_agree_to_the_bit(noise: Noise) -> None:
     rng = np.random.default_rng(2)
-    variates, means, arms = noise.variates(rng, 500), rng.normal(size=500), rng.integers(0, 4, 500)
-    together = noise.feedback(means, arms, variates)
-    alone = [noise.feedback(float(m), int(a), float(z)) for m, a, z in zip(means, arms, variates, strict=True)]
+    variates, means, arms = noise.draw(rng, 500), rng.normal(size=500), rng.integers(0, 4, 500)
+    together = noise.reward(means, arms, variates)
+    alone = [noise.reward(float(m), int(a), float(z)) for m, a, z in zip(means, arms, variates, strict=True)]
     assert all(type(y) is float for y in alone)
     assert together.tolist() == alone
 
@@ -44,7 +44,7 @@ def test_floats_and_arrays_agree_to_the_bit(noise: Noise) -> None:
 def test_moments(spec: dict[str, Any], mean: float) -> None:
     noise = as_noise(spec, 0.0)
     n = 400_000
-    y = noise.feedback(np.full(n, mean), np.zeros(n, int), noise.variates(np.random.default_rng(3), n))
+    y = noise.reward(np.full(n, mean), np.zeros(n, int), noise.draw(np.random.default_rng(3), n))
     sd = np.hypot(0.3, 0.5 * mean) if spec["name"] == "heteroscedastic" else 0.3
     assert abs(y.mean() - mean) < 5 * sd / np.sqrt(n)
     # The variance of the sample variance is (kurtosis - 1) sd^4 / n; the kurtosis of Student-t at 5 is 9.
@@ -53,7 +53,7 @@ def test_moments(spec: dict[str, Any], mean: float) -> None:
 
 
 def test_bounded_is_bounded() -> None:
-    z = as_noise("bounded", 2.0).variates(np.random.default_rng(0), 10_000)
+    z = as_noise("bounded", 2.0).draw(np.random.default_rng(0), 10_000)
     assert np.abs(z).max() <= np.sqrt(3)
 
 
@@ -63,7 +63,7 @@ def test_table_gives_real_replicates_each_as_often() -> None:
     n = 60_000
     for arm, row in enumerate(REPLICATES):
         real = row[~np.isnan(row)]
-        y = noise.feedback(np.full(n, np.nan), np.full(n, arm), noise.variates(rng, n))
+        y = noise.reward(np.full(n, np.nan), np.full(n, arm), noise.draw(rng, n))
         values, counts = np.unique(y, return_counts=True)
         np.testing.assert_array_equal(values, real)
         p = 1 / len(real)
@@ -124,7 +124,7 @@ def test_the_table_has_a_name_where_there_is_one() -> None:
 def test_numpy_numbers_give_plain_rewards(spec: dict[str, Any], number: type) -> None:
     given = {key: value if key == "name" else number(4 * value) for key, value in spec.items()}
     noise = as_noise(given, 0.1)
-    assert type(noise.feedback(0.5, 0, 0.25)) is float
+    assert type(noise.reward(0.5, 0, 0.25)) is float
     assert type(noise.std) is float
     assert noise.to_spec() == {key: value if key == "name" else float(given[key]) for key, value in spec.items()}
 

@@ -11,6 +11,8 @@ import pytest
 from gymnasium.envs.registration import load_env_creator
 
 import gpbandit_envs
+from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
+from gpbandit_envs.envs.synthetic import rkhs
 from gpbandit_envs.registry import ENVIRONMENTS, register_all, registered
 
 
@@ -39,18 +41,18 @@ def test_every_way_to_register() -> None:
 @pytest.mark.parametrize("row", ENVIRONMENTS, ids=lambda row: row.name)
 def test_signatures_and_kernel_keyword(row: gpbandit_envs.registry.EnvironmentRow) -> None:
     entry = load_env_creator(gym.spec(row.id).entry_point)  # type: ignore[arg-type]
-    parameters = inspect.signature(entry).parameters
-    assert {"kernel", "noise_std", "noise", "instance_seed", "misspecification", "horizon"} <= parameters.keys()
-    assert load_env_creator(gym.spec(row.id).vector_entry_point) is not None  # type: ignore[arg-type]
+    assert isinstance(entry, EntryPoint)
+    assert {"kernel", "noise_std", "noise"} <= entry.parameters.keys() == inspect.signature(entry).parameters.keys()
+    assert {"instance_seed", "misspecification", "horizon"} <= set(COMMON_ARGUMENTS)
+    assert not entry.parameters.keys() & set(COMMON_ARGUMENTS)
+    assert load_env_creator(gym.spec(row.id).vector_entry_point) is entry  # type: ignore[arg-type]
 
 
 def test_ids_are_in_the_namespace() -> None:
     assert all(id.startswith("GPBandit/") and id.endswith("-v0") for id in registered())
 
 
-def test_unknown_vector_entry_points() -> None:
-    from gpbandit_envs.vector import entry_points
-
-    for name in ("rkhs", "synthetic__even_arms", "__nothing"):
-        with pytest.raises(AttributeError, match=name):
-            getattr(entry_points, name)
+def test_unknown_arguments_are_named_with_those_that_exist() -> None:
+    for num_envs, name in ((None, "n_arm"), (2, "n_arm"), (None, "autoreset_mode")):
+        with pytest.raises(TypeError, match=rf"unknown argument '{name}'; it takes n_arms, dim, .*instance_seed"):
+            rkhs(num_envs=num_envs, **{name: 3})

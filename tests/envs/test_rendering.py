@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.envs.finite import FiniteArmEnv
+from gpbandit_envs.envs.bandit import FiniteArmEnv
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("RKHS", {"n_arms": 30}),
@@ -68,7 +68,7 @@ def test_without_a_mode_it_says_so() -> None:
     with pytest.warns(UserWarning, match="without a render_mode"):
         assert env.unwrapped.render() is None
     with pytest.raises(ValueError, match="render_mode"):
-        FiniteArmEnv(env.unwrapped.setting, render_mode="svg")  # type: ignore[attr-defined]
+        FiniteArmEnv(env.unwrapped.recipe, render_mode="svg")  # type: ignore[attr-defined]
 
 
 def test_matplotlib_is_loaded_only_to_draw() -> None:

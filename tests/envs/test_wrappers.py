@@ -11,7 +11,7 @@ import pytest
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from gpbandit_envs.wrappers.delay_models import GeometricDelay, ParetoDelay, Workers, as_delay
+from gpbandit_envs.wrappers.delay import GeometricDelay, ParetoDelay, Workers, as_delay
 
 HORIZON = 12
 

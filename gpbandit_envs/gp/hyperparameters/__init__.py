@@ -5,22 +5,27 @@
 | `s^2` | kernel variance | unit of y^2 |
 | `lam` | noise variance | unit of y^2 |
 | `l` | lengthscales, one per feature (ARD) | (d,), unit of the features |
-| `theta` | `(log s^2, log lam, log l_1, ..., log l_d)` | (d + 2,) |
+| `theta` | `(log s^2, log lam, log l_1, ..., log l_d)` | (k,), k = d + 2 |
 
 All estimates are made on standardised feedback and reported in the units of the data. A prior is a density of
-`log x`, so that the mode is the same whatever the parameters' scale; see `priors`.
+`log x`, so that the mode is the same whatever the parameters' scale; see `posterior`.
 """
 
 from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
-from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
-from gpbandit_envs.gp.hyperparameters.map import Estimate, map_estimate
-from gpbandit_envs.gp.hyperparameters.parameters import FAMILIES, Hyperparameters
-from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior, as_hyper_prior
-from gpbandit_envs.gp.hyperparameters.priors import Flat, Gamma, LogNormal, Prior
+from gpbandit_envs.gp.hyperparameters.likelihood import FAMILIES, Hyperparameters, LogMarginalLikelihood
+from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, map_estimate
+from gpbandit_envs.gp.hyperparameters.posterior import (
+    Flat,
+    Gamma,
+    HyperPrior,
+    LogNormal,
+    LogPosterior,
+    Prior,
+    as_hyper_prior,
+)
 
 __all__ = [
     "FAMILIES",
-    "Estimate",
     "Flat",
     "Gamma",
     "HyperPrior",
@@ -28,6 +33,7 @@ __all__ = [
     "LogMarginalLikelihood",
     "LogNormal",
     "LogPosterior",
+    "MAPEstimate",
     "Prior",
     "as_hyper_prior",
     "hmc",

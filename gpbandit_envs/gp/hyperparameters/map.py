@@ -9,27 +9,27 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from gpbandit_envs.gp.hyperparameters.parameters import Hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["Estimate", "map_estimate", "standard_start"]
+__all__ = ["MAPEstimate", "map_estimate", "standard_start"]
 
 _ITERATIONS = 200
-_SCREENED = 4  # random points looked at for each one climbed from
+_SCREENED = 4  # random points evaluated for each one climbed from
 _TIE = 1e-3  # log posteriors closer than this are the same mode
 _ROUGH, _FINE = 1e-4, 1e-7  # relative gains of the log posterior at which a climb ends
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What was found.
+class MAPEstimate:
+    """The mode of the posterior of the hyperparameters.
 
     Attributes:
         hyperparameters: The mode, in the units of the data.
         prior_mean: The mean that was taken out of the feedback, unit of y.
         scale: The scale that was taken out of the feedback, unit of y.
-        log_posterior: Its logarithm for the standardised feedback, up to a constant.
+        log_posterior: Log posterior of the mode for the standardised feedback, up to a constant.
         evaluations: Evaluations of the likelihood spent.
     """
 
@@ -40,8 +40,8 @@ class Estimate:
     evaluations: int
 
 
-def standard_start(dim: int) -> Float[np.ndarray, " d+2"]:
-    """Where to begin without knowing better, for standardised feedback on the unit cube.
+def standard_start(dim: int) -> Float[np.ndarray, " k"]:
+    """The default first point `theta`, shape (d + 2,), for standardised feedback on the unit cube.
 
     Variance 1, a noise of a tenth of the spread, and lengthscales of about the mean distance of two points.
     """
@@ -58,7 +58,7 @@ def map_estimate(
     starts: int = 3,
     warm: Sequence[Hyperparameters] = (),
     units: tuple[float, float] | None = None,
-) -> Estimate:
+) -> MAPEstimate:
     """`argmax_theta log p(theta | X, y)` by L-BFGS-B on the log-parameters.
 
     Climbs from the standard start or from the warm ones, and from the best of some random points; where two climbs end
@@ -92,7 +92,7 @@ def map_estimate(
             best_theta, best = theta, value
     best_theta, best, calls = _climb(target, best_theta, _FINE)
     spent += calls
-    return Estimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
+    return MAPEstimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
 
 
 def standardised(
@@ -113,9 +113,9 @@ def standardised(
 
 
 def _climb(
-    target: LogPosterior, start: Float[np.ndarray, " d+2"], tolerance: float
-) -> tuple[Float[np.ndarray, " d+2"], float, int]:
-    def loss(theta: Float[np.ndarray, " d+2"]) -> tuple[float, Float[np.ndarray, " d+2"]]:
+    target: LogPosterior, start: Float[np.ndarray, " k"], tolerance: float
+) -> tuple[Float[np.ndarray, " k"], float, int]:
+    def loss(theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
         value, gradient = target(theta)
         return -value, -gradient
 
@@ -130,10 +130,8 @@ def _climb(
     return found.x, -float(found.fun), int(found.nfev)
 
 
-def _random_starts(
-    target: LogPosterior, n: int, rng: np.random.Generator
-) -> tuple[list[Float[np.ndarray, " d+2"]], int]:
-    """The best `n` of some random points, and how many were looked at."""
+def _random_starts(target: LogPosterior, n: int, rng: np.random.Generator) -> tuple[list[Float[np.ndarray, " k"]], int]:
+    """The best `n` of some random points, and how many were evaluated."""
     if n <= 0:
         return [], 0
     dim = len(target.lower) - 2

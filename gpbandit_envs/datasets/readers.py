@@ -1,28 +1,101 @@
-"""TensorFlow's record files and protocol buffers, as far as reading one benchmark needs them.
+"""Readers of raw files: delimited text, pickles of plain values, TensorFlow records.
 
-A record is `length (8 bytes), checksum of the length (4), data, checksum of the data (4)`, little endian, where a
-checksum is a masked CRC-32C.
+A TensorFlow record is `length (8 bytes), checksum of the length (4), data, checksum of the data (4)`, little endian,
+where a checksum is a masked CRC-32C. Its data may be a protocol-buffer message.
 """
 
 from __future__ import annotations
 
+import csv
+import pickle
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NoReturn
 
 import numpy as np
-from jaxtyping import UInt32
+from jaxtyping import Float, UInt32
 
 from gpbandit_envs.datasets.errors import IntegrityError
 
-__all__ = ["masked_crc32c", "message_fields", "read_records"]
+__all__ = [
+    "masked_crc32c",
+    "message_fields",
+    "read_columns",
+    "read_numbers",
+    "read_plain_pickle",
+    "read_tfrecords",
+]
 
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 _BATCH = 4_096
 _LONGEST = 1 << 24
+
+
+def read_numbers(path: Path, *, header: tuple[str, ...] | None, delimiter: str = ",") -> Float[np.ndarray, "n k"]:
+    """A table of numbers.
+
+    Args:
+        path: File.
+        header: Names that the first line must hold; None if the file has no header.
+        delimiter: Separator of columns.
+
+    Raises:
+        IntegrityError: if the header differs or a cell is no number.
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            if header is not None:
+                found = tuple(next(csv.reader([next(lines)], delimiter=delimiter)))
+                if found != header:
+                    raise ValueError(f"expected the columns {', '.join(header)}, got {', '.join(found)}")
+            return np.loadtxt(lines, delimiter=delimiter, ndmin=2, dtype=np.float64)
+    except (ValueError, StopIteration) as fault:
+        raise IntegrityError(f"{path.name}: not the expected table ({fault})") from fault
+
+
+def read_columns(path: Path, names: tuple[str, ...]) -> dict[str, list[str]]:
+    """Some columns of a comma-separated file with a header, as text.
+
+    Raises:
+        IntegrityError: if a column is missing or a line is too short.
+    """
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines)
+        absent = [name for name in names if name not in (rows.fieldnames or ())]
+        if absent:
+            raise IntegrityError(f"{path.name}: expected the column {absent[0]}, got {rows.fieldnames}")
+        columns: dict[str, list[str]] = {name: [] for name in names}
+        for row in rows:
+            for name in names:
+                cell = row[name]
+                if cell is None:
+                    raise IntegrityError(f"{path.name}: line {rows.line_num} has no {name}")
+                columns[name].append(cell)
+    return columns
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"it refers to {module}.{name}, and only plain containers and numbers are allowed")
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        raise pickle.UnpicklingError("it refers to an object outside the file")
+
+
+def read_plain_pickle(path: Path) -> Any:
+    """Read a pickle made of dict, list, tuple, set, str, bytes, numbers, booleans and None.
+
+    Raises:
+        IntegrityError: if it names any class or function, or is damaged. Nothing of it has been run.
+    """
+    try:
+        with path.open("rb") as stream:
+            return _PlainUnpickler(stream).load()
+    except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as refusal:
+        raise IntegrityError(f"{path.name}: refused pickle: {refusal}") from refusal
 
 
 def masked_crc32c(blocks: Sequence[bytes]) -> UInt32[np.ndarray, " n"]:
@@ -44,17 +117,17 @@ def masked_crc32c(blocks: Sequence[bytes]) -> UInt32[np.ndarray, " n"]:
     return ((crc >> 15) | (crc << 17)) + np.uint32(_MASK)
 
 
-def read_records(path: Path) -> Iterator[bytes]:
+def read_tfrecords(path: Path) -> Iterator[bytes]:
     """The data of every record, each checked.
 
     Raises:
         IntegrityError: if the file is cut off or a checksum is wrong; the message says at which record.
     """
     with path.open("rb") as stream:
-        framed, done = _frames(path, stream), 0
+        framed, done = _framed_records(path, stream), 0
         while batch := list(islice(framed, _BATCH)):
-            _compare(path, done, "length", [head[:8] for head, _, _ in batch], [head[8:] for head, _, _ in batch])
-            _compare(path, done, "data", [data for _, data, _ in batch], [foot for _, _, foot in batch])
+            _check_crcs(path, done, "length", [head[:8] for head, _, _ in batch], [head[8:] for head, _, _ in batch])
+            _check_crcs(path, done, "data", [data for _, data, _ in batch], [foot for _, _, foot in batch])
             done += len(batch)
             yield from (data for _, data, _ in batch)
 
@@ -88,7 +161,7 @@ def message_fields(message: bytes) -> Iterator[tuple[int, bytes | float | int]]:
         yield number, struct.unpack("<d", part)[0] if wire_type == 1 else part
 
 
-def _frames(path: Path, stream: IO[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
+def _framed_records(path: Path, stream: IO[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
     count = 0
     while head := stream.read(12):
         length = struct.unpack("<Q", head[:8])[0] if len(head) == 12 else _LONGEST + 1
@@ -101,7 +174,7 @@ def _frames(path: Path, stream: IO[bytes]) -> Iterator[tuple[bytes, bytes, bytes
         yield head, data, foot
 
 
-def _compare(path: Path, start: int, what: str, blocks: list[bytes], stored: list[bytes]) -> None:
+def _check_crcs(path: Path, start: int, what: str, blocks: list[bytes], stored: list[bytes]) -> None:
     expected = np.frombuffer(b"".join(stored), dtype="<u4")
     wrong = np.flatnonzero(masked_crc32c(blocks) != expected)
     if wrong.size:

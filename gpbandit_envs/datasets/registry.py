@@ -1,4 +1,4 @@
-"""From a name to a table: the cache, a file by hand, or the first source that delivers."""
+"""All data sets by name, and the way from a name to a table: the cache, a file by hand, or a download."""
 
 from __future__ import annotations
 
@@ -9,19 +9,62 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gpbandit_envs.datasets import cache
-from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.catalogue import CATALOGUE, find
-from gpbandit_envs.datasets.data_set import DataSet
-from gpbandit_envs.datasets.fetch import obtain, supply
-from gpbandit_envs.datasets.integrity import sha256_of
+from gpbandit_envs.datasets.abalone import ABALONE
+from gpbandit_envs.datasets.cadata import CADATA
+from gpbandit_envs.datasets.classification import SOFTWARE_DEFECT, VEHICLE_SILHOUETTES
+from gpbandit_envs.datasets.crossed_barrel import CROSSED_BARREL
+from gpbandit_envs.datasets.data_set import Card, DataSet
+from gpbandit_envs.datasets.direct_arylation import DIRECT_ARYLATION
+from gpbandit_envs.datasets.download import copy_user_files, fetch_file
+from gpbandit_envs.datasets.fcnet import FCNET
+from gpbandit_envs.datasets.hplc import HPLC
+from gpbandit_envs.datasets.hpobench_mlp import HPOBENCH_MLP
+from gpbandit_envs.datasets.nasbench101 import NASBENCH101
+from gpbandit_envs.datasets.nasbench201 import NASBENCH201
+from gpbandit_envs.datasets.neurostimulation import NEUROSTIMULATION
+from gpbandit_envs.datasets.oer_plates import OER_PLATES
 from gpbandit_envs.datasets.table import Table
+from gpbandit_envs.datasets.vaccine import VACCINE
 
-__all__ = ["cards", "fetch", "load"]
+__all__ = ["DATA_SETS", "cards", "fetch", "find", "load"]
+
+DATA_SETS: tuple[DataSet, ...] = (
+    ABALONE,
+    CADATA,
+    NASBENCH101,
+    NASBENCH201,
+    FCNET,
+    HPOBENCH_MLP,
+    VACCINE,
+    NEUROSTIMULATION,
+    OER_PLATES,
+    CROSSED_BARREL,
+    DIRECT_ARYLATION,
+    HPLC,
+    VEHICLE_SILHOUETTES,
+    SOFTWARE_DEFECT,
+)
+
+
+def find(name: str) -> DataSet:
+    """The data set of that name, in any case.
+
+    Raises:
+        TypeError: if the name is no text.
+        ValueError: if there is none; the message lists them all.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected the name of a data set, got {name!r}")
+    for data_set in DATA_SETS:
+        if data_set.card.name.casefold() == name.casefold():
+            return data_set
+    known = ", ".join(data_set.card.name for data_set in DATA_SETS)
+    raise ValueError(f"name: expected one of {known}, got {name!r}")
 
 
 def cards() -> Mapping[str, Card]:
     """The card of every data set, by name."""
-    return MappingProxyType({data_set.card.name: data_set.card for data_set in CATALOGUE})
+    return MappingProxyType({data_set.card.name: data_set.card for data_set in DATA_SETS})
 
 
 def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: object) -> Table:
@@ -48,12 +91,12 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
     chosen = data_set.choose(options)
     files = data_set.files(chosen)
     if file is not None and any(item.sha256 is None for item in files):
-        return _load_unpinned(data_set, chosen, Path(file))
+        return _load_without_hash(data_set, chosen, Path(file))
     path = _table_path(data_set, chosen)
     if file is not None:
-        supply(data_set.card, files, Path(file))
+        copy_user_files(data_set.card, files, Path(file))
     if not path.exists():
-        raw = {item.name: obtain(data_set.card, item, cards().values()) for item in files}
+        raw = {item.name: fetch_file(data_set.card, item, cards().values()) for item in files}
         cache.write_table(path, data_set.read(raw, chosen))
     return cache.read_table(path)
 
@@ -80,14 +123,14 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
         if file is not None:
             load(name, file=file)
         path = _table_path(data_set, data_set.choose({}))
-        return path.parent if path.exists() else obtain(card, card.files[0])
+        return path.parent if path.exists() else fetch_file(card, card.files[0])
     if file is not None:
-        supply(card, card.files, Path(file))
-    paths = [obtain(card, item, cards().values()) for item in card.files]
+        copy_user_files(card, card.files, Path(file))
+    paths = [fetch_file(card, item, cards().values()) for item in card.files]
     return paths[0].parent
 
 
-def _load_unpinned(data_set: DataSet, options: Mapping[str, object], given: Path) -> Table:
+def _load_without_hash(data_set: DataSet, options: Mapping[str, object], given: Path) -> Table:
     """The table of a file with no published hash, which the reader checks by its content; the file is not copied.
 
     With the default options its table also becomes the one that `load` serves without a file.
@@ -95,7 +138,7 @@ def _load_unpinned(data_set: DataSet, options: Mapping[str, object], given: Path
     (item,) = data_set.files(options)
     if not given.is_file():
         raise FileNotFoundError(f"file: expected an existing file for {data_set.card.name}, got {given}")
-    sha256 = sha256_of(given)
+    sha256 = cache.sha256_of(given)
     path = _table_path(data_set, options, sha256)
     if not path.exists():
         table = data_set.read({item.name: given}, options)

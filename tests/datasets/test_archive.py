@@ -1,21 +1,18 @@
-"""Archives and pickles that nobody should open."""
+"""Archives that nobody should open."""
 
 from __future__ import annotations
 
 import io
 import os
-import pickle
 import tarfile
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from gpbandit_envs.datasets.archives import open_member
+from gpbandit_envs.datasets.archive import open_member
+from gpbandit_envs.datasets.cache import copy_checked
 from gpbandit_envs.datasets.errors import IntegrityError
-from gpbandit_envs.datasets.integrity import copy_checked
-from gpbandit_envs.datasets.unpickle import load_plain
 
 UNSAFE = ["../evil", "a/../../evil", "/etc/evil", "C:/evil", "C:evil", "..\\evil", "\\\\host\\share\\evil"]
 
@@ -111,33 +108,3 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     ):
         copy_checked(stream, to, sha256="0" * 64, size=1_000, what="bomb")
     assert list(to.parent.iterdir()) == []
-
-
-class Evil:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.system, ("touch evil",)
-
-
-@pytest.mark.parametrize("content", [Evil(), {"a": [Evil()]}, np.float64(1.0), Path("x"), len, complex(1, 2)])
-def test_pickles_that_name_a_class_or_function_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: object
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        path = tmp_path / "a.pkl"
-        path.write_bytes(pickle.dumps(content, protocol=protocol))
-        with pytest.raises(IntegrityError, match="only plain containers and numbers are allowed"):
-            load_plain(path)
-    assert not (tmp_path / "evil").exists()
-
-
-def test_plain_pickles_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
-    plain = {"a": [1, 2.5, None, True, "x", b"y"], (1, 2): {"b": {3, 4}}}
-    path = tmp_path / "a.pkl"
-    path.write_bytes(pickle.dumps(plain))
-    assert load_plain(path) == plain
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        with pytest.raises(IntegrityError, match="refused pickle"):
-            load_plain(path)

@@ -1,7 +1,8 @@
-"""Tables of trainings: NAS-Bench-201, FC-Net, HPOBench."""
+"""Tables of trainings: NAS-Bench-201, FC-Net, HPOBench, and the full grids that they are recorded on."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 
 from gpbandit_envs import datasets
 from gpbandit_envs.datasets.errors import IntegrityError
-from gpbandit_envs.datasets.tabular_training import read_records
-from gpbandit_envs.datasets.unpickle import load_plain
+from gpbandit_envs.datasets.hpo_tables import Factor, grid_features, grid_neighbours, read_trainings
+from gpbandit_envs.datasets.readers import read_plain_pickle
 from tests.datasets.conftest import Load
 
 # Largest means over seeds on the three data sets.
 BEST = {"cifar10": 91.607, "cifar100": 73.493, "imagenet16-120": 46.733}
+
+
+FACTORS = (Factor("a", (0.0, 1.0)), Factor("b", (1.0, 3.0, 9.0)), Factor("c", (0.0, 1.0, 2.0, 3.0), ordered=False))
 
 
 @pytest.mark.network
@@ -50,7 +54,7 @@ def test_the_edges_of_nasbench201_are_in_the_stated_order(real: Load) -> None:
 )
 def test_rows_stand_for_their_records(real: Load, name: str, dataset: str, file: str) -> None:
     table = real(name, dataset=dataset)
-    records = load_plain(datasets.fetch(name) / file)
+    records = read_plain_pickle(datasets.fetch(name) / file)
     keys = sorted(records)
     assert len(keys) == table.n_arms
     levels = [np.unique(column) for column in table.features.T]
@@ -84,10 +88,28 @@ def test_records_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.pkl"
     good = {"0": {"loss": [1.0, 2.0], "train_time": [3.0, 5.0]}, "1": {"loss": [4.0], "train_time": [6.0]}}
     path.write_bytes(pickle.dumps(good))
-    values, costs = read_records(path, "loss", ["0", "1"])
+    values, costs = read_trainings(path, "loss", ["0", "1"])
     np.testing.assert_array_equal(values, [[1, 2], [4, np.nan]])
     assert costs.tolist() == [4, 6]
     with pytest.raises(IntegrityError, match="a record for each of 3 configurations"):
-        read_records(path, "loss", ["0", "1", "2"])
+        read_trainings(path, "loss", ["0", "1", "2"])
     with pytest.raises(IntegrityError, match="lacks accuracy"):
-        read_records(path, "accuracy", ["0", "1"])
+        read_trainings(path, "accuracy", ["0", "1"])
+
+
+def test_points_are_all_combinations_with_the_last_factor_fastest() -> None:
+    expected = list(itertools.product(*(factor.levels for factor in FACTORS)))
+    np.testing.assert_array_equal(grid_features(FACTORS), expected)
+
+
+def test_neighbours_are_those_of_a_search_over_all_pairs() -> None:
+    digits = list(itertools.product(*(range(len(factor.levels)) for factor in FACTORS)))
+
+    def adjacent(p: tuple[int, ...], q: tuple[int, ...]) -> bool:
+        moved = [i for i in range(len(FACTORS)) if p[i] != q[i]]
+        return len(moved) == 1 and (not FACTORS[moved[0]].ordered or abs(p[moved[0]] - q[moved[0]]) == 1)
+
+    found = grid_neighbours(FACTORS)
+    for i, p in enumerate(digits):
+        expected = [j for j, q in enumerate(digits) if adjacent(p, q)]
+        assert found[i].tolist() == expected + [-1] * (found.shape[1] - len(expected))

@@ -1,4 +1,4 @@
-"""The card of a setting and its dial."""
+"""The problem of a recipe and its misspecification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.envs.setting import wrong_by
+from gpbandit_envs.envs.recipe import rescale_lengthscales
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
 
@@ -22,10 +22,10 @@ def card(name: str = "RKHS", **kwargs: Any) -> Problem:
 def test_every_lengthscale_of_a_composite_kernel_is_wrong_by_the_factor() -> None:
     kernel = 2.0 * SE((0.1, 0.2)) + Matern(0.3, 1.5) * RationalQuadratic(0.5, 2.0) + Linear(1.0, 0.7)
     X, Y = np.random.default_rng(0).random((2, 4, 2))
-    np.testing.assert_allclose(wrong_by(kernel, 3.0)(3 * X, 3 * Y), kernel(X, Y), rtol=1e-12)
+    np.testing.assert_allclose(rescale_lengthscales(kernel, 3.0)(3 * X, 3 * Y), kernel(X, Y), rtol=1e-12)
 
 
-def test_dials_turn_what_they_name() -> None:
+def test_factors_change_what_they_name() -> None:
     wrong = card(norm=2.0, noise_std=0.1, misspecification={"norm": 0.5, "noise": 3.0, "lengthscale": 2.0})
     assert wrong.norm_bound == 1.0
     assert wrong.noise_std == pytest.approx(0.3)
@@ -34,10 +34,10 @@ def test_dials_turn_what_they_name() -> None:
     assert card().knowledge == "oracle"
 
 
-def test_dials_without_anything_to_turn() -> None:
-    for dial in ({"norm": 2.0}, {"lengthscale": 2.0}):
+def test_factors_without_anything_to_change() -> None:
+    for factors in ({"norm": 2.0}, {"lengthscale": 2.0}):
         with pytest.raises(ValueError, match="misspecification: there is no"):
-            card("Branin", misspecification=dial)
+            card("Branin", misspecification=factors)
     with pytest.raises(TypeError, match="misspecification"):
         card(misspecification=[("norm", 2.0)])
 

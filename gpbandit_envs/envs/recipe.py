@@ -1,4 +1,4 @@
-"""What an environment is composed of, and the card that tells policies about it."""
+"""What an environment is made of, and the problem description that policies get."""
 
 from __future__ import annotations
 
@@ -15,24 +15,36 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import Noise, TableNoise
 from gpbandit_envs.problem import Knowledge, Problem
 
-__all__ = ["Setting", "dial", "make_card", "wrong_by"]
+__all__ = [
+    "EnvRecipe",
+    "KernelLike",
+    "NoiseLike",
+    "make_problem",
+    "misspecification_factors",
+    "rescale_lengthscales",
+]
 
-DIALS = ("lengthscale", "norm", "noise")
+KernelLike = Kernel | Mapping[str, Any] | None
+"""A kernel, its JSON form, or None for the default."""
+NoiseLike = Mapping[str, Any] | str | None
+"""The JSON form or the name of a noise model, or None for Gaussian noise."""
+
+_MISSPECIFIABLE = ("lengthscale", "norm", "noise")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class EnvRecipe:
     """The parts of a bandit environment.
 
     Attributes:
         family: Mean functions; a finite arm set or a box.
         noise: Noise model.
-        kernel: Prior for the card; None to state none.
-        norm_bound: RKHS norm bound for the card; None to state none.
-        knowledge: How the card's prior relates to the truth.
+        kernel: Prior stated to policies; None to state none.
+        norm_bound: RKHS norm bound stated to policies; None to state none.
+        knowledge: How the stated prior relates to the truth.
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
-        neighbours: Neighbourhood of the arms for the card.
-        notes: Further facts for the card.
+        neighbours: Neighbourhood of the arms, stated to policies.
+        notes: Further facts stated to policies.
     """
 
     family: ArmFamily | BoxFamily
@@ -45,7 +57,7 @@ class Setting:
     notes: Mapping[str, object] = field(default_factory=dict)
 
 
-def dial(misspecification: Mapping[str, float] | None) -> dict[str, float]:
+def misspecification_factors(misspecification: Mapping[str, float] | None) -> dict[str, float]:
     """The misspecification factors, checked.
 
     Raises:
@@ -57,68 +69,72 @@ def dial(misspecification: Mapping[str, float] | None) -> dict[str, float]:
     if not isinstance(misspecification, Mapping):
         raise TypeError(f"misspecification: expected factors such as {{'lengthscale': 2.0}}, got {misspecification!r}")
     for key, factor in misspecification.items():
-        if key not in DIALS:
-            raise ValueError(f"misspecification: expected keys among {', '.join(DIALS)}, got {key!r}")
+        if key not in _MISSPECIFIABLE:
+            raise ValueError(f"misspecification: expected keys among {', '.join(_MISSPECIFIABLE)}, got {key!r}")
         if not (isinstance(factor, (int, float)) and np.isfinite(factor) and factor > 0):
             raise ValueError(f"misspecification[{key!r}]: expected a finite factor > 0, got {factor!r}")
     return {key: float(factor) for key, factor in misspecification.items()}
 
 
-def wrong_by(kernel: Kernel, factor: float) -> Kernel:
+def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
     """`kernel` with every lengthscale in it multiplied by `factor`."""
 
-    def stretched(spec: Any) -> Any:
+    def rescaled(spec: Any) -> Any:
         if isinstance(spec, list):
-            return [stretched(part) for part in spec]
+            return [rescaled(part) for part in spec]
         if not isinstance(spec, dict):
             return spec
-        return {key: _times(value, factor) if key == "lengthscale" else stretched(value) for key, value in spec.items()}
+        return {key: times(value) if key == "lengthscale" else rescaled(value) for key, value in spec.items()}
 
-    return as_kernel(stretched(kernel.to_spec()))
+    def times(lengthscale: Any) -> Any:
+        if isinstance(lengthscale, (list, tuple)):
+            return [part * factor for part in lengthscale]
+        return lengthscale * factor
+
+    return as_kernel(rescaled(kernel.to_spec()))
 
 
-def make_card(
-    setting: Setting, spec: gym.envs.registration.EnvSpec | None, horizon: int | None, factors: Mapping[str, float]
+def make_problem(
+    recipe: EnvRecipe, spec: gym.envs.registration.EnvSpec | None, horizon: int | None, factors: Mapping[str, float]
 ) -> Problem:
-    """The problem card of a setting, with the stated quantities wrong by `factors`.
+    """The problem description of a recipe, with the stated quantities wrong by `factors`.
 
     The horizon is `horizon`, or else the time limit that the environment's id is registered with.
+
+    Raises:
+        ValueError: if there is a factor for a quantity that the recipe does not state.
     """
-    family, noise = setting.family, setting.noise
-    kernel, norm_bound = setting.kernel, setting.norm_bound
+    family, noise = recipe.family, recipe.noise
+    kernel, norm_bound = recipe.kernel, recipe.norm_bound
     noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
     if "lengthscale" in factors:
         if kernel is None:
-            raise ValueError("misspecification: there is no kernel on the card whose lengthscale could be wrong")
-        kernel = wrong_by(kernel, factors["lengthscale"])
+            raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
+        kernel = rescale_lengthscales(kernel, factors["lengthscale"])
     if "norm" in factors:
         if norm_bound is None:
-            raise ValueError("misspecification: there is no norm bound on the card that could be wrong")
+            raise ValueError("misspecification: there is no norm bound in the problem that could be wrong")
         norm_bound *= factors["norm"]
     if "noise" in factors:
         if noise_std is None:
-            raise ValueError("misspecification: there is no noise_std on the card that could be wrong")
+            raise ValueError("misspecification: there is no noise_std in the problem that could be wrong")
         noise_std *= factors["noise"]
-    knowledge = setting.knowledge
+    knowledge = recipe.knowledge
     if knowledge == "oracle" and (factors or not noise.homoscedastic):
         knowledge = "misspecified"
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
-    finite = isinstance(family, ArmFamily)
+    arms = family.arms if isinstance(family, ArmFamily) else None
     return Problem(
         name=spec.id if spec is not None else "unregistered",
         dim=family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim,
-        arms=family.arms if isinstance(family, ArmFamily) else None,
+        arms=arms,
         kernel=kernel,
         noise_std=noise_std,
         norm_bound=norm_bound,
         horizon=horizon,
         knowledge=knowledge,
         misspecification=factors,
-        neighbours=setting.neighbours if finite else None,
-        notes={"noise": noise.to_spec(), **setting.notes},
+        neighbours=None if arms is None else recipe.neighbours,
+        notes={"noise": noise.to_spec(), **recipe.notes},
     )
-
-
-def _times(value: Any, factor: float) -> Any:
-    return [part * factor for part in value] if isinstance(value, (list, tuple)) else value * factor

@@ -1,4 +1,4 @@
-"""What native vector environments have in common: seeding, noise, time limit, autoreset, information."""
+"""Native vector environments: many bandits in one step, over finite arms and over a box."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.setting import Setting, dial, make_card
-from gpbandit_envs.functions.arm_sets import positive_int
+from gpbandit_envs.envs.recipe import EnvRecipe, make_problem, misspecification_factors
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BanditVectorEnv"]
+__all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
 
 _BLOCK = 512  # noise variates drawn ahead for each environment: 2 MB at 512 environments
 
@@ -28,12 +30,12 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
-    environments share one card, which cannot hold initial data of each: for `initial=`, take
+    environments share one problem description, which cannot hold initial data of each: for `initial=`, take
     `vectorization_mode="sync"`.
 
     Args:
         num_envs: Number of environments `N`.
-        setting: Mean functions, noise, costs and what the card says about them.
+        recipe: Mean functions, noise, costs and what policies are told about them.
         single_action_space: Action space of one environment.
         max_episode_steps: Time limit of each; None for none, and so is -1, as in `gymnasium.make`.
         autoreset_mode: When an environment that is over starts anew: `"NextStep"`, `"SameStep"` or `"Disabled"`.
@@ -52,7 +54,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def __init__(
         self,
         num_envs: int,
-        setting: Setting,
+        recipe: EnvRecipe,
         single_action_space: gym.Space[Any],
         *,
         max_episode_steps: int | None = None,
@@ -68,7 +70,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ValueError(f"render_mode: a native vector environment draws nothing, got {render_mode!r}")
         if isinstance(initial, bool) or not isinstance(initial, (int, np.integer)) or initial != 0:
             raise ValueError(
-                "initial: expected 0 in the native vector form, whose environments share one card, "
+                "initial: expected 0 in the native vector form, whose environments share one problem, "
                 f'got {initial!r}; with vectorization_mode="sync" each has initial data of its own'
             )
         if max_episode_steps == -1:
@@ -76,7 +78,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif max_episode_steps is not None:
             max_episode_steps = positive_int("max_episode_steps", max_episode_steps)
         self.num_envs = num_envs
-        self.setting = setting
+        self.recipe = recipe
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
         self.render_mode = None
@@ -84,11 +86,11 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_observation_space = gym.spaces.Discrete(1)
         self.action_space = batch_space(single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._factors = dial(misspecification)
+        self._factors = misspecification_factors(misspecification)
         self._horizon = horizon if horizon is not None else max_episode_steps
         self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
         self._reveal_oracle = bool(reveal_oracle)
-        self._episodes: list[Episodes[Any]] = [Episodes(setting.family, instance_seed) for _ in range(num_envs)]
+        self._episodes: list[Episodes[Any]] = [Episodes(recipe.family, instance_seed) for _ in range(num_envs)]
         self._noise: list[np.random.Generator | None] = [None] * num_envs
         self._variates = np.empty((_BLOCK, num_envs))
         self._row = _BLOCK
@@ -98,12 +100,12 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._over = np.zeros(num_envs, bool)
         self._any_over = False
         self._best = np.zeros(num_envs)
-        make_card(setting, None, self._horizon, self._factors)
+        make_problem(recipe, None, self._horizon, self._factors)
 
     @property
     def problem(self) -> Problem:
-        """The card that policies of every environment may know."""
-        return make_card(self.setting, self.spec, self._horizon, self._factors)
+        """The problem description that policies of every environment may know."""
+        return make_problem(self.recipe, self.spec, self._horizon, self._factors)
 
     @property
     def optimum(self) -> np.ndarray:
@@ -152,7 +154,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             live = ~self._over
         variates = self._next_variates()
         means = self._means(actions)
-        rewards: np.ndarray = self.setting.noise.feedback(means, actions, variates)
+        rewards: np.ndarray = self.recipe.noise.reward(means, actions, variates)
         self._clock += 1
         if live is not None:
             self._restart(np.flatnonzero(~live), [None] * n, keep=False)
@@ -211,7 +213,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         elif self._row < _BLOCK:
             rest = _BLOCK - self._row
             for i in which.tolist():
-                self._variates[self._row :, i] = self.setting.noise.variates(self._noise[i], rest)
+                self._variates[self._row :, i] = self.recipe.noise.draw(self._noise[i], rest)
 
     def _next_variates(self) -> np.ndarray:
         """The variate of the coming evaluation of each environment."""
@@ -220,7 +222,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for i, rng in enumerate(self._noise):
                 if rng is None:
                     raise reset_needed()
-                block[i] = self.setting.noise.variates(rng, _BLOCK)
+                block[i] = self.recipe.noise.draw(rng, _BLOCK)
             self._variates = np.ascontiguousarray(block.T)
             self._row = 0
         self._row += 1
@@ -259,6 +261,96 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             "_final_info": over.copy(),
         }
         return {**final, **self._info(actions, means, ~over)}
+
+
+class FiniteArmVectorEnv(BanditVectorEnv):
+    """`FiniteArmEnv`, `N` at a time; see `BanditVectorEnv`."""
+
+    def __init__(self, num_envs: int, recipe: EnvRecipe, **kwargs: Any) -> None:
+        if not isinstance(recipe.family, ArmFamily):
+            raise TypeError(f"recipe: expected a family over finite arms, got {type(recipe.family).__name__}")
+        self._n_arms = len(recipe.family.arms)
+        super().__init__(num_envs, recipe, gym.spaces.Discrete(self._n_arms), **kwargs)
+        # A fixed function is stored once; drawn ones side by side, in one block for one gather.
+        self._shared = recipe.family.fixed or kwargs.get("instance_seed") is not None
+        self._table = np.zeros(self._n_arms if self._shared else self._n_arms * num_envs)
+        self._offsets = np.arange(num_envs, dtype=np.int64) * self._n_arms
+
+    @property
+    def functions(self) -> tuple[ArmFunction, ...]:
+        """The mean function of each environment; for scoring, never for policies."""
+        return tuple(episodes.function for episodes in self._episodes)
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        arms = np.asarray(actions)
+        if arms.dtype.kind not in "iu":
+            raise TypeError(f"action: expected {self.num_envs} integers, got dtype {arms.dtype}")
+        if arms.shape != (self.num_envs,):
+            raise ValueError(f"action: expected shape ({self.num_envs},), got {arms.shape}")
+        arms = arms.astype(np.int64, copy=False)
+        # Seen without its sign a negative index is huge: one comparison checks both ends.
+        if arms.view(np.uint64).max() >= self._n_arms:
+            raise ValueError(f"action: expected integers in [0, {self._n_arms}), got {arms.min()} to {arms.max()}")
+        return arms
+
+    def _means(self, actions: np.ndarray) -> np.ndarray:
+        means: np.ndarray = self._table.take(actions if self._shared else actions + self._offsets)
+        return means
+
+    def _costs(self, actions: np.ndarray) -> np.ndarray:
+        if self.recipe.costs is None:
+            return np.ones(self.num_envs)
+        costs: np.ndarray = self.recipe.costs.take(actions)
+        return costs
+
+    def _use(self, i: int, function: ArmFunction) -> None:
+        if self._shared:
+            self._table = function.mean
+        else:
+            self._table[i * self._n_arms : (i + 1) * self._n_arms] = function.mean
+
+
+class BoxVectorEnv(BanditVectorEnv):
+    """`BoxEnv`, `N` at a time; see `BanditVectorEnv`."""
+
+    def __init__(self, num_envs: int, recipe: EnvRecipe, **kwargs: Any) -> None:
+        if not isinstance(recipe.family, BoxFamily):
+            raise TypeError(f"recipe: expected a family on a box, got {type(recipe.family).__name__}")
+        self._shape = (num_envs, recipe.family.dim)
+        super().__init__(num_envs, recipe, gym.spaces.Box(0.0, 1.0, self._shape[1:], np.float64), **kwargs)
+        self._family = recipe.family
+        self._functions: list[BoxFunction | None] = [None] * num_envs
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        return as_points(actions, self._shape)
+
+    def _means(self, actions: np.ndarray) -> np.ndarray:
+        first = self._functions[0]
+        if self._family.elementwise and first is not None:
+            return first.evaluate(actions)
+        means = np.empty(self.num_envs)
+        for i, function in enumerate(self._functions):
+            if function is not None:
+                means[i] = function.evaluate(actions[i : i + 1])[0]
+        return means
+
+    def _costs(self, actions: np.ndarray) -> np.ndarray:
+        if not self._family.expensive:
+            return np.ones(len(actions))
+        return np.array([self._family.cost(x) for x in actions])
+
+    def _info(self, actions: np.ndarray, means: np.ndarray, live: np.ndarray | None) -> dict[str, Any]:
+        info = super()._info(actions, means, live)
+        if not self._family.expensive:
+            return info
+        failed = np.array([self._family.failed(x) for x in actions])
+        if live is not None:
+            failed &= live
+        # As in SyncVectorEnv, a key that no environment gave is not there.
+        return {**info, "failed": failed, "_failed": failed.copy()} if failed.any() else info
+
+    def _use(self, i: int, function: BoxFunction) -> None:
+        self._functions[i] = function
 
 
 def _checked_mask(mask: Any, n: int) -> np.ndarray:

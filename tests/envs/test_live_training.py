@@ -13,13 +13,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.setting import Setting
-from gpbandit_envs.envs.splits import Split, split
-from gpbandit_envs.envs.training import TrainingEnv, training_setting
+from gpbandit_envs.envs.bandit import BoxEnv
+from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, split, training_recipe
+from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.vector import BoxVectorEnv
 from gpbandit_envs.functions.base import FixedArms
-from gpbandit_envs.functions.training import BestKnown, Training, TrainingBox, TrainingFailed
 from gpbandit_envs.noise import GaussianNoise
-from gpbandit_envs.vector.training import TrainingVectorEnv
 
 TASKS = [
     pytest.param("LogisticRegression", marks=pytest.mark.network),
@@ -49,8 +48,8 @@ class Fragile(Training):
         return (float("-inf") if x < 0.5 else -((x - 0.6) ** 2)), 3.0
 
 
-def fragile() -> Setting:
-    return training_setting(Fragile(), 0.1, None, None, {"cost": "none"})
+def fragile() -> EnvRecipe:
+    return training_recipe(Fragile(), 0.1, None, None, {"cost": "none"})
 
 
 def make(name: str, **kwargs: Any) -> Any:
@@ -61,19 +60,20 @@ def make(name: str, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize(("x", "cost", "reason"), [(0.05, 7.0, "memory"), (0.125, 2.0, "nan"), (0.2, 3.0, "inf")])
-def test_a_failed_training_is_an_outcome(x: float, cost: float, reason: str) -> None:
-    env = TrainingEnv(fragile())
+def test_a_failed_training_is_a_result(x: float, cost: float, reason: str) -> None:
+    training = Fragile()
+    env = BoxEnv(training_recipe(training, 0.1, None, None, {"cost": "none"}))
     env.reset(seed=0)
     _, reward, terminated, truncated, info = env.step(np.array([x]))
     assert info == {"cost": cost, "failed": True, "oracle": {"mean": -4.0, "regret": 4.0}}
     assert np.isfinite(reward)
     assert (terminated, truncated) == (False, False)
-    assert reason in str(env.training.outcome(np.array([x])).failure)
+    assert reason in str(training.result(np.array([x])).failure)
     assert "failed" not in env.step(np.array([0.4]))[4], "the next evaluation is none the worse for it"
 
 
 def test_check_env_survives_failures() -> None:
-    check_env(TrainingEnv(fragile()), skip_render_check=True)
+    check_env(BoxEnv(fragile()), skip_render_check=True)
 
 
 def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
-    env = TrainingEnv(fragile(), horizon=10)
+    env = BoxEnv(fragile(), horizon=10)
     env.reset(seed=0)
     agent = Sweep()
     agent.reset(env.problem, None)
@@ -127,10 +127,10 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_failures_in_vector_environments(mode: str) -> None:
     """The same keys and masks as `SyncVectorEnv` gives, which leaves out what no environment said."""
-    setting = fragile()
-    native = TrainingVectorEnv(3, setting, max_episode_steps=2, autoreset_mode=mode)
+    recipe = fragile()
+    native = BoxVectorEnv(3, recipe, max_episode_steps=2, autoreset_mode=mode)
     sync = gym.vector.SyncVectorEnv(
-        [lambda: gym.wrappers.TimeLimit(TrainingEnv(setting), 2)] * 3, autoreset_mode=gym.vector.AutoresetMode(mode)
+        [lambda: gym.wrappers.TimeLimit(BoxEnv(recipe), 2)] * 3, autoreset_mode=gym.vector.AutoresetMode(mode)
     )
     native.reset(seed=[1, 2, 3]), sync.reset(seed=[1, 2, 3])
     for actions in ([[0.1], [0.5], [0.2]], [[0.5], [0.5], [0.5]], [[0.5], [0.1], [0.1]], [[0.1], [0.1], [0.1]]):
@@ -145,18 +145,17 @@ def test_failures_in_vector_environments(mode: str) -> None:
 
 def test_nothing_is_worked_out_twice() -> None:
     training = Fragile()
-    box = TrainingBox(training)
     for _ in range(3):
-        box.evaluate(np.array([[0.3], [0.31], [0.3]]))
+        training.evaluate(np.array([[0.3], [0.31], [0.3]]))
     assert training.runs == 2
 
 
-def test_only_trainings() -> None:
-    setting = Setting(
+def test_only_boxes() -> None:
+    recipe = EnvRecipe(
         family=FixedArms(np.zeros((1, 1)), np.zeros(1)), noise=GaussianNoise(0.1), kernel=None, norm_bound=None
     )
-    for build in (lambda: TrainingEnv(setting), lambda: TrainingVectorEnv(2, setting)):
-        with pytest.raises(TypeError, match="setting: expected a training, got FixedArms"):
+    for build in (lambda: BoxEnv(recipe), lambda: BoxVectorEnv(2, recipe)):
+        with pytest.raises(TypeError, match="recipe: expected a family on a box, got FixedArms"):
             build()
 
 
@@ -173,8 +172,8 @@ def test_the_split_is_stratified_and_fixed() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_outcomes_do_not_depend_on_what_came_before(name: str) -> None:
-    training = make(name, **({"n_terrains": 5} if name == "LunarLanding" else {})).training
+def test_results_do_not_depend_on_what_came_before(name: str) -> None:
+    training = make(name, **({"n_terrains": 5} if name == "LunarLanding" else {})).recipe.family
     points = np.random.default_rng(0).random((3, training.domain.dim))
     values = [tuple(v) for v in training.domain.values(points).tolist()]
     there = [training.run(v) for v in values]
@@ -189,9 +188,9 @@ def test_the_best_known_is_hard_to_beat_and_said_to_be_unproven(name: str) -> No
     env.reset(seed=0)
     certificate = env.certificate
     assert certificate.optimum == env.mean(np.array([certificate.optimal_action]))[0]
-    assert certificate.optimum_tol == env.training.ceiling - certificate.optimum > 0
+    assert certificate.optimum_tol == env.recipe.family.ceiling - certificate.optimum > 0
     assert certificate.facts["optimum"] == "best value known"
-    others = env.mean(np.random.default_rng(1).random((12, env.training.domain.dim)))
+    others = env.mean(np.random.default_rng(1).random((12, env.recipe.family.domain.dim)))
     assert certificate.optimum > others.max()
 
 
@@ -202,7 +201,7 @@ def test_logistic_regression_agrees_with_scikit_learn() -> None:
 
     from gpbandit_envs.datasets import load
 
-    training = make("LogisticRegression").training
+    training = make("LogisticRegression").recipe.family
     table = load("VehicleSilhouettes")
     data = Split(table.features, table.values[:, 0].astype(np.int64))
     l2 = 0.3
@@ -215,7 +214,7 @@ def test_logistic_regression_agrees_with_scikit_learn() -> None:
 @pytest.mark.network
 def test_logistic_regression_landscape() -> None:
     """Too slow a rate leaves the weights near zero, too strong a penalty too; both cost what the steps say."""
-    training = make("LogisticRegression").training
+    training = make("LogisticRegression").recipe.family
     good, _ = training.run((0.5, 1e-3))
     slow, steps = training.run((1e-5, 1e-3))
     assert steps == 500
@@ -226,7 +225,7 @@ def test_logistic_regression_landscape() -> None:
 def test_xgboost_score_is_balanced_accuracy() -> None:
     from sklearn.metrics import balanced_accuracy_score
 
-    training = make("XGBoost").training
+    training = make("XGBoost").recipe.family
     settings = {"objective": "binary:logistic", "tree_method": "hist", "max_depth": 3, "seed": 0, "reg_lambda": 2.0}
     model = training._xgboost.train(settings | {"eta": 0.25, "colsample_bytree": 1.0}, training._train, 100)
     predicted = model.predict(training._test) > 0.5
@@ -235,12 +234,12 @@ def test_xgboost_score_is_balanced_accuracy() -> None:
 
 @pytest.mark.network
 def test_xgboost_levels_and_columns() -> None:
-    training = make("XGBoost").training
+    training = make("XGBoost").recipe.family
     stumps = training.run((1.0, 1.0, 0.3, 1.0))[1]
     assert stumps == 100 * 21, "100 trees of one level on 21 columns"
     assert training.run((1.0, 0.5, 0.3, 1.0))[1] == 100 * 10
     assert stumps < training.run((6.0, 1.0, 0.3, 1.0))[1] <= 6 * stumps
-    pc1 = make("XGBoost", program="pc1").training
+    pc1 = make("XGBoost", program="pc1").recipe.family
     assert pc1.run((6.0, 1.0, 0.3, 1.0)) != training.run((6.0, 1.0, 0.3, 1.0))
     with pytest.raises(ValueError, match="program"):
         make("XGBoost", program="cm1")
@@ -248,7 +247,7 @@ def test_xgboost_levels_and_columns() -> None:
 
 @pytest.mark.network
 def test_xgboost_errors_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    training = make("XGBoost").training
+    training = make("XGBoost").recipe.family
     error = training._xgboost.core.XGBoostError
 
     def broken(*_: Any) -> None:
@@ -269,7 +268,7 @@ def test_lunar_controller_is_gymnasiums_heuristic() -> None:
     w = (0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05)
     world = lunar_lander.LunarLander()
     totals, frames = [], 0
-    for seed in env.training._seeds:
+    for seed in env.recipe.family._seeds:
         state, total, over = world.reset(seed=seed)[0], 0.0, False
         while not over:
             action = lunar_lander.heuristic(world, state)
@@ -278,14 +277,14 @@ def test_lunar_controller_is_gymnasiums_heuristic() -> None:
             total += reward
             frames += 1
         totals.append(total)
-    assert env.training.run(w) == (pytest.approx(np.mean(totals)), frames / 50)
+    assert env.recipe.family.run(w) == (pytest.approx(np.mean(totals)), frames / 50)
     with pytest.raises(ValueError, match="n_terrains"):
         make("LunarLanding", n_terrains=0)
 
 
 def test_no_flight_beats_the_bound() -> None:
     """Return minus the bound is what is lost: fuel, and what is missing from a landing on two legs at rest."""
-    training = make("LunarLanding", n_terrains=8).training
+    training = make("LunarLanding", n_terrains=8).recipe.family
     scores = [training.run(tuple(w))[0] for w in 2 * np.random.default_rng(3).random((8, 12))]
     best = training.run(training.best_known.values)[0]
     assert max(*scores, best) < training.ceiling

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs import datasets
-from gpbandit_envs.envs.vaccine import fit_linear_ard
+from gpbandit_envs.envs.tabular import fit_linear_ard
 from gpbandit_envs.gp import SE
 from tests.envs.catalogue import CASES
 
@@ -158,10 +158,10 @@ def test_the_noise_that_a_card_states_is_accepted() -> None:
 
 
 @pytest.mark.network
-def test_a_noise_that_is_not_on_the_card_cannot_be_wrong() -> None:
+def test_a_noise_that_is_not_stated_cannot_be_wrong() -> None:
     table("Abalone")
     assert gym.make("GPBandit/Abalone-v0", noise="table").unwrapped.problem.noise_std is None  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="misspecification: there is no noise_std on the card"):
+    with pytest.raises(ValueError, match="misspecification: there is no noise_std in the problem"):
         gym.make("GPBandit/Abalone-v0", noise="table", misspecification={"noise": 2.0})
 
 

