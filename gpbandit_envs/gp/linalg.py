@@ -12,6 +12,7 @@ __all__ = [
     "jittered_cholesky",
     "pivoted_cholesky",
     "solve_lower",
+    "whitened",
 ]
 
 _MAX_JITTER = 1e-4
@@ -80,3 +81,19 @@ def solve_lower(
         return dtrsv(L, B, lower=1, trans=int(transposed))
     # From the right on the transpose, so that a row-major B needs no reordering: X^T L^T = B^T.
     return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=int(not transposed)).T
+
+
+def whitened(
+    H: Float[np.ndarray, "p n"], S: Float[np.ndarray, "p p"], noise: Float[np.ndarray, " p"]
+) -> Float[np.ndarray, "p n"]:
+    """`B = L^-1 H` with `L L^T = S + diag(noise)`: noisy observations take `B^T B` off a covariance.
+
+    Args:
+        H: Covariance of the observed points with all others, shape (p, n).
+        S: Covariance of the observed points, up to rounding symmetric, shape (p, p).
+        noise: Noise variance of each observation, shape (p,).
+    """
+    if len(S) == 1:
+        return H / np.sqrt(max(float(S[0, 0]), 0.0) + noise[0])
+    L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(noise))
+    return solve_lower(L, H)
