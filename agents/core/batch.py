@@ -13,6 +13,7 @@ after every pick.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 
@@ -25,6 +26,7 @@ from gpbandit_envs.gp.linalg import whitened
 __all__ = ["BatchBuilder"]
 
 _CANDIDATES, _TOP = 32, 3
+_SPARE = 32
 
 
 class BatchBuilder:
@@ -67,13 +69,12 @@ class BatchBuilder:
         self.picked_variance = 0.0
         self._mean = posterior.mean if mean is None else mean
         self._n_candidates, self._max_share = n_candidates, max_share
-        self._pulls: dict[int, int] = {}
-        for arm in [] if pending is None else pending.tolist():
-            self._pulls[arm] = self._pulls.get(arm, 0) + 1
-        # Of all arms; current until something is pulled, upper bounds from then on.
+        # All pulls of the batch, and those of them that variances and scores of all arms do not know yet: as long as
+        # there are such, these scores are upper bounds. B^T B is what the others took off the covariance.
+        self._pulls, self._unseen = Counter[int](), Counter[int]([] if pending is None else pending.tolist())
         self._v = self.variance
         self._scores = self._mean + width * np.sqrt(self._v)
-        self._current = not self._pulls
+        self._B = np.zeros((0, posterior.n_arms))
         self._candidates: _Candidates | None = None
         self._top: _TopArms | None = None
         self._proposed = -1
@@ -89,7 +90,7 @@ class BatchBuilder:
 
         Nothing changes before `take`. The run may be shorter than it could be: the next proposal then goes on with it.
         """
-        if not self._current and (self._top is None or not self._top.leads):
+        if self._unseen and (self._top is None or not self._top.leads):
             self._find_top()
         if self._top is None:
             self._proposed, count = int(np.argmax(self._scores)), 1
@@ -102,9 +103,8 @@ class BatchBuilder:
 
     def take(self, count: int) -> None:
         """Pick the arm last proposed `count` times, at most as many as were proposed."""
-        self._pulls[self._proposed] = self._pulls.get(self._proposed, 0) + count
+        self._unseen[self._proposed] += count
         self.picks += [self._proposed] * count
-        self._current = False
         if self._top is not None:
             self._top.pull(count)
 
@@ -130,31 +130,37 @@ class BatchBuilder:
             self._candidates = self._choose(n)
 
     def _choose(self, n: int) -> _Candidates:
-        """The `n` arms of highest score, by scores that may be old, and all that were pulled."""
+        """The `n` arms of highest score, by scores that may be old, and those that were pulled since."""
         scores, outside = self._scores, -np.inf
-        arms = np.arange(len(scores))
+        arms, (pulled, counts) = np.arange(len(scores)), _arrays(self._unseen)
         if n < len(scores):
             order = np.argpartition(scores, len(scores) - n - 1)
-            arms = np.union1d(order[len(scores) - n :], np.fromiter(self._pulls, np.int64))
+            arms = np.union1d(order[len(scores) - n :], pulled)
             outside = float(scores[order[len(scores) - n - 1]])
-        covariance = self.posterior.reducible_among(arms)
-        every = np.arange(len(arms))
-        candidates = _Candidates(
-            arms, self._mean[arms], self.variance[arms], covariance(every, every), self.posterior.lam, outside
-        )
-        pulled = np.searchsorted(arms, np.fromiter(self._pulls, np.int64))
-        candidates.pull(pulled, np.fromiter(self._pulls.values(), np.float64))
+        B = self._B[:, arms]
+        C = self.posterior.reducible_covariance(arms, arms) - B.T @ B
+        candidates = _Candidates(arms, self._mean[arms], self._v[arms], C, self.posterior.lam, outside)
+        candidates.pull(np.searchsorted(arms, pulled), counts)
         return candidates
 
     def _update_all(self) -> None:
         """Bring the scores of all arms up to date."""
-        arms, counts = np.fromiter(self._pulls, np.int64), np.fromiter(self._pulls.values(), np.float64)
-        H = self.posterior.reducible_covariance(arms)
+        pulls, self._unseen = self._unseen, Counter()
+        self._pulls.update(pulls)
+        if len(self._B) + len(pulls) > 2 * len(self._pulls) + _SPARE:
+            # Arms pulled again and again: start over with one row for each.
+            pulls, self._v, self._B = self._pulls, self.variance, self._B[:0]
+        arms, counts = _arrays(pulls)
+        H = self.posterior.reducible_covariance(arms) - self._B[:, arms].T @ self._B
         B = whitened(H, H[:, arms], self.posterior.lam / counts)
-        self._v = self.variance - np.einsum("ij,ij->j", B, B)
+        self._v = self._v - np.einsum("ij,ij->j", B, B)
+        self._B = np.concatenate([self._B, B])
         self._scores = self._mean + self.width * np.sqrt(np.maximum(self._v, 0.0))
-        self._current = True
         self._candidates = None
+
+
+def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    return np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
 
 
 @dataclass

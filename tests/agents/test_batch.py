@@ -112,12 +112,13 @@ def test_ties_go_to_the_lowest_index() -> None:
     assert [builder.next() for _ in range(50)] == list(range(50))
 
 
-def test_a_long_batch_of_all_arms() -> None:
+def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     rng = np.random.default_rng(3)
     posterior = ExactArmPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
     builder = BatchBuilder(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
+    assert len(builder._B) <= 2 * 40 + 40
 
 
 def test_picked_variance_is_the_one_before_the_pick() -> None:
