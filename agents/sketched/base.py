@@ -12,7 +12,7 @@ from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.in_turn import sketched_leverage_in_turn
 from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.kept_rows import as_bytes
+from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 __all__ = ["SketchedUCBAgent"]

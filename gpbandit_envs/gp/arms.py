@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
 
 __all__ = ["ArmPosterior"]
 
@@ -26,9 +26,7 @@ class ArmPosterior(ABC):
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
-        # A kernel on a device brings rows that live there.
-        own = getattr(kernel, "arm_rows", None)
-        self.rows: KernelRows = KernelRows(kernel, X, max_memory) if own is None else own(X, max_memory)
+        self.rows: KernelRows = kernel_rows(kernel, X, max_memory)
         self.lam = float(lam)
         self._mean = np.zeros(len(X))
         # Never clipped: clipping an accumulated value would turn rounding into drift.

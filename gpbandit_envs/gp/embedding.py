@@ -30,7 +30,7 @@ from jaxtyping import Float, Int
 from scipy.linalg.lapack import dgeqrf, dormqr
 
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 
 __all__ = ["AmbiguousRankError", "Change", "Embedding"]
 

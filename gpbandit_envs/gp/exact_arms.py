@@ -30,7 +30,7 @@ class ExactArmPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
-        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
         information_gain: `0.5 logdet(I + K_t / lam)` of all pulls, in nats.

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 
 __all__ = ["PulledArms"]
 

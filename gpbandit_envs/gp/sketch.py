@@ -45,7 +45,7 @@ class SketchedArmPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
-        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
         refreshes: How often all arms were embedded from scratch.

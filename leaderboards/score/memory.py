@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Problem
 
 __all__ = ["held_bytes"]
