@@ -25,8 +25,7 @@ from gpbandit_envs.gp.linalg import whitened
 
 __all__ = ["BatchBuilder"]
 
-_CANDIDATES, _TOP = 32, 3
-_SPARE = 32
+_TOP, _SPARE = 3, 32
 
 
 class BatchBuilder:
@@ -58,7 +57,7 @@ class BatchBuilder:
         width: float,
         mean: Float[np.ndarray, " A"] | None = None,
         pending: Int[np.ndarray, " p"] | None = None,
-        n_candidates: int = _CANDIDATES,
+        n_candidates: int = 32,
         max_share: float = 0.125,
     ) -> None:
         self.posterior = posterior

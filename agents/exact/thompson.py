@@ -15,7 +15,7 @@ from agents.core.widths import Constant
 from agents.exact.base import ExactUCBAgent
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
+from gpbandit_envs.gp.linalg import low_rank_root
 
 __all__ = ["AsyncTS"]
 

@@ -1,4 +1,4 @@
-"""What the policies on a sketched posterior share."""
+"""Base class of the policies on a sketched posterior."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.ucb import UCBAgent
-from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
-from agents.sketched.in_turn import sketched_leverage_in_turn
+from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
@@ -82,7 +81,7 @@ class SketchedUCBAgent(UCBAgent):
         self.posterior.record(arms, counts, sums)
         self.posterior.embed(dictionary)
         self.resparsifications += 1
-        return sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, self.lam)
+        return sequential_leverage(kernel, X[dictionary], X[arms], counts, self.lam)
 
     def diagnostics(self) -> dict[str, float]:
         return {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
+from gpbandit_envs.gp.kernels import Kernel
 
 __all__ = ["ArmPosterior"]
 

@@ -133,7 +133,9 @@ class KernelRows:
             self._gram[old:u, old:u] = np.tril(corner) + np.tril(corner, -1).T
         return self.position[arms]
 
-    def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
         """A copy of the rows of `arms`, which may repeat and need not have been added; `k(x, x)` is the prior variance.
 
         Args:

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
 __all__ = ["PulledArms"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import ceil, e, log2
 from typing import Any
 
@@ -13,6 +14,7 @@ import agents
 import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
+from agents.core.batch import BatchBuilder
 from agents.core.rules import GlobalLocalRule
 from agents.core.starts import UncertaintyStart
 from agents.core.widths import (
@@ -37,7 +39,6 @@ from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 
@@ -247,14 +248,6 @@ class TestThompson:
         assert len(agent.select(100, Pending(np.arange(3), np.zeros(3, np.int64)))) == 1
         assert len(agent.select(100, Pending(np.arange(4), np.zeros(4, np.int64)))) == 0
 
-    @pytest.mark.parametrize("rank", [3, 40, 500])
-    def test_the_low_rank_root_keeps_marginals(self, rank: int) -> None:
-        root, rest = low_rank_root(SE(0.3), X, 1e-10, rank)
-        assert root.shape[1] <= min(rank, 120)
-        np.testing.assert_allclose(np.einsum("ij,ij->i", root, root) + rest, np.ones(120), atol=1e-9)
-        if rank == 500:
-            np.testing.assert_allclose(root @ root.T, SE(0.3)(X, X), atol=1e-7)
-
 
 class TestSimulationMatching:
     @pytest.mark.parametrize("id", ["SM-UCB", "SM-MEI"])
@@ -355,7 +348,8 @@ class TestStarts:
             return made[-1]
 
         monkeypatch.setattr("agents.core.ucb.ExactArmPosterior", noted)
-        monkeypatch.setattr("agents.core.batch._CANDIDATES", 4)  # few candidates: many rows are asked for
+        # Few candidates: many rows are asked for.
+        monkeypatch.setattr("agents.core.starts.BatchBuilder", partial(BatchBuilder, n_candidates=4))
         starts = []
         for max_memory in (None, 3 * 8 * 120):
             agent = agents.make("BBKB", min_batch=4.0, max_memory=max_memory)

@@ -1,4 +1,4 @@
-"""Kernel rows on a device: what a posterior over arms asks of `gpbandit_envs.gp.kernel_rows`, answered there."""
+"""Kernel rows on a device, with the interface of `gpbandit_envs.gp.kernel_rows`."""
 
 from __future__ import annotations
 
@@ -73,14 +73,18 @@ class DeviceRows(KernelRows):
             total += device.put(C[:, ~kept]) @ self._computed(arms[~kept])
         yield slice(0, len(self.X)), device.get(total)
 
-    def take(self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None) -> Float[np.ndarray, "p A"]:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
         self._keep_there(np.unique(arms))
         out = np.empty((len(arms), len(self.X))) if out is None else out
         places = self._place[arms]
         kept = places >= 0
         if kept.any():
             assert self._rows is not None
-            out[kept] = self._device.get(self._device.namespace.take(self._rows, self._device.put(places[kept]), axis=0))
+            out[kept] = self._device.get(
+                self._device.namespace.take(self._rows, self._device.put(places[kept]), axis=0)
+            )
         if not kept.all():
             out[~kept] = self._device.get(self._computed(arms[~kept]))
         out[np.arange(len(arms)), arms] = self.prior[arms]
