@@ -51,17 +51,17 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     n_arms=st.integers(1, 70),
     lam=st.floats(-5, 1).map(lambda e: 10.0**e),
     n_candidates=st.sampled_from([1, 2, 7, 12, 20]),
-    max_share=st.sampled_from([0.125, 0.5, 1.0]),
+    max_candidates=st.sampled_from([None, 10, 35, 100]),
     n_pending=st.integers(0, 4),
 )
 def test_lazy_equals_eager(
-    kind: str, seed: int, n_arms: int, lam: float, n_candidates: int, max_share: float, n_pending: int
+    kind: str, seed: int, n_arms: int, lam: float, n_candidates: int, max_candidates: int | None, n_pending: int
 ) -> None:
     rng = np.random.default_rng(seed)
     posterior = posterior_of(kind, rng, n_arms, lam)
     pending = rng.integers(0, n_arms, n_pending)
     picks, leads = eager(posterior, 2.0, 60, pending)
-    builder = BatchBuilder(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_share=max_share)
+    builder = BatchBuilder(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_candidates=max_candidates)
     for pick, lead in zip(picks, leads, strict=True):
         mine = builder.next()
         if lead < 1e-9:
