@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.bench_policies import CASES
 from benchmarks.measure import Machine, machine
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 
 __all__ = ["Products", "counted"]
 

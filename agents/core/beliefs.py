@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
+from agents.core.batch import Batch
 from agents.core.finite import group_pulls
 from agents.core.initial import each_pull, leverage_in_turn
 from agents.core.protocol import Action, Actions, Feedback
-from agents.core.rules import Batch, ExactBatch
 from agents.core.settings import Model
 from agents.core.space import BoxSpace, Search
 from agents.core.widths import WidthContext
@@ -187,7 +187,7 @@ class ArmBeliefs(Beliefs):
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
         """Picks by `mean + width * sd` on the posterior of now, with `pending` arms under evaluation."""
-        return ExactBatch(self.engine, 0, width, pending)
+        return Batch(self.posterior, width, pending=pending)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         if isinstance(score, UpperConfidenceBound):

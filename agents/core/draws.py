@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
+from gpbandit_envs.gp.linalg import low_rank_root
 
 __all__ = ["JointDraws"]
 

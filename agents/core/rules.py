@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from agents.core.batch import Batch
 from agents.core.settings import as_count
-from gpbandit_envs.gp.exact import ExactPosteriors
 
 __all__ = [
-    "Batch",
     "BatchRule",
-    "ExactBatch",
     "FixedRule",
     "GlobalLocalRule",
     "ProductRule",
@@ -32,106 +28,6 @@ def _threshold(value: float) -> float:
     if not 1 <= value < float("inf"):
         raise ValueError(f"c: expected a threshold >= 1 and finite, got {value!r}")
     return float(value)
-
-
-class Batch(ABC):
-    """Picks one by one on a posterior that does not see their feedback.
-
-    Args:
-        variance: Variance of every arm at the start of the batch, pending pulls left aside, shape (A,).
-        lam: Noise variance of one feedback.
-        n_pending: Number of pulls under evaluation at that time.
-
-    Attributes:
-        picks: Arms picked so far.
-        picked_variance: Variance of the arm last proposed, as of the proposal.
-    """
-
-    def __init__(self, variance: Float[np.ndarray, " A"], lam: float, n_pending: int) -> None:
-        self.variance, self.lam, self.n_pending = variance, lam, n_pending
-        self.picks: list[int] = []
-        self.picked_variance = 0.0
-
-    @abstractmethod
-    def propose(self, limit: int) -> tuple[int, int]:
-        """The arm of highest score, and how many times in a row (at most `limit`) it is to be picked.
-
-        Nothing changes before `take`. The run may be shorter than it could be: the next proposal then goes on with it.
-        """
-
-    @abstractmethod
-    def take(self, count: int) -> None:
-        """Pick the arm last proposed `count` times, at most as many as were proposed."""
-
-
-class ExactBatch(Batch):
-    """Picks `argmax mean + width * sd` on an exact posterior whose variance takes every pick as a pull.
-
-    Scores only fall within a batch. So what an arm scored at its start bounds what it scores later, and it is enough to
-    follow the variances of the arms of highest score, until another one may have overtaken them all. The choice is
-    that of recomputing every score. It pays where a batch has several picks: on the 4,177 arms of Abalone, GP-AUCB
-    takes 0.4 of the time that it takes with the variances of all arms (`make bench`, policies/gp-aucb).
-
-    Args:
-        engine: Exact posteriors, whose repetition `i` it is; they must not change while the batch is open.
-        i: Repetition.
-        width: Factor of the standard deviation.
-        pending: Arms already under evaluation, shape (p,).
-        candidates: How many arms are followed at first.
-    """
-
-    def __init__(
-        self, engine: ExactPosteriors, i: int, width: float, pending: Int[np.ndarray, " p"], candidates: int = 128
-    ) -> None:
-        super().__init__(np.maximum(engine.v[i], 0.0), engine.lam, len(pending))
-        self._engine, self._i, self._width = engine, i, width
-        self._scores = engine.mean[i] + width * np.sqrt(self.variance)
-        self._pulled = pending.tolist()
-        self._follow(candidates)
-
-    def _follow(self, candidates: int) -> None:
-        """Bring the variances of so many arms of highest score up to date."""
-        engine, i, scores = self._engine, self._i, self._scores
-        self._candidates = candidates
-        if candidates < len(scores) // 2:
-            top = np.argpartition(scores, -candidates - 1)[-candidates - 1 :]
-            self._bound = float(scores[top[0]])
-            self._arms = np.unique(np.r_[top[1:], np.array(self._pulled, np.int64)])
-        else:
-            self._arms, self._bound = np.arange(len(scores)), -np.inf
-        rows = engine.whitened(i)
-        self._used = len(rows)
-        self._W = np.empty((self._used + len(self._pulled) + 64, len(self._arms)))
-        self._W[: self._used] = rows[:, self._arms]
-        self._mean, self._v = engine.mean[i, self._arms], engine.v[i, self._arms]
-        for arm in self._pulled:
-            self._pull(arm)
-
-    def _pull(self, arm: int) -> None:
-        j, t = int(np.searchsorted(self._arms, arm)), self._used
-        if t == len(self._W):
-            self._W = np.concatenate([self._W, np.empty_like(self._W)])
-        c = self._engine.rows.entries(arm, self._arms)
-        if t:
-            c -= np.dot(self._W[:t, j], self._W[:t])
-        c /= sqrt(max(float(c[j]), 0.0) + self.lam)
-        self._W[t], self._used = c, t + 1
-        self._v -= c * c
-
-    def propose(self, limit: int) -> tuple[int, int]:
-        while True:
-            scores = self._mean + self._width * np.sqrt(np.maximum(self._v, 0.0))
-            j = int(np.argmax(scores))
-            if scores[j] > self._bound:
-                break
-            self._follow(8 * self._candidates)
-        self._proposed, self.picked_variance = int(self._arms[j]), max(float(self._v[j]), 0.0)
-        return self._proposed, 1
-
-    def take(self, count: int) -> None:
-        self._pull(self._proposed)
-        self._pulled.append(self._proposed)
-        self.picks.append(self._proposed)
 
 
 class BatchRule(ABC):
@@ -201,7 +97,7 @@ class SumRule(BatchRule):
         return builder.n_pending > 0
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.lam
+        leverage = float(builder.variance[arm]) / builder.posterior.lam
         for i in range(count):
             self.total += leverage
             if self.total > self.c:
@@ -227,7 +123,7 @@ class ProductRule(BatchRule):
         return builder.n_pending > 0
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        self.product *= 1.0 + builder.picked_variance / builder.lam
+        self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
         return 1, self.product > self.c
 
 
@@ -255,7 +151,7 @@ class GlobalLocalRule(SumRule):
         return complete
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.lam
+        leverage = float(builder.variance[arm]) / builder.posterior.lam
         first = 0
         for i in range(count):
             self.total += leverage
@@ -276,7 +172,7 @@ class GlobalLocalRule(SumRule):
             self._scale = np.zeros(len(builder.variance))
             # Where the variance is rounding, so is the covariance: such an arm cannot shrink any further.
             floor = 1e-12 * builder.posterior.rows.prior.max()
-            np.divide(1 / builder.lam, builder.variance, out=self._scale, where=builder.variance > floor)
+            np.divide(1 / builder.posterior.lam, builder.variance, out=self._scale, where=builder.variance > floor)
         new = np.array([a for a in self._unswept if a not in self._seen], np.int64)
         if len(new):
             C = builder.posterior.covariance(new)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from agents.core.acquisition import UpperConfidenceBound
+from agents.core.batch import Batch
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee
 from agents.core.norm import NormGuess
 from agents.core.protocol import Actions, Pending
-from agents.core.rules import Batch, BatchRule, SequentialRule
+from agents.core.rules import BatchRule, SequentialRule
 from agents.core.settings import GPSettings
 from agents.core.space import Search
 from agents.core.starts import Start

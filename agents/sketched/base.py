@@ -1,4 +1,4 @@
-"""What the policies on a sketched posterior share."""
+"""Base class of the policies on a sketched posterior."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.batch import BatchBuilder
 from agents.core.beliefs import ArmBeliefs
 from agents.core.guarantees import Sketch
 from agents.core.initial import each_pull
-from agents.core.rules import Batch, BatchRule
+from agents.core.rules import BatchRule
 from agents.core.settings import GPSettings, Model
 from agents.core.starts import Start
 from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
-from agents.sketched.bless import bless
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
-from agents.sketched.in_turn import sketched_leverage_in_turn
-from gpbandit_envs.gp.kept_rows import as_bytes
+from agents.sketched.leverage import bless, sequential_leverage
+from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
@@ -97,7 +95,7 @@ class SketchedBeliefs(ArmBeliefs):
         dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, lam, self._rng))
         self.posterior.record(arms, counts, sums)
         self._embed(dictionary)
-        return each_pull(*sketched_leverage_in_turn(kernel, X[dictionary], X[arms], counts, lam), counts)
+        return each_pull(*sequential_leverage(kernel, X[dictionary], X[arms], counts, lam), counts)
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         posterior = self.posterior
@@ -120,9 +118,6 @@ class SketchedBeliefs(ArmBeliefs):
 
     def best_score(self, width: float) -> int:
         return int(np.argmax(self.posterior.mean + width * np.sqrt(self.posterior.variance)))
-
-    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
-        return BatchBuilder(self.posterior, width, self.posterior.mean, pending)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {

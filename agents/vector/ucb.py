@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.batch import Batch
 from agents.core.finite import group_pulls
-from agents.core.rules import ExactBatch, FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.rules import FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.starts import UniformStart
 from agents.core.ucb import UCBAgent
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
@@ -57,7 +58,7 @@ class VectorUCB(VectorAgent):
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
         self._rules = [copy.copy(policy.rule) for _ in range(R)]
-        self._open: dict[int, ExactBatch] = {}
+        self._open: dict[int, Batch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
         self._width = np.full(R, policy.width)
         self._recommended = self.posterior.mean.argmax(axis=1)
@@ -77,7 +78,7 @@ class VectorUCB(VectorAgent):
         """The next arm of the batch of repetition `i`, and whether the batch ends with it."""
         batch = self._open.get(i)
         if batch is None:
-            batch = self._open[i] = ExactBatch(self.posterior, i, float(self._width[i]), np.zeros(0, np.int64))
+            batch = self._open[i] = Batch(self.posterior[i], float(self._width[i]))
             self._rules[i].start(batch)
         arm, _ = batch.propose(1)
         _, closes = self._rules[i].admit(batch, arm, 1)

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.rows import KernelRows
 
 __all__ = ["ArmPosterior"]
 
@@ -24,9 +24,7 @@ class ArmPosterior(ABC):
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
-        # A kernel on a device brings rows that live there.
-        own = getattr(kernel, "arm_rows", None)
-        self.rows: KernelRows = KernelRows(kernel, X, max_memory) if own is None else own(X, max_memory)
+        self.rows: KernelRows = kernel_rows(kernel, X, max_memory)
         self.lam = float(lam)
 
     @property
@@ -57,6 +55,15 @@ class ArmPosterior(ABC):
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
         """Posterior covariance of `arms` with `others`, or with all arms."""
+
+    @abstractmethod
+    def reducible_covariance(
+        self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
+    ) -> Float[np.ndarray, "p q"]:
+        """The part of the covariance that further pulls take away.
+
+        Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
+        """
 
     @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:

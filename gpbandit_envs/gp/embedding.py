@@ -29,8 +29,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg.lapack import dgeqrf, dormqr
 
-from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower, whitened
 
 __all__ = ["AmbiguousRankError", "Change", "Embedding"]
 
@@ -38,12 +38,12 @@ _CLEAR, _DEPENDENT = 1e-8, 1e-14
 
 
 class AmbiguousRankError(ArithmeticError):
-    """What is left of an arm's variance beside the other dictionary arms is mostly rounding."""
+    """The variance of an arm given the other arms of the dictionary is mostly rounding error."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """By which squares the variance changes.
+    """A change of the variance of every arm: a signed sum of squares, each of a combination of kernel rows.
 
     Attributes:
         positions: Cached arms whose kernel rows are combined, shape (m,).
@@ -57,7 +57,7 @@ class Change:
 
 
 class Embedding:
-    """Dictionary, basis and inverse; empty at first.
+    """The dictionary, its basis and the inverse `P`; the dictionary is empty at first.
 
     Args:
         rows: Cached kernel rows, shared with the posterior.
@@ -81,7 +81,12 @@ class Embedding:
         return len(self.S)
 
     def rebuild(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> None:
-        """From scratch, with the dictionary `positions` less those that depend on the others."""
+        """Compute everything from scratch, for the dictionary `positions` without arms that depend on the others.
+
+        Args:
+            positions: The arms, distinct.
+            n: Pulls of each cached arm.
+        """
         gram = self.rows.gram
         L, pivots = pivoted_cholesky(gram[np.ix_(positions, positions)], self._tol)
         self.S = positions[pivots]
@@ -104,22 +109,17 @@ class Embedding:
     def pull(self, positions: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Change:
         """Account for `counts` new pulls of distinct cached arms."""
         z = self.of(positions)
-        B = (self.P @ z).T
-        if len(positions) == 1:
-            B /= np.sqrt(1 / counts[0] + max(float(B[0] @ z[:, 0]), 0.0))
-        else:
-            G = B @ z
-            C, _ = jittered_cholesky(0.5 * (G + G.T) + np.diag(1 / counts))
-            B = solve_lower(C, B)
+        H = (self.P @ z).T
+        B = whitened(H, H @ z, 1 / counts)
         self.P -= B.T @ B
         return Change(self.S, np.sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
 
     def add(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> Change:
-        """Let cached arms join the dictionary, all but those that depend on others in it.
+        """Add cached arms to the dictionary, all but those that depend on others in it.
 
         Args:
             positions: The arms, distinct and not in the dictionary.
-            n: Pulls of each cached arm, as many as `pull` and `rebuild` were told of.
+            n: Pulls of each cached arm, as many as were passed to `rebuild` and `pull`.
 
         Raises:
             AmbiguousRankError: if rounding does not tell which of them depend on others; nothing has changed then.
@@ -150,10 +150,10 @@ class Embedding:
         return Change(S, rows, np.repeat([-1.0, 1.0], q))
 
     def remove(self, positions: Int[np.ndarray, " k"]) -> Change:
-        """Let arms leave the dictionary.
+        """Remove arms from the dictionary.
 
         Raises:
-            AmbiguousRankError: if one is nearly expressed by the others, so that rounding decides what is lost with it.
+            AmbiguousRankError: if one nearly depends on the others, so that rounding decides what is lost with it.
         """
         where, k = np.flatnonzero(np.isin(self.S, positions)), len(positions)
         lost = self.T[where].T

@@ -39,7 +39,6 @@ _SPARE, _LONG = 64, 1.25
 _RESERVED = 2**28  # bytes of address space for whitened rows; np.empty commits only what is written
 _COLUMNS = 2**13
 _TAIL = 16
-_FIRST = np.zeros(1, np.int64)
 
 
 class CovarianceRows(Protocol):
@@ -52,9 +51,6 @@ class CovarianceRows(Protocol):
         self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
     ) -> Float[np.ndarray, "p A"]:
         """The rows of `arms`, a copy."""
-
-    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
-        """Entries of the row of `arm`, a copy."""
 
 
 class ExactPosteriors:
@@ -96,6 +92,13 @@ class ExactPosteriors:
         self._W = np.empty((R, capacity, A))
         self._rows = [_Rows() for _ in range(R)]
         self._spare = np.empty(A)
+
+    def __getitem__(self, i: int) -> ExactPosterior:
+        """The posterior of repetition `i`, whose state is kept here; the rows must be those of a kernel."""
+        assert isinstance(self.rows, KernelRows)
+        posterior = ExactPosterior.__new__(ExactPosterior)
+        posterior.rows, posterior.lam, posterior.engine, posterior.i = self.rows, self.lam, self, i
+        return posterior
 
     def __len__(self) -> int:
         """Number of repetitions."""
@@ -191,13 +194,6 @@ class ExactPosteriors:
         if wanted != self._rows[i].open:
             self._drop_open(i)
             self._open(i, wanted)
-
-    def covariance(
-        self, i: int, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"]
-    ) -> Float[np.ndarray, "p q"]:
-        """Posterior covariance of `arms` with `others`."""
-        W = self.whitened(i)
-        return self.rows.take(arms)[:, others] - W[:, arms].T @ W[:, others]
 
     def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
         """The rows of the pulls whose feedback has arrived; not to be written to."""
@@ -426,39 +422,40 @@ class ExactPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0, unit of y^2.
-        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
-        engine: The posteriors of which this is the only one.
+        engine: The posteriors of which this is one, or the only one.
+        i: Which one it is.
     """
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         super().__init__(kernel, X, lam, max_memory)
-        self.engine = ExactPosteriors(self.rows, lam)
+        self.engine, self.i = ExactPosteriors(self.rows, lam), 0
 
     @property
     def mean(self) -> Float[np.ndarray, " A"]:
-        return self.engine.mean[0]
+        return self.engine.mean[self.i]
 
     @property
     def variance(self) -> Float[np.ndarray, " A"]:
-        return np.maximum(self.engine.v[0], 0.0)
+        return np.maximum(self.engine.v[self.i], 0.0)
 
     def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        return np.maximum(self.engine.v[0, arms], 0.0)
+        return np.maximum(self.engine.v[self.i, arms], 0.0)
 
     @property
     def n(self) -> Float[np.ndarray, " A"]:
         """Pulls of each arm whose feedback has arrived."""
-        return self.engine.n[0]
+        return self.engine.n[self.i]
 
     @property
     def information_gain(self) -> float:
         """`0.5 logdet(I + K_t / lam)` of the pulls whose feedback has arrived, in nats."""
-        return float(self.engine.information_gain[0])
+        return float(self.engine.information_gain[self.i])
 
     def effective_dimension(self) -> float:
-        return self.engine.effective_dimension()
+        return self.engine.effective_dimension(self.i)
 
     def update(
         self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
@@ -469,17 +466,19 @@ class ExactPosterior(ArmPosterior):
             ValueError: if a sum is not finite; nothing has changed then.
         """
         if len(arms) == 1 and counts[0] == 1:
-            self.engine.update(_FIRST, arms, sums)
+            self.engine.update(np.array([self.i]), arms, sums)
         else:
-            self.engine.observe(0, arms, counts, sums)
+            self.engine.observe(self.i, arms, counts, sums)
 
     def covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
     ) -> Float[np.ndarray, "p q"]:
-        W = self.engine.whitened()
+        W = self.engine.whitened(self.i)
         if others is None:
             return self.rows.take(arms) - W[:, arms].T @ W
         return self.rows.kernel(self.rows.X[arms], self.rows.X[others]) - W[:, arms].T @ W[:, others]
+
+    reducible_covariance = covariance
 
     def branches(self, R: int) -> ExactPosteriors:
         """`R` posteriors that begin with what this one knows and go on apart, as for runs that are only imagined."""
@@ -490,7 +489,7 @@ class ExactPosterior(ArmPosterior):
         arms, kernel, n = self.rows.X[pulled], self.rows.kernel, self.n[pulled]
         L, _ = jittered_cholesky(kernel(arms, arms) + np.diag(self.lam / n))
         G = solve_lower(L, kernel(arms, X))
-        mean = solve_lower(L, self.engine.sums[0, pulled] / n) @ G
+        mean = solve_lower(L, self.engine.sums[self.i, pulled] / n) @ G
         return mean, np.maximum(kernel.diag(X) - np.einsum("ij,ij->j", G, G), 0.0)
 
 
@@ -500,7 +499,7 @@ class _PosteriorRows:
     def __init__(self, posterior: ExactPosterior) -> None:
         self._posterior = posterior
         self._known: dict[int, np.ndarray] = {}
-        self.prior = posterior.engine.v[0]
+        self.prior = posterior.engine.v[posterior.i]
 
     def take(
         self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
@@ -509,9 +508,6 @@ class _PosteriorRows:
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
-
-    def entries(self, arm: int, others: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
-        return self.take(np.array([arm]))[0, others]
 
 
 def _finite(sums: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Factorisations that survive singular and near-singular kernel matrices."""
+"""Factorisations that survive singular and near-singular kernel matrices, and the products that come with them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from jaxtyping import Float
 from scipy.linalg.blas import dtrsm, dtrsv
 from scipy.linalg.lapack import dpotrf, dpstrf
 
+from gpbandit_envs.gp.kernels import Kernel
+
 __all__ = [
     "FactorisationError",
     "jittered_cholesky",
+    "low_rank_root",
     "pivoted_cholesky",
     "solve_lower",
+    "whitened",
 ]
 
 _MAX_JITTER = 1e-4
@@ -69,6 +73,41 @@ def pivoted_cholesky(K: Float[np.ndarray, "n n"], tol: float) -> tuple[Float[np.
     return np.tril(L[:rank, :rank]), np.asarray(pivots[:rank], np.int64) - 1
 
 
+def low_rank_root(
+    kernel: Kernel, X: Float[np.ndarray, "A d"], tol: float, max_rank: int
+) -> tuple[Float[np.ndarray, "A r"], Float[np.ndarray, " A"]]:
+    """Partial pivoted Cholesky factor of the prior covariance `k(X, X)` of many arms, which is never formed.
+
+    `k(X, X)` is `R R^T` plus a positive semi-definite remainder whose diagonal is returned: with an independent draw of
+    that variance added, marginal variances stay exact whatever the rank.
+
+    Args:
+        kernel: Prior covariance.
+        X: Arms, shape (A, d).
+        tol: Stop once the largest remaining variance is at most this part of the largest prior variance.
+        max_rank: Stop at this rank in any case; memory is A times it.
+
+    Returns:
+        The factor, shape (A, r), and the remaining variances, shape (A,), at least 0.
+
+    Reference: Harbrecht, Peters and Schneider (2012), On the low-rank approximation by the pivoted Cholesky
+    decomposition.
+    """
+    remaining = kernel.diag(X).copy()
+    limit = tol * float(remaining.max())
+    rank = min(max_rank, len(X))
+    R = np.empty((rank, len(X)))
+    for j in range(rank):
+        pivot = int(np.argmax(remaining))
+        if remaining[pivot] <= limit:
+            return np.ascontiguousarray(R[:j].T), np.maximum(remaining, 0.0)
+        row = kernel(X[pivot : pivot + 1], X)[0] - R[:j, pivot] @ R[:j]
+        R[j] = row / np.sqrt(remaining[pivot])
+        remaining -= R[j] ** 2
+        remaining[pivot] = 0.0
+    return np.ascontiguousarray(R.T), np.maximum(remaining, 0.0)
+
+
 def solve_lower(
     L: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n *m"], transposed: bool = False
 ) -> Float[np.ndarray, "n *m"]:
@@ -80,3 +119,19 @@ def solve_lower(
         return dtrsv(L, B, lower=1, trans=int(transposed))
     # From the right on the transpose, so that a row-major B needs no reordering: X^T L^T = B^T.
     return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=int(not transposed)).T
+
+
+def whitened(
+    H: Float[np.ndarray, "p n"], S: Float[np.ndarray, "p p"], noise: Float[np.ndarray, " p"]
+) -> Float[np.ndarray, "p n"]:
+    """`B = L^-1 H` with `L L^T = S + diag(noise)`: noisy observations take `B^T B` off a covariance.
+
+    Args:
+        H: Covariance of the observed points with all others, shape (p, n).
+        S: Covariance of the observed points, up to rounding symmetric, shape (p, p).
+        noise: Noise variance of each observation, shape (p,).
+    """
+    if len(S) == 1:
+        return H / np.sqrt(max(float(S[0, 0]), 0.0) + noise[0])
+    L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(noise))
+    return solve_lower(L, H)

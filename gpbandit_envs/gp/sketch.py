@@ -37,14 +37,14 @@ _CHECK_AFTER, _REFRESH_AFTER = 8, 500
 class SketchedArmPosterior(ArmPosterior):
     """The DTC posterior of a dictionary; everything but the kernel rows is O(m^2) in memory.
 
-    `record` counts pulls without touching the posterior; `embed` sets the dictionary and takes in all that has been
-    recorded. Until the first `embed` the dictionary is empty: the mean is 0 and the variance the prior's.
+    `record` stores pulls without changing mean and variance; `embed` sets the dictionary and conditions on all pulls
+    recorded so far. Until the first `embed` the dictionary is empty: the mean is 0 and the variance the prior's.
 
     Args:
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
-        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.rows.KernelRows`.
+        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
         refreshes: How often all arms were embedded from scratch.
@@ -112,7 +112,7 @@ class SketchedArmPosterior(ArmPosterior):
             self._s = np.pad(self._s, (0, missing))
 
     def embed(self, arms: Int[np.ndarray, " m"]) -> None:
-        """Take `arms` (distinct) as the dictionary and bring mean and variance of all arms up to date."""
+        """Make `arms` (distinct) the dictionary and bring mean and variance of all arms up to date."""
         positions = self.rows.add(arms)
         self._grow()
         self._events += 1
@@ -122,7 +122,7 @@ class SketchedArmPosterior(ArmPosterior):
         self._new = {}
 
     def _carry_over(self, positions: np.ndarray) -> bool:
-        """Change the last dictionary into this one; False if a refresh is cheaper or rounding asks for it."""
+        """Update the last dictionary to this one; False if a refresh is cheaper, or needed because of rounding."""
         leaving, joining = self._difference(positions)
         if len(self._new) + 2 * (len(leaving) + len(joining)) >= len(self._embedding):
             return False
@@ -141,13 +141,13 @@ class SketchedArmPosterior(ArmPosterior):
         except AmbiguousRankError:
             return False
         self._apply(changes)
-        # Pulls alone are benign; what piles up over them shows at the next check.
+        # Pulls alone round little; what accumulates over them shows at the next check.
         if not leaving and not joining and self._events % _CHECK_AFTER:
             return True
         return self._sound([*self._new, *joining])
 
     def _difference(self, positions: np.ndarray) -> tuple[list[int], list[int]]:
-        """What leaves the dictionary and what may join it."""
+        """Positions that leave the dictionary, and those that may join it."""
         if np.array_equal(positions, self._requested):
             return [], []
         now, before = set(positions.tolist()), set(self._embedding.S.tolist())
@@ -176,7 +176,7 @@ class SketchedArmPosterior(ArmPosterior):
             self._v[columns] += signs @ H[:-1]
 
     def _sound(self, touched: list[int]) -> bool:
-        """Whether what has been carried along agrees with a direct computation, at these arms and a few others."""
+        """Whether the updated variances agree with a direct computation, at these positions and a few others."""
         u = len(self.rows)
         others = (self._events * _GUARDED + np.arange(min(_GUARDED, u))) % u
         positions = np.concatenate([np.array(touched, np.int64), others])

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 
 from agents import BandGuarantee, Sketch
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Problem
 
 __all__ = [

@@ -14,8 +14,7 @@ from agents import Feedback, Pending
 from agents.core.initial import each_pull, leverage_in_turn
 from agents.learned.base import LearnedAgent
 from agents.sketched.bbkb import BBKB
-from agents.sketched.bless import bless
-from agents.sketched.in_turn import sketched_leverage_in_turn
+from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -94,7 +93,7 @@ class TestInTurn:
     def test_the_sketched_ones_are_exact_on_a_full_dictionary(self) -> None:
         arms, pulls = X[:300], np.random.default_rng(1).integers(1, 4, size=300).astype(float)
         exact = leverage_in_turn(SE(0.3)(arms, arms), pulls, 0.05)
-        reducible, rest = sketched_leverage_in_turn(SE(0.3), arms, arms, pulls, 0.05)
+        reducible, rest = sequential_leverage(SE(0.3), arms, arms, pulls, 0.05)
         np.testing.assert_allclose(reducible + rest, exact, rtol=1e-6, atol=1e-8)
         assert rest.max() < 1e-6
 
@@ -102,7 +101,7 @@ class TestInTurn:
         arms, pulls, lam = X[:200], np.random.default_rng(1).integers(1, 4, size=200).astype(float), 0.05
         S = arms[::20]
         Z = np.linalg.solve(np.linalg.cholesky(SE(0.3)(S, S)), SE(0.3)(S, arms)).T
-        reducible, rest = sketched_leverage_in_turn(SE(0.3), S, arms, pulls, lam)
+        reducible, rest = sequential_leverage(SE(0.3), S, arms, pulls, lam)
         for i in (0, 1, 127, 128, 199):
             V = Z[:i].T @ (pulls[:i, None] * Z[:i]) + lam * np.eye(len(S))
             assert reducible[i] == pytest.approx(Z[i] @ np.linalg.solve(V, Z[i]), rel=1e-6)

@@ -38,7 +38,6 @@ from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.low_rank import low_rank_root
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 
@@ -247,14 +246,6 @@ class TestThompson:
         assert len(agent.select(100, Pending.empty(PROBLEM))) == 4
         assert len(agent.select(100, Pending(np.arange(3), np.zeros(3, np.int64)))) == 1
         assert len(agent.select(100, Pending(np.arange(4), np.zeros(4, np.int64)))) == 0
-
-    @pytest.mark.parametrize("rank", [3, 40, 500])
-    def test_the_low_rank_root_keeps_marginals(self, rank: int) -> None:
-        root, rest = low_rank_root(SE(0.3), X, 1e-10, rank)
-        assert root.shape[1] <= min(rank, 120)
-        np.testing.assert_allclose(np.einsum("ij,ij->i", root, root) + rest, np.ones(120), atol=1e-9)
-        if rank == 500:
-            np.testing.assert_allclose(root @ root.T, SE(0.3)(X, X), atol=1e-7)
 
 
 class TestSimulationMatching:

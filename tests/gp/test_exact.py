@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Linear, Matern
 from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from tests.reference.posterior import dense, extended
 
 LAMS = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)

@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpbandit_envs.gp.linalg import FactorisationError, jittered_cholesky, pivoted_cholesky, solve_lower
+from gpbandit_envs.gp import SE
+from gpbandit_envs.gp.linalg import (
+    FactorisationError,
+    jittered_cholesky,
+    low_rank_root,
+    pivoted_cholesky,
+    solve_lower,
+    whitened,
+)
 
 
 def test_no_jitter_where_none_is_needed() -> None:
@@ -49,3 +57,22 @@ def test_triangular_solves() -> None:
     b = np.array([1.0, 2.0])
     np.testing.assert_allclose(L @ solve_lower(L, b), b)
     np.testing.assert_allclose(L.T @ solve_lower(L, b, transposed=True), b)
+
+
+@pytest.mark.parametrize("rank", [3, 40, 500])
+def test_the_low_rank_root_keeps_marginals(rank: int) -> None:
+    X = np.random.default_rng(0).random((120, 2))
+    root, rest = low_rank_root(SE(0.3), X, 1e-10, rank)
+    assert root.shape[1] <= min(rank, 120)
+    np.testing.assert_allclose(np.einsum("ij,ij->i", root, root) + rest, np.ones(120), atol=1e-9)
+    if rank == 500:
+        np.testing.assert_allclose(root @ root.T, SE(0.3)(X, X), atol=1e-7)
+
+
+@pytest.mark.parametrize("p", [1, 2, 7])
+def test_whitened_rows_are_what_observations_take_off_a_covariance(p: int) -> None:
+    X = np.random.default_rng(1).random((30, 2))
+    K, noise = SE(0.3)(X, X), np.linspace(0.01, 0.2, p)
+    B = whitened(K[:p], K[:p, :p], noise)
+    expected = K[:, :p] @ np.linalg.solve(K[:p, :p] + np.diag(noise), K[:p])
+    np.testing.assert_allclose(B.T @ B, expected, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Devices by name, and the way there and back."""
+"""Devices by name, and copies of arrays to and from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our kernels over any array-API namespace; the formulas are those of `gpbandit_envs.gp.kernels`."""
+"""The kernels of `gpbandit_envs.gp.kernels` in any array-API namespace."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from gpbandit_envs.gp.devices.device import Device
 from gpbandit_envs.gp.devices.evaluate import check_available, evaluate
 from gpbandit_envs.gp.devices.rows import DeviceRows
+from gpbandit_envs.gp.kernel_rows import KernelWithRows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.kernels.base import check_inputs
 
@@ -18,7 +19,7 @@ __all__ = ["OnDevice"]
 
 
 @dataclass(frozen=True)
-class OnDevice(Kernel):
+class OnDevice(KernelWithRows):
     """`kernel`, on a device: any policy that is given it keeps arms and kernel rows there, and multiplies there.
 
     All numbers are float64. Choices are those of the same kernel without a device, up to ties within rounding.
@@ -60,7 +61,7 @@ class OnDevice(Kernel):
         return self.kernel.diag_gradient(X)
 
     def arm_rows(self, X: Float[np.ndarray, "A d"], max_memory: int | None) -> DeviceRows:
-        """Kernel rows for a posterior over the arms `X`."""
+        """Kernel rows over the arms `X`, on the device."""
         return DeviceRows(self, X, max_memory, device=Device(self.device), inner=self.kernel)
 
     def to_spec(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Kernel rows on a device: what a posterior over arms asks of `gpbandit_envs.gp.rows`, answered there."""
+"""Kernel rows on a device, with the interface of `gpbandit_envs.gp.kernel_rows`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.devices.device import Array, Device
 from gpbandit_envs.gp.devices.evaluate import evaluate
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.rows import KernelRows
 
 __all__ = ["DeviceRows"]
 
 
 class DeviceRows(KernelRows):
-    """The rows `k(x_u, .)` on a device: arms go there once, coefficients for each product, and its result comes back.
+    """The rows `k(x_a, .)` on a device: arms go there once, coefficients for each product, and its result comes back.
 
     Everything of the size of the pulled arms alone stays with NumPy.
 
@@ -43,7 +43,7 @@ class DeviceRows(KernelRows):
         self._most = len(X) if max_memory is None else int(max_memory) // (8 * len(X))
         self._rows: Array | None = None
         self._n_rows = 0
-        self._place = np.full(len(X), -1, np.int64)  # of the row at each position among those on the device
+        self._place = np.full(len(X), -1, np.int64)  # of each arm's row among those on the device
 
     @property
     def n_kept(self) -> int:
@@ -59,9 +59,9 @@ class DeviceRows(KernelRows):
         device = self._device
         positions = np.arange(C.shape[1]) if positions is None else positions
         used = C.any(axis=0)
-        C, positions = C[:, used], positions[used]
-        self._keep_there(positions[self._place[positions] < 0])
-        places = self._place[positions]
+        C, arms = C[:, used], self.arms[positions[used]]
+        self._keep_there(arms)
+        places = self._place[arms]
         kept = places >= 0
         total = device.put(np.zeros((len(C), len(self.X))))
         if kept.any():
@@ -70,15 +70,32 @@ class DeviceRows(KernelRows):
             assert self._rows is not None
             total += device.put(spread) @ self._rows[: self._n_rows, :]
         if not kept.all():
-            total += device.put(C[:, ~kept]) @ self._computed(positions[~kept])
+            total += device.put(C[:, ~kept]) @ self._computed(arms[~kept])
         yield slice(0, len(self.X)), device.get(total)
 
-    def _keep_there(self, positions: Int[np.ndarray, " s"]) -> None:
-        """Compute rows and keep them, as many as the budget allows."""
-        positions = positions[: max(self._most - self._n_rows, 0)]
-        if len(positions) == 0:
+    def take(
+        self, arms: Int[np.ndarray, " p"], out: Float[np.ndarray, "p A"] | None = None
+    ) -> Float[np.ndarray, "p A"]:
+        self._keep_there(np.unique(arms))
+        out = np.empty((len(arms), len(self.X))) if out is None else out
+        places = self._place[arms]
+        kept = places >= 0
+        if kept.any():
+            assert self._rows is not None
+            out[kept] = self._device.get(
+                self._device.namespace.take(self._rows, self._device.put(places[kept]), axis=0)
+            )
+        if not kept.all():
+            out[~kept] = self._device.get(self._computed(arms[~kept]))
+        out[np.arange(len(arms)), arms] = self.prior[arms]
+        return out
+
+    def _keep_there(self, arms: Int[np.ndarray, " s"]) -> None:
+        """Compute the rows of `arms` (distinct) that are missing and keep them, as many as the budget allows."""
+        arms = arms[self._place[arms] < 0][: max(self._most - self._n_rows, 0)]
+        if len(arms) == 0:
             return
-        n = self._n_rows + len(positions)
+        n = self._n_rows + len(arms)
         capacity = 0 if self._rows is None else self._rows.shape[0]
         if n > capacity:
             grown = self._device.namespace.empty(
@@ -88,8 +105,8 @@ class DeviceRows(KernelRows):
                 grown[: self._n_rows, :] = self._rows[: self._n_rows, :]
             self._rows = grown
         assert self._rows is not None
-        self._rows[self._n_rows : n, :] = self._computed(positions)
-        self._place[positions] = np.arange(self._n_rows, n)
+        self._rows[self._n_rows : n, :] = self._computed(arms)
+        self._place[arms] = np.arange(self._n_rows, n)
         self._n_rows = n
 
     def _like(self) -> dict[str, Array]:
@@ -97,6 +114,6 @@ class DeviceRows(KernelRows):
 
         return {"dtype": self._there.dtype, "device": device(self._there)}
 
-    def _computed(self, positions: Int[np.ndarray, " b"]) -> Array:
-        points = self._device.put(np.asarray(self.X[self.arms[positions]], np.float64))
+    def _computed(self, arms: Int[np.ndarray, " b"]) -> Array:
+        points = self._device.put(np.asarray(self.X[arms], np.float64))
         return evaluate(self._inner, points, self._there, self._device)

@@ -14,7 +14,7 @@ from gpbandit_envs.gp import SE, Kernel, Linear, Matern, Polynomial, RationalQua
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.devices.rows import DeviceRows
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 
@@ -68,7 +68,8 @@ def test_kernels(device: str, kernel: Kernel) -> None:
 @pytest.mark.parametrize("max_memory", [None, 5 * 8 * 150])
 def test_rows(device: str, max_memory: int | None) -> None:
     """Rows kept on the device, and rows beyond the budget."""
-    there = OnDevice(Matern(0.3), device).arm_rows(X, max_memory)
+    there = kernel_rows(OnDevice(Matern(0.3), device), X, max_memory)
+    assert isinstance(there, DeviceRows)
     here = KernelRows(Matern(0.3), X)
     rng = np.random.default_rng(1)
     for arms in np.split(rng.permutation(150)[:120], 60):
@@ -79,6 +80,10 @@ def test_rows(device: str, max_memory: int | None) -> None:
         np.testing.assert_allclose(there.product(C, positions), here.product(C, positions), rtol=1e-12)
     assert there.n_kept == (120 if max_memory is None else 5)
     np.testing.assert_allclose(there.at(few, np.arange(7)), here.at(few, np.arange(7)), rtol=1e-13)
+    again = np.array([3, 149, 3, 40])
+    np.testing.assert_allclose(there.take(again), here.take(again), rtol=1e-13)
+    out = np.empty((4, 150))
+    assert there.take(again, out=out) is out
 
 
 @device

@@ -5,12 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-import gpbandit_envs.gp.kept_rows as kept_module
-import gpbandit_envs.gp.rows as rows_module
-from gpbandit_envs.gp import SE
+import gpbandit_envs.gp.kernel_rows as module
+from gpbandit_envs.gp import SE, Kernel, Linear, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.kept_rows import as_bytes
-from gpbandit_envs.gp.rows import KernelRows
+from gpbandit_envs.gp.kernel_rows import KernelRows, as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 X = np.random.default_rng(0).random((50, 2))
@@ -31,8 +29,8 @@ def filled(max_memory: int | None = None) -> KernelRows:
 def test_products_do_not_depend_on_where_rows_are_kept(
     kept: int | None, chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_module, "_CHUNK_BYTES", chunk * 8 * len(X))
-    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(module, "_CHUNK_BYTES", chunk * 8 * len(X))
+    monkeypatch.setattr(module, "_BLOCK_BYTES", block)
     rows = filled(None if kept is None else kept * 8 * len(X))
     assert rows.n_kept == 0
     rng = np.random.default_rng(2)
@@ -53,25 +51,56 @@ def test_products_do_not_depend_on_where_rows_are_kept(
 
 
 def test_rows_out_of_use_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_module, "_KEEP_BYTES", 8 * 8 * len(X))
+    monkeypatch.setattr(module, "_KEEP_BYTES", 8 * 8 * len(X))
     rows = filled()
     for start in range(0, 36, 4):
         positions = np.arange(start, start + 4)
         np.testing.assert_allclose(rows.product(np.ones((1, 4)), positions)[0], K[ARMS[positions]].sum(axis=0))
         assert rows.n_kept == min(start + 4, 8)
     rows.product(np.ones((1, 4)), np.array([0, 1, 32, 33]))
-    assert [position for position in range(40) if rows._kept._slot[position] >= 0] == [0, 1, 30, 31, 32, 33, 34, 35]
+    assert np.flatnonzero(rows._slot[ARMS] >= 0).tolist() == [0, 1, 30, 31, 32, 33, 34, 35]
 
 
 def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(3).random((5000, 1))
-    monkeypatch.setattr(kept_module, "_BLOCK_COLUMNS", 1000)
-    monkeypatch.setattr(rows_module, "_BLOCK_BYTES", 8 * 1024)
+    monkeypatch.setattr(module, "_BLOCK_COLUMNS", 1000)
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 1024)
     rows = KernelRows(SE(0.2), points)
     rows.add(np.arange(6))
     C = np.random.default_rng(4).normal(size=(2, 6))
     assert len(list(rows.products(C))) == 5
     np.testing.assert_allclose(rows.product(C), C @ SE(0.2)(points[:6], points), atol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [SE(0.3), 2.0 * Matern(0.3), Linear(0.5)], ids=repr)
+@pytest.mark.parametrize("kept", [None, 0, 7, 1000])
+@pytest.mark.parametrize("chunk", [16, 50])
+def test_whole_rows_are_copied_and_their_bits_do_not_depend_on_what_else_is_kept(
+    kernel: Kernel, kept: int | None, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CHUNK_BYTES", chunk * 8 * len(X))
+    rows = KernelRows(kernel, X, None if kept is None else kept * 8 * len(X))
+    one = {arm: KernelRows(kernel, X).take(np.array([arm]))[0] for arm in range(50)}
+    rng = np.random.default_rng(6)
+    out = np.empty((9, 50))
+    for _ in range(20):
+        arms = rng.integers(0, 30, 9)
+        assert rows.take(arms, out=out) is out
+        np.testing.assert_array_equal(out, [one[arm] for arm in arms.tolist()])
+        np.testing.assert_allclose(out, kernel(X[arms], X), rtol=1e-13, atol=1e-15)
+        np.testing.assert_array_equal(out[np.arange(9), arms], kernel.diag(X)[arms])
+        out[:] = np.nan  # a copy: nothing that is kept changes
+        np.testing.assert_array_equal(rows.take(arms), [one[arm] for arm in arms.tolist()])
+    assert len(rows) == 0
+    assert rows.n_kept == (30 if kept is None else min(30, kept))
+
+
+def test_copied_rows_are_all_kept_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEEP_BYTES", 8 * 8 * len(X))
+    rows = KernelRows(SE(0.3), X)
+    for arm in ARMS:
+        rows.take(np.array([arm]))
+    assert rows.n_kept == 40
 
 
 def test_a_budget_changes_no_posterior() -> None:
@@ -107,7 +136,7 @@ def test_memory_is_given_in_bytes_or_units() -> None:
 def test_restored_rows_round_the_same(
     posterior: type[ExactPosterior | SketchedArmPosterior], kept: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_module, "_KEEP_BYTES", 8 * 9 * len(X))
+    monkeypatch.setattr(module, "_KEEP_BYTES", 8 * 9 * len(X))
     rng = np.random.default_rng(3)
 
     def on(one: ExactPosterior | SketchedArmPosterior, arms: np.ndarray, y: np.ndarray) -> None:
