@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from agents.adapters.base import HistoryAgent
-from agents.core.settings import as_count
+from agents.core.gp_settings import as_count
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BoTorch"]

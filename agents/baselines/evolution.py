@@ -10,7 +10,7 @@ from scipy.spatial import KDTree
 
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
-from agents.core.settings import as_count
+from agents.core.gp_settings import as_count
 
 __all__ = ["RegularisedEvolution"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.settings import GPSettings
-from agents.core.starts import UniformStart
+from agents.core.gp_settings import GPSettings
+from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import InformationGain
 
@@ -33,7 +33,7 @@ class UncertaintySampling(UCBAgent):
     policy_family = "pure exploration"
 
     def __init__(self, kernel: Any = None, lam: float | None = None) -> None:
-        super().__init__(GPSettings(kernel, lam), InformationGain(), {}, UniformStart(0))
+        super().__init__(GPSettings(kernel, lam), InformationGain(), {}, UniformDesign(0))
 
     def _next(self, n: int, pending: Pending) -> Actions:
         engine = self.arms.engine

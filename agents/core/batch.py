@@ -52,7 +52,7 @@ class Batch:
 
     def __init__(
         self,
-        posterior: SketchedArmPosterior,
+        posterior: ArmPosterior,
         width: float,
         mean: Float[np.ndarray, " A"] | None = None,
         pending: Int[np.ndarray, " p"] | None = None,

@@ -21,12 +21,12 @@ from jaxtyping import Float, Int
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
 from agents.core.batch import Batch
 from agents.core.finite import group_pulls
-from agents.core.initial import each_pull, leverage_in_turn
+from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.core.protocol import Action, Actions, Feedback
-from agents.core.settings import Model
+from agents.core.gp_settings import Model
 from agents.core.space import BoxSpace, Search
 from agents.core.widths import WidthContext
-from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
@@ -136,9 +136,9 @@ class ArmBeliefs(Beliefs):
     def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
         """Condition on existing data, and return the leverage score of every pull given those before it."""
         X = self.features[arms]
-        in_turn = leverage_in_turn(self.model.kernel(X, X), counts, self.model.lam)
+        in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.lam)
         self._condition(arms, counts, sums)
-        return each_pull(in_turn, np.zeros(len(arms)), counts)
+        return per_pull_leverage(in_turn, np.zeros(len(arms)), counts)
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         """Condition the posterior on new pulls of distinct arms."""

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
-from agents.core.settings import GPSettings
+from agents.core.gp_settings import GPSettings
 from agents.core.space import Search
-from agents.core.starts import Start, UniformStart
-from gpbandit_envs.gp.arms import ArmPosterior
+from agents.core.initial_design import InitialDesign, UniformDesign
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPAgent"]
@@ -45,7 +45,7 @@ class GPAgent(Agent):
     beliefs: Beliefs
     width: float = 1.96
 
-    def __init__(self, settings: GPSettings, design: Start, search: Search | None = None) -> None:
+    def __init__(self, settings: GPSettings, design: InitialDesign, search: Search | None = None) -> None:
         self.settings, self.design, self._search = settings, design, search
         self.kernel, self.lam = settings.kernel, settings.lam or 0.0
 
@@ -108,7 +108,7 @@ class GPAgent(Agent):
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
         if isinstance(self.beliefs, BoxBeliefs):
-            assert isinstance(self.design, UniformStart)
+            assert isinstance(self.design, UniformDesign)
             if self.beliefs.n_pulls >= self.design.n:
                 return self._nothing
             self._closed = True

@@ -10,12 +10,12 @@ from agents.core.acquisition import UpperConfidenceBound
 from agents.core.batch import Batch
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee
-from agents.core.norm import NormGuess
+from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
-from agents.core.rules import BatchRule, SequentialRule
-from agents.core.settings import GPSettings
+from agents.core.batch_rules import BatchRule, SequentialRule
+from agents.core.gp_settings import GPSettings
 from agents.core.space import Search
-from agents.core.starts import Start
+from agents.core.initial_design import InitialDesign
 from agents.core.widths import WidthContext, WidthSchedule, as_width, width_setting
 from gpbandit_envs.problem import Problem
 
@@ -37,7 +37,7 @@ class UCBAgent(GPAgent):
 
     Attributes:
         schedule: The width schedule of the episode.
-        norm_guess: The guess at the norm; None where the bound is taken as given.
+        norm_estimate: The guess at the norm; None where the bound is taken as given.
     """
 
     not_saved = GPAgent.not_saved | {"schedule"}
@@ -47,7 +47,7 @@ class UCBAgent(GPAgent):
         settings: GPSettings,
         width: object,
         named_widths: Mapping[str, WidthSchedule],
-        design: Start,
+        design: InitialDesign,
         rule: BatchRule | None = None,
         batch_ratio: float = 1.0,
         search: Search | None = None,
@@ -60,25 +60,25 @@ class UCBAgent(GPAgent):
         self._arm_schedule = self.schedule
         self.rule = SequentialRule() if rule is None else rule
         self.batch_ratio = float(batch_ratio)
-        self.norm_guess: NormGuess | None = None
+        self.norm_estimate: NormEstimate | None = None
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.schedule = self._arm_schedule if problem.is_finite else self._box_schedule
-        self.norm_guess = None
+        self.norm_estimate = None
         super().reset(problem, rng)
 
     def _begin_batch(self) -> None:
         super()._begin_batch()
         self._batch: Batch | None = None
         if self.model.doubling:
-            self.norm_guess = self.norm_guess or NormGuess(self.model)
+            self.norm_estimate = self.norm_estimate or NormEstimate(self.model)
             pulled = np.flatnonzero(self.arms.counts)
-            self.norm_guess.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
+            self.norm_estimate.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
         self.width = self.schedule(self.width_context())
 
     def width_context(self) -> WidthContext:
         """What the width schedule sees now."""
-        norm_bound = self.model.norm_bound if self.norm_guess is None else self.norm_guess.value
+        norm_bound = self.model.norm_bound if self.norm_estimate is None else self.norm_estimate.value
         return self.beliefs.width_context(norm_bound=norm_bound, batch_ratio=self.batch_ratio)
 
     def _next(self, n: int, pending: Pending) -> Actions:
@@ -103,6 +103,6 @@ class UCBAgent(GPAgent):
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {**super().diagnostics(), "d_eff": self.beliefs.effective_dimension}
-        if self.norm_guess is not None:
-            facts |= {"norm_bound": self.norm_guess.value, "norm_shown": self.norm_guess.shown}
+        if self.norm_estimate is not None:
+            facts |= {"norm_bound": self.norm_estimate.value, "norm_shown": self.norm_estimate.shown}
         return facts

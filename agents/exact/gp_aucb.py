@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial import Initial
+from agents.core.existing_data import Initial
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
-from agents.core.rules import ProductRule, SumRule
-from agents.core.settings import GPSettings, NormBound
-from agents.core.starts import UniformStart
+from agents.core.batch_rules import ProductRule, SumRule
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
 
@@ -52,7 +52,7 @@ class GPAUCB(UCBAgent):
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             {"theory": InformationGain(), "practical": LogDeterminant(), "bayes": FiniteBayes()},
-            UniformStart(n_start),
+            UniformDesign(n_start),
             ProductRule(c) if rule == "product" else SumRule(c),
             batch_ratio=c,
         )

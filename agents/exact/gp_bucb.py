@@ -6,12 +6,12 @@ from math import exp, log
 from typing import Any
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial import Initial
+from agents.core.existing_data import Initial
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
-from agents.core.rules import FixedRule
-from agents.core.settings import GPSettings, NormBound, as_count
-from agents.core.starts import UncertaintyStart, UniformStart
+from agents.core.batch_rules import FixedRule
+from agents.core.gp_settings import GPSettings, NormBound, as_count
+from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 
@@ -61,7 +61,7 @@ class GPBUCB(UCBAgent):
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             SEQUENTIAL_WIDTHS,
-            UncertaintyStart(n=t_init) if t_init else UniformStart(n_start),
+            UncertaintyDesign(n=t_init) if t_init else UniformDesign(n_start),
             limit,
             batch_ratio=exp(c),
         )

@@ -7,9 +7,9 @@ from typing import Any
 from agents.core.acquisition import LogExpectedImprovement
 from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.settings import GPSettings
+from agents.core.gp_settings import GPSettings
 from agents.core.space import Search
-from agents.core.starts import UniformStart
+from agents.core.initial_design import UniformDesign
 
 __all__ = ["GPEI"]
 
@@ -45,7 +45,7 @@ class GPEI(GPAgent):
         starts: int = 8,
         iterations: int = 60,
     ) -> None:
-        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
+        super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
 
     def _next(self, n: int, pending: Pending) -> Actions:
         self._closed = True

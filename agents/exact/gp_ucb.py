@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial import Initial
+from agents.core.existing_data import Initial
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
-from agents.core.settings import GPSettings, NormBound
+from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.space import Search
-from agents.core.starts import UniformStart
+from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, FiniteBayes
 
@@ -29,7 +29,7 @@ class GPUCB(UCBAgent):
         width: `"theory"`, `"practical"`, `"bayes"`, `"growing"`, a number, or a `WidthSchedule`.
         lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
         norm_bound: Bound `F` on the RKHS norm; None for the problem's, or 1 if it states none; on arms also `"double"`,
-            see `agents.core.norm.NormGuess`.
+            see `agents.core.norm_doubling.NormEstimate`.
         delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
         n_start: Arms or points drawn uniformly and evaluated before the first bound is computed.
         candidates: On a box, Sobol points at which the bound is evaluated first.
@@ -40,7 +40,7 @@ class GPUCB(UCBAgent):
     Attributes:
         width: The current width, a factor of the posterior standard deviation.
         schedule: The width schedule of the episode.
-        norm_guess: The guess at the norm; None where the bound is taken as given.
+        norm_estimate: The guess at the norm; None where the bound is taken as given.
 
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
@@ -70,7 +70,7 @@ class GPUCB(UCBAgent):
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             SEQUENTIAL_WIDTHS,
-            UniformStart(n_start),
+            UniformDesign(n_start),
             search=Search(candidates, starts, iterations),
             box_widths={"bayes": CompactBayes()},
         )

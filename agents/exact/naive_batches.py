@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Int
 
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.settings import GPSettings, as_count
-from agents.core.starts import UniformStart
+from agents.core.gp_settings import GPSettings, as_count
+from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 
@@ -37,7 +37,7 @@ class PlannedBatchAgent(UCBAgent):
         delta: float | None = None,
         n_start: int = 0,
     ) -> None:
-        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformStart(n_start))
+        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
         self.batch_size = as_count("batch_size", batch_size)
 
     @abstractmethod

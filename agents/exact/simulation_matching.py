@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from agents.core.settings import as_count
+from agents.core.gp_settings import as_count
 from agents.exact.naive_batches import PlannedBatchAgent
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem

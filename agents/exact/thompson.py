@@ -11,9 +11,9 @@ from agents.core.beliefs import BoxBeliefs
 from agents.core.draws import JointDraws
 from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings, as_count
 from agents.core.space import Search
-from agents.core.starts import UniformStart
+from agents.core.initial_design import UniformDesign
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.features import draw_fourier_sample
 from gpbandit_envs.problem import Problem
@@ -57,7 +57,7 @@ class GPTS(GPAgent):
         starts: int = 8,
         iterations: int = 60,
     ) -> None:
-        super().__init__(GPSettings(kernel, lam), UniformStart(n_start), Search(candidates, starts, iterations))
+        super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
         self.n_features = as_count("n_features", n_features)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -113,7 +113,7 @@ class AsyncTS(GPAgent):
     ) -> None:
         if not 0 <= scale < float("inf"):
             raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
-        super().__init__(GPSettings(kernel, lam), UniformStart(n_start))
+        super().__init__(GPSettings(kernel, lam), UniformDesign(n_start))
         self.batch_size = as_count("batch_size", batch_size)
         self.scale = scale
         self.max_rank = as_count("max_rank", max_rank)

@@ -13,7 +13,7 @@ from agents.core.finite import FiniteArmAgent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.settings import GPSettings, NormBound, as_count
+from agents.core.gp_settings import GPSettings, NormBound, as_count
 from agents.core.widths import as_width, width_setting
 from agents.few_batches import lengths
 from agents.few_batches.grid import Grid

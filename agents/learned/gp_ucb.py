@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.core.settings import as_count
+from agents.core.gp_settings import as_count
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import as_hyper_prior, sample_hyperparameters
 

@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs
 from agents.core.guarantees import Sketch
-from agents.core.initial import each_pull
-from agents.core.rules import BatchRule
-from agents.core.settings import GPSettings, Model
-from agents.core.starts import Start
+from agents.core.existing_data import per_pull_leverage
+from agents.core.batch_rules import BatchRule
+from agents.core.gp_settings import GPSettings, Model
+from agents.core.initial_design import InitialDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
@@ -95,7 +95,7 @@ class SketchedBeliefs(ArmBeliefs):
         dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, lam, self._rng))
         self.posterior.record(arms, counts, sums)
         self._embed(dictionary)
-        return each_pull(*sequential_leverage(kernel, X[dictionary], X[arms], counts, lam), counts)
+        return per_pull_leverage(*sequential_leverage(kernel, X[dictionary], X[arms], counts, lam), counts)
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         posterior = self.posterior
@@ -142,7 +142,7 @@ class SketchedUCBAgent(UCBAgent):
         settings: GPSettings,
         width: object,
         named_widths: Mapping[str, WidthSchedule],
-        design: Start,
+        design: InitialDesign,
         rule: BatchRule | None = None,
         batch_ratio: float = 1.0,
         *,

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial import Initial
+from agents.core.existing_data import Initial
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_constant
-from agents.core.rules import GlobalLocalRule, SumRule
-from agents.core.settings import GPSettings, NormBound
-from agents.core.starts import UncertaintyStart, UniformStart
+from agents.core.batch_rules import GlobalLocalRule, SumRule
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
@@ -73,7 +73,7 @@ class BBKB(SketchedUCBAgent):
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             {"theory": BBKBTheorem2(), "practical": LogDeterminant()},
-            UniformStart(n_start) if min_batch is None else UncertaintyStart(min_batch=min_batch),
+            UniformDesign(n_start) if min_batch is None else UncertaintyDesign(min_batch=min_batch),
             SumRule(c) if rule == "global" else GlobalLocalRule(c),
             batch_ratio=c,
             sketch=SketchSettings(qbar, draws, resampling, max_memory),

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial import Initial
+from agents.core.existing_data import Initial
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bkb_bound, proven_exponent
-from agents.core.settings import GPSettings, NormBound
-from agents.core.starts import UniformStart
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.initial_design import UniformDesign
 from agents.core.widths import BKBTheorem2, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
@@ -63,7 +63,7 @@ class BKB(SketchedUCBAgent):
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             {"theory": BKBTheorem2(), "practical": EffectiveDimension()},
-            UniformStart(n_start),
+            UniformDesign(n_start),
             sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from agents.core.batch import Batch
 from agents.core.finite import group_pulls
-from agents.core.rules import FixedRule, ProductRule, SequentialRule, SumRule
-from agents.core.starts import UniformStart
+from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosteriors
@@ -41,7 +41,7 @@ class VectorUCB(VectorAgent):
     @staticmethod
     def covers(policy: UCBAgent) -> bool:
         """Whether this class can play what `policy` plays."""
-        plain = policy.design == UniformStart(0) and not policy.settings.doubling
+        plain = policy.design == UniformDesign(0) and not policy.settings.doubling
         return plain and type(policy.rule) in (SequentialRule, FixedRule, ProductRule, SumRule)
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower

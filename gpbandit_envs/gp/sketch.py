@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agents.core.batch import Batch
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.arms import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 

@@ -11,7 +11,7 @@ import pytest
 import agents
 import leaderboards
 from agents import Feedback, Pending
-from agents.core.initial import each_pull, leverage_in_turn
+from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.learned.base import LearnedAgent
 from agents.sketched.bbkb import BBKB
 from agents.sketched.leverage import bless, sequential_leverage
@@ -86,13 +86,13 @@ class TestInTurn:
             for _ in range(int(n)):
                 expected.append(posterior.variance[arm] / 0.05)
                 posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
-        first = leverage_in_turn(SE(0.3)(X[arms], X[arms]), pulls, 0.05)
-        np.testing.assert_allclose(each_pull(first, np.zeros(3), pulls), expected, rtol=1e-9)
+        first = sequential_leverage(SE(0.3)(X[arms], X[arms]), pulls, 0.05)
+        np.testing.assert_allclose(per_pull_leverage(first, np.zeros(3), pulls), expected, rtol=1e-9)
         assert 0.5 * np.log1p(expected).sum() == pytest.approx(posterior.information_gain)
 
     def test_the_sketched_ones_are_exact_on_a_full_dictionary(self) -> None:
         arms, pulls = X[:300], np.random.default_rng(1).integers(1, 4, size=300).astype(float)
-        exact = leverage_in_turn(SE(0.3)(arms, arms), pulls, 0.05)
+        exact = sequential_leverage(SE(0.3)(arms, arms), pulls, 0.05)
         reducible, rest = sequential_leverage(SE(0.3), arms, arms, pulls, 0.05)
         np.testing.assert_allclose(reducible + rest, exact, rtol=1e-6, atol=1e-8)
         assert rest.max() < 1e-6
@@ -108,7 +108,7 @@ class TestInTurn:
             assert rest[i] == pytest.approx((1 - Z[i] @ Z[i]) / lam, rel=1e-6, abs=1e-8)
         # Together they bound the information gain, which no dictionary may hide from a width.
         gain = np.linalg.slogdet(np.eye(200) + SE(0.3)(arms, arms) * pulls / lam)[1]
-        assert np.log1p(each_pull(reducible, np.zeros(200), pulls)).sum() + pulls @ rest >= gain
+        assert np.log1p(per_pull_leverage(reducible, np.zeros(200), pulls)).sum() + pulls @ rest >= gain
 
 
 @pytest.mark.parametrize("qbar", [2.0, 10.0])

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 import agents
 from agents import Agent, Feedback, Pending
-from agents.core.norm import NormGuess, norm_lower_bound
-from agents.core.settings import GPSettings
+from agents.core.norm_doubling import NormEstimate, norm_lower_bound
+from agents.core.gp_settings import GPSettings
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
@@ -149,7 +149,7 @@ def test_the_guess_survives_saving() -> None:
 
 
 def test_the_data_are_asked_ever_more_rarely() -> None:
-    guess = NormGuess(GPSettings(norm_bound="double").on(PROBLEM, doubles=True))
+    guess = NormEstimate(GPSettings(norm_bound="double").on(PROBLEM, doubles=True))
     asked = 0
     for t in range(1, 2001):
         before = guess._next

@@ -13,9 +13,9 @@ import agents
 import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
-from agents.core.rules import GlobalLocalRule
-from agents.core.settings import GPSettings
-from agents.core.starts import UncertaintyStart
+from agents.core.batch_rules import GlobalLocalRule
+from agents.core.gp_settings import GPSettings
+from agents.core.initial_design import UncertaintyDesign
 from agents.core.widths import (
     BBKBTheorem2,
     BKBTheorem2,
@@ -327,12 +327,12 @@ class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
         prior = ExactPosterior(SE(0.3), X, 0.1)
         model = GPSettings(SE(0.3), 0.1).on(PROBLEM)
-        arms = UncertaintyStart(min_batch=4.0).arms(model, X, None, np.random.default_rng(0))
+        arms = UncertaintyDesign(min_batch=4.0).arms(model, X, None, np.random.default_rng(0))
         prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
-        assert len(UncertaintyStart(n=7).arms(model, X, None, np.random.default_rng(0))) == 7
+        assert len(UncertaintyDesign(n=7).arms(model, X, None, np.random.default_rng(0))) == 7
         with pytest.raises(ValueError, match="exactly one"):
-            UncertaintyStart()
+            UncertaintyDesign()
 
     def test_bbkb_keeps_the_batch_size_it_was_promised(self) -> None:
         agent = agents.make("BBKB", width="practical", c=3.0, min_batch=6.0, qbar=50.0)

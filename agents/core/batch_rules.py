@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.core.batch import Batch
-from agents.core.settings import as_count
+from agents.core.gp_settings import as_count
 
 __all__ = [
     "BatchRule",

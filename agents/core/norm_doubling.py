@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 
-from agents.core.settings import Model
+from agents.core.gp_settings import Model
 
-__all__ = ["NormGuess", "norm_lower_bound"]
+__all__ = ["NormEstimate", "norm_lower_bound"]
 
 _GROWTH = 1.25
 _STEPS = 80
@@ -82,7 +82,7 @@ def norm_lower_bound(
     return sqrt(float(((ratio * z) ** 2 / s).sum()))
 
 
-class NormGuess:
+class NormEstimate:
     """A guess at the RKHS norm that doubles whenever the data show that it is too small.
 
     The data are asked each time the number of pulls has grown by a quarter: some log(T) eigendecompositions.

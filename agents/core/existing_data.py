@@ -11,7 +11,7 @@ from jaxtyping import Float
 from gpbandit_envs.gp.linalg import jittered_cholesky
 from gpbandit_envs.problem import InitialData
 
-__all__ = ["Initial", "as_initial", "each_pull", "leverage_in_turn"]
+__all__ = ["Initial", "as_initial", "per_pull_leverage", "sequential_leverage"]
 
 Initial = InitialData | Mapping[str, Any] | None
 """Data from before the first step: `{"arms": [...], "rewards": [...]}`; None for the card's."""
@@ -36,7 +36,7 @@ def as_initial(initial: Initial) -> InitialData | None:
         raise ValueError(f"initial: {error}") from None
 
 
-def leverage_in_turn(
+def sequential_leverage(
     K: Float[np.ndarray, "u u"], pulls: Float[np.ndarray, " u"], lam: float
 ) -> Float[np.ndarray, " u"]:
     """The leverage score of each arm given all pulls of the arms before it, in O(u^3).
@@ -50,7 +50,7 @@ def leverage_in_turn(
     return np.maximum(np.diagonal(L) ** 2 - lam / pulls, 0.0) / lam
 
 
-def each_pull(
+def per_pull_leverage(
     reducible: Float[np.ndarray, " u"], rest: Float[np.ndarray, " u"], pulls: Float[np.ndarray, " u"]
 ) -> Float[np.ndarray, " n"]:
     """The leverage score of every single pull, from that of each arm before its first one.

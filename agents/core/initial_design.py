@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.settings import Model, as_count
+from agents.core.gp_settings import Model, as_count
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["Start", "UncertaintyStart", "UniformStart"]
+__all__ = ["InitialDesign", "UncertaintyDesign", "UniformDesign"]
 
 
-class Start(ABC):
+class InitialDesign(ABC):
     """Chooses the arms of the first batch."""
 
     @abstractmethod
@@ -25,7 +25,7 @@ class Start(ABC):
 
 
 @dataclass(frozen=True)
-class UniformStart(Start):
+class UniformDesign(InitialDesign):
     """`n` arms drawn uniformly, with replacement.
 
     Attributes:
@@ -44,7 +44,7 @@ class UniformStart(Start):
 
 
 @dataclass(frozen=True)
-class UncertaintyStart(Start):
+class UncertaintyDesign(InitialDesign):
     """Uncertainty sampling: pull the arm of largest posterior variance, again and again.
 
     Ends after `n` pulls, or once the largest leverage score is at most `1 / min_batch`, which bounds all later batches
