@@ -11,13 +11,14 @@ import pytest
 from agents.learned.uhe_bo import Exp3, exploration_rate
 
 
-class _Draws:
+class _Draws(np.random.Generator):
     """A generator that gives the stated uniform numbers."""
 
     def __init__(self, *values: float) -> None:
+        super().__init__(np.random.PCG64(0))
         self._values = iter(values)
 
-    def random(self) -> float:
+    def random(self) -> float:  # type: ignore[override]
         return next(self._values)
 
 
@@ -31,13 +32,13 @@ def test_a_trace_computed_by_hand() -> None:
     """
     exp3, draws = Exp3(2), _Draws(0.49, 0.57, 0.52)
     np.testing.assert_allclose(exp3.probabilities(0.5), [0.5, 0.5])
-    assert exp3.draw(0.5, draws) == 0  # type: ignore[arg-type]
+    assert exp3.draw(0.5, draws) == 0
     exp3.update(0.5, 1.0)
     np.testing.assert_allclose(exp3.probabilities(0.5), [0.561230, 0.438770], atol=5e-7)
-    assert exp3.draw(0.5, draws) == 1  # type: ignore[arg-type]
+    assert exp3.draw(0.5, draws) == 1
     exp3.update(0.5, 0.5)
     np.testing.assert_allclose(exp3.probabilities(0.5), [0.526786, 0.473214], atol=5e-7)
-    assert exp3.draw(0.5, draws) == 0  # type: ignore[arg-type]
+    assert exp3.draw(0.5, draws) == 0
     exp3.update(0.5, 0.0)
     np.testing.assert_allclose(exp3.probabilities(0.5), [0.526786, 0.473214], atol=5e-7)
 

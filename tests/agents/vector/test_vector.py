@@ -47,7 +47,8 @@ def play_all(agent: VectorAgent, problem: Problem, means: np.ndarray = MEANS) ->
                 rows += [(i, *row) for row in open_[i]]
                 open_[i] = []
                 batches[i].append([])
-        who, tickets, arms, rewards = (np.array(column) for column in zip(*rows)) if rows else (np.zeros(0, int),) * 4
+        none = np.zeros(0, int), np.zeros(0, int), np.zeros(0, int), np.zeros(0)
+        who, tickets, arms, rewards = (np.array(column) for column in zip(*rows)) if rows else none
         agent.observe(VectorFeedback(who, tickets, arms, rewards, np.ones(len(who))))
     return [b[:-1] for b in batches]
 
