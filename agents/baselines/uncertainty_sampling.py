@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
+from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import InformationGain
 

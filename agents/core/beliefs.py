@@ -20,10 +20,10 @@ from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
 from agents.core.batch import Batch
-from agents.core.finite import group_pulls
 from agents.core.existing_data import per_pull_leverage, sequential_leverage
-from agents.core.protocol import Action, Actions, Feedback
+from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
+from agents.core.protocol import Action, Actions, Feedback
 from agents.core.space import BoxSpace, Search
 from agents.core.widths import WidthContext
 from gpbandit_envs.gp.arm_posterior import ArmPosterior

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
-from agents.core.guarantees import BandGuarantee
-from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.gp_settings import GPSettings
-from agents.core.space import Search
+from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
+from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
+from agents.core.space import Search
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.core.guarantees import BandGuarantee
 from agents.core.existing_data import Initial, as_initial
+from agents.core.guarantees import BandGuarantee
 from agents.core.widths import WidthContext, WidthSchedule
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem

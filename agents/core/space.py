@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.acquisition import Objective, Predictive
+from agents.core.gp_settings import as_count
 from agents.core.maximise import best_arm, maximise, search_domain
 from agents.core.protocol import Action, Actions
-from agents.core.gp_settings import as_count
 from gpbandit_envs.problem import Problem
 
 __all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]

@@ -8,14 +8,14 @@ import numpy as np
 
 from agents.core.acquisition import UpperConfidenceBound
 from agents.core.batch import Batch
+from agents.core.batch_rules import BatchRule, SequentialRule
 from agents.core.gp_agent import GPAgent
+from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
+from agents.core.initial_design import InitialDesign
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
-from agents.core.batch_rules import BatchRule, SequentialRule
-from agents.core.gp_settings import GPSettings
 from agents.core.space import Search
-from agents.core.initial_design import InitialDesign
 from agents.core.widths import WidthContext, WidthSchedule, as_width, width_setting
 from gpbandit_envs.problem import Problem
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any
 
-from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.batch_rules import FixedRule
 from agents.core.existing_data import Initial
+from agents.core.gp_settings import GPSettings, NormBound, as_count
+from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
-from agents.core.batch_rules import FixedRule
-from agents.core.gp_settings import GPSettings, NormBound, as_count
-from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from agents.core.acquisition import LogExpectedImprovement
 from agents.core.gp_agent import GPAgent
-from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.gp_settings import GPSettings
-from agents.core.space import Search
 from agents.core.initial_design import UniformDesign
+from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.space import Search
 
 __all__ = ["GPEI"]
 

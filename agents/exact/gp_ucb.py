@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.existing_data import Initial
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
-from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.space import Search
-from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, FiniteBayes
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.gp_settings import GPSettings, as_count
 from agents.core.initial_design import UniformDesign
+from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 

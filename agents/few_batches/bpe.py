@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from agents.core.finite import FiniteArmAgent
+from agents.core.gp_settings import GPSettings, NormBound, as_count
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.gp_settings import GPSettings, NormBound, as_count
-from agents.core.widths import as_width, width_setting
-from agents.few_batches import lengths
-from agents.few_batches.grid import Grid
-from agents.few_batches.widths import GrowingWidth, OfflineTheorem
+from agents.core.widths import GrowingWidth, OfflineTheorem, as_width, width_setting
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE"]
+__all__ = ["BPE", "Grid", "constant_number_lengths", "equal_lengths", "growing_lengths"]
+
+_LARGEST = 1_000_000  # grid points
 
 
 class BPE(FiniteArmAgent):
@@ -119,13 +119,13 @@ class BPE(FiniteArmAgent):
 
     def _plan(self, horizon: int, dim: int) -> list[int]:
         if self._n_batches is None:
-            return lengths.growing(horizon)
+            return growing_lengths(horizon)
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
-            return lengths.equal(horizon, n_batches)
+            return equal_lengths(horizon, n_batches)
         prior = _bare(self._prior)
         eta = prior.nu / (2 * prior.nu + dim) if isinstance(prior, Matern) else 0.5
-        return lengths.constant_number(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
+        return constant_number_lengths(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
 
     def _begin_batch(self) -> None:
         arms = self.problem.arms
@@ -225,7 +225,7 @@ class BPE(FiniteArmAgent):
         # Theorem 1 is about the regret at the horizon, with the batch lengths of Algorithm 1.
         if F is None or inputs.t != problem.horizon or self._n_batches is not None:
             return RegretGuarantee(exponent)
-        batches, delta = np.array(lengths.growing(inputs.t)), self._given.delta_on(problem)
+        batches, delta = np.array(growing_lengths(inputs.t)), self._given.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
@@ -246,3 +246,112 @@ def _bare(kernel: Kernel) -> Kernel:
     while isinstance(kernel, (Scale, OnDevice)):
         kernel = kernel.kernel
     return kernel
+
+
+# ---- batch lengths, known in advance ----
+
+
+def growing_lengths(horizon: int) -> list[int]:
+    """`N_i = ceil(sqrt(T N_{i-1}))` with `N_0 = 1`, the last cut so that all add up to T.
+
+    Reference: Li and Scarlett (2022), Algorithm 1; Proposition 1 bounds their number by `ceil(log2 log2 T) + 1`.
+    """
+    lengths: list[int] = []
+    previous = 1
+    while sum(lengths) < horizon:
+        previous = ceil(sqrt(horizon * previous))
+        lengths.append(min(previous, horizon - sum(lengths)))
+    return lengths
+
+
+def constant_number_lengths(horizon: int, n_batches: int, eta: float, rescaled: bool = True) -> list[int]:
+    """`N_i = T^((1 - eta^i) / (1 - eta^B))` for a constant number B of batches.
+
+    The theorem takes what is left for the last batch; the experiments extend the formula to it and rescale all lengths
+    to add up to T, which also works where the first B - 1 alone exceed T.
+
+    Args:
+        horizon: Number of evaluations T.
+        n_batches: Number of batches B >= 1.
+        eta: 1/2 for the SE kernel, `nu / (2 nu + d)` for a Matern kernel.
+        rescaled: As in the experiments; else as in the theorem.
+
+    Raises:
+        ValueError: if there are fewer evaluations than batches, or nothing is left for the last batch.
+
+    Reference: Li and Scarlett (2022), Theorem 2 without its logarithms, and section 5.
+    """
+    _check(horizon, n_batches)
+    raw = [horizon ** ((1 - eta**i) / (1 - eta**n_batches)) for i in range(1, n_batches + 1)]
+    if rescaled:
+        return _rounded([x * horizon / sum(raw) for x in raw], horizon)
+    lengths = [ceil(x) for x in raw[:-1]]
+    if sum(lengths) >= horizon:
+        raise ValueError(f"n_batches: nothing of {horizon} evaluations is left for batch {n_batches}; rescale instead")
+    return [*lengths, horizon - sum(lengths)]
+
+
+def equal_lengths(horizon: int, n_batches: int) -> list[int]:
+    """B batches of equal length, up to one (Fixed-BPE)."""
+    _check(horizon, n_batches)
+    return _rounded([horizon / n_batches] * n_batches, horizon)
+
+
+def _check(horizon: int, n_batches: int) -> None:
+    if not 1 <= n_batches <= horizon:
+        raise ValueError(f"n_batches: expected 1 to {horizon}, the number of evaluations, got {n_batches!r}")
+
+
+def _rounded(lengths: list[float], horizon: int) -> list[int]:
+    """Whole lengths of at least 1 with the same running sums up to rounding."""
+    ends: list[int] = []
+    total = 0.0
+    for i, length in enumerate(lengths):
+        total += length
+        least, most = (ends[-1] if ends else 0) + 1, horizon - (len(lengths) - 1 - i)
+        ends.append(min(max(round(total), least), most))
+    return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+# ---- a box as arms ----
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The points of equal spacing over the unit cube, faces included.
+
+    Attributes:
+        side: Points along each axis, >= 2.
+        dim: Number of axes d.
+    """
+
+    side: int
+    dim: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Grid:
+        """The grid of spacing at most `1 / sqrt(T)` that stands for a box over T evaluations.
+
+        Raises:
+            ValueError: if it has more than a million points.
+
+        Reference: Li and Scarlett (2022), section 3.1.
+        """
+        assert problem.horizon is not None
+        grid = cls(ceil(sqrt(problem.horizon)) + 1, problem.dim)
+        if grid.side**grid.dim > _LARGEST:
+            raise ValueError(
+                f"problem: a grid of spacing 1/sqrt(T) has {grid.side}^{grid.dim} points in {problem.name}; "
+                f"at most {_LARGEST:,} are possible"
+            )
+        return grid
+
+    def points(self) -> Float[np.ndarray, "A d"]:
+        """All points, the last coordinate running fastest."""
+        axes = np.meshgrid(*[np.linspace(0, 1, self.side)] * self.dim, indexing="ij")
+        return np.stack(axes, axis=-1).reshape(-1, self.dim)
+
+    def nearest(self, points: Float[np.ndarray, "p d"]) -> Int[np.ndarray, " p"]:
+        """Index of the grid point next to each of `points`."""
+        steps = np.rint(points * (self.side - 1)).astype(np.int64)
+        return np.ravel_multi_index(tuple(steps.T), (self.side,) * self.dim)

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
+from agents.core.gp_settings import as_count
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.gp_settings import as_count
 from agents.core.space import Search, space_of
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.beliefs import ArmBeliefs
-from agents.core.guarantees import Sketch
-from agents.core.existing_data import per_pull_leverage
 from agents.core.batch_rules import BatchRule
+from agents.core.beliefs import ArmBeliefs
+from agents.core.existing_data import per_pull_leverage
 from agents.core.gp_settings import GPSettings, Model
+from agents.core.guarantees import Sketch
 from agents.core.initial_design import InitialDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule

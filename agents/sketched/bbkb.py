@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.batch_rules import GlobalLocalRule, SumRule
 from agents.core.existing_data import Initial
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_constant
-from agents.core.batch_rules import GlobalLocalRule, SumRule
-from agents.core.gp_settings import GPSettings, NormBound
-from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.widths import BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.existing_data import Initial
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bkb_bound, proven_exponent
-from agents.core.gp_settings import GPSettings, NormBound
-from agents.core.initial_design import UniformDesign
 from agents.core.widths import BKBTheorem2, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.batch import Batch
-from agents.core.finite import group_pulls
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback

@@ -37,7 +37,7 @@ from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 __all__ = ["ExactPosterior", "ExactPosteriors"]
 
 _SPARE, _LONG = 64, 1.25
-_RESERVED = 2**28  # bytes of address space for whitened rows; np.empty commits only what is written
+_RESERVED = 2**26  # bytes of address space for whitened rows; np.empty commits only what is written
 _COLUMNS = 2**13
 _TAIL = 16
 

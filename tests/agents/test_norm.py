@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 import agents
 from agents import Agent, Feedback, Pending
-from agents.core.norm_doubling import NormEstimate, norm_lower_bound
 from agents.core.gp_settings import GPSettings
+from agents.core.norm_doubling import NormEstimate, norm_lower_bound
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play

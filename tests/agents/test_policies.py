@@ -31,8 +31,7 @@ from agents.core.widths import (
 from agents.exact.gp_bucb import initialization_size
 from agents.exact.simulation_matching import SimulationMatching
 from agents.exact.thompson import AsyncTS
-from agents.few_batches import lengths
-from agents.few_batches.bpe import BPE
+from agents.few_batches.bpe import BPE, constant_number_lengths, equal_lengths, growing_lengths
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
@@ -48,13 +47,13 @@ PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, nor
 
 class TestBPE:
     def test_a_thousand_evaluations_are_four_batches(self) -> None:
-        assert lengths.growing(1000) == [32, 179, 424, 365]
+        assert growing_lengths(1000) == [32, 179, 424, 365]
         agent = agents.make("BPE", width=2.0**0.5)
         assert len(play(agent, replace(PROBLEM, horizon=1000), noisy(MEAN, 0.1, 0), 0)) == 4
 
     @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 100, 1000, 10**6])
     def test_lengths_add_up_within_the_number_of_proposition_1(self, horizon: int) -> None:
-        growing = lengths.growing(horizon)
+        growing = growing_lengths(horizon)
         assert sum(growing) == horizon
         assert min(growing) >= 1
         if horizon > 2:
@@ -62,26 +61,26 @@ class TestBPE:
 
     @pytest.mark.parametrize("n_batches", [1, 3, 4, 6])
     def test_a_constant_number_of_batches(self, n_batches: int) -> None:
-        for plan in (lengths.constant_number(1000, n_batches, 0.5), lengths.equal(1000, n_batches)):
+        for plan in (constant_number_lengths(1000, n_batches, 0.5), equal_lengths(1000, n_batches)):
             assert len(plan) == n_batches
             assert sum(plan) == 1000
             assert min(plan) >= 1
-        assert lengths.constant_number(1000, n_batches, 0.5) == sorted(lengths.constant_number(1000, n_batches, 0.5))
+        assert constant_number_lengths(1000, n_batches, 0.5) == sorted(constant_number_lengths(1000, n_batches, 0.5))
 
     def test_the_theorem_takes_the_rest(self) -> None:
-        plan = lengths.constant_number(10**6, 3, 0.5, rescaled=False)
+        plan = constant_number_lengths(10**6, 3, 0.5, rescaled=False)
         assert plan[:2] == [ceil(10 ** (6 * 4 / 7)), ceil(10 ** (6 * 6 / 7))]
         assert sum(plan) == 10**6
         with pytest.raises(ValueError, match="nothing of 1000 evaluations is left"):
-            lengths.constant_number(1000, 6, 0.5, rescaled=False)
+            constant_number_lengths(1000, 6, 0.5, rescaled=False)
         with pytest.raises(ValueError, match="n_batches: expected 1 to 3"):
-            lengths.equal(3, 4)
+            equal_lengths(3, 4)
 
     def test_matern_grows_by_its_smoothness(self) -> None:
         agent = agents.make("BPE", n_batches=3, kernel=Matern(0.3, 1.5))
         assert isinstance(agent, BPE)
         agent.reset(replace(PROBLEM, horizon=1000), np.random.default_rng(0))
-        assert agent.batch_lengths == lengths.constant_number(1000, 3, 1.5 / 5)
+        assert agent.batch_lengths == constant_number_lengths(1000, 3, 1.5 / 5)
 
     @pytest.mark.parametrize(
         "kernel",
@@ -101,7 +100,7 @@ class TestBPE:
         agent = agents.make("BPE", n_batches=3, kernel=kernel)
         assert isinstance(agent, BPE)
         agent.reset(replace(PROBLEM, horizon=1000), np.random.default_rng(0))
-        assert agent.batch_lengths == lengths.constant_number(1000, 3, 1.5 / 5)
+        assert agent.batch_lengths == constant_number_lengths(1000, 3, 1.5 / 5)
 
     @pytest.mark.parametrize(
         "schedule",
@@ -172,7 +171,7 @@ class TestBPE:
     def test_a_box_of_the_harness_is_played_on_its_grid(self) -> None:
         run = leaderboards.run(("GPBandit/BPEF1-v0", {"grid": None}), ("BPE", {"width": 2.0**0.5}), horizon=200)
         assert run.status == "done", run.error
-        assert run.trace.groupby("batch").size().tolist() == lengths.growing(200)
+        assert run.trace.groupby("batch").size().tolist() == growing_lengths(200)
         steps = np.stack([run.trace[f"action_{i}"] for i in range(2)], axis=1) * ceil(200**0.5)
         np.testing.assert_allclose(steps, np.rint(steps), atol=1e-9)  # spacing 1 / 15 <= 1 / sqrt(200)
         last = run.trace["regret"].to_numpy()[-len(run.trace) // 4 :]
