@@ -14,7 +14,7 @@ after every pick.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -41,7 +41,7 @@ class Batch:
         mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
         pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
         n_candidates: How many candidates to begin with.
-        max_candidates: How many are too many; by default an eighth of all arms, and at most 1024.
+        max_candidates: How many are too many; by default an eighth of all arms.
 
     Attributes:
         picks: Arms picked so far, without the pending ones.
@@ -65,16 +65,21 @@ class Batch:
         self.n_pending = 0 if pending is None else len(pending)
         self.variance = posterior.variance
         self.picked_variance = 0.0
-        self._mean = posterior.mean if mean is None else mean
         self._n_candidates = n_candidates
-        self._max_candidates = min(posterior.n_arms // 8, 1024) if max_candidates is None else max_candidates
-        # Variance and score of all arms, after the pulls `_seen`; these have taken B^T B off the covariance. While
-        # `_unseen`, the pulls since, is not empty, the scores are upper bounds.
-        self._v = self.variance
-        self._scores = self._mean + width * np.sqrt(self._v)
-        self._B = np.zeros((0, posterior.n_arms))
-        self._seen, self._unseen = Counter[int](), Counter[int]([] if pending is None else pending.tolist())
-        self._candidates: _Candidates | None = None
+        self._max_candidates = posterior.n_arms // 8 if max_candidates is None else max_candidates
+        self._all = _ArmSet(
+            np.arange(posterior.n_arms),
+            posterior.mean if mean is None else mean,
+            self.variance,
+            np.zeros((0, posterior.n_arms)),
+            posterior.reducible_covariance,
+            posterior.lam,
+        )
+        self._scores = self._all.scores(width)
+        # Pulls since the scores of all arms were updated: while there are any, these scores are upper bounds.
+        self._unseen = Counter[int]([] if pending is None else pending.tolist())
+        self._candidates: _ArmSet | None = None
+        self._outside = -np.inf  # no arm that is no candidate has a higher score
         self._top: _TopArms | None = None
         self._proposed = -1
 
@@ -93,7 +98,7 @@ class Batch:
             self._find_top()
         if self._top is None:
             self._proposed, count = int(np.argmax(self._scores)), 1
-            variance = float(self._v[self._proposed])
+            variance = float(self._all.v[self._proposed])
         else:
             top = self._top
             self._proposed, count, variance = top.arms[top.best], top.run(limit), top.v[top.best]
@@ -112,84 +117,97 @@ class Batch:
         if self._candidates is None:
             self._candidates = self._choose(self._n_candidates)
         elif self._top is not None:
-            self._candidates.pull(self._top.members, self._top.counts)
+            self._candidates.pull(self._top.pulls)
         self._top = None
         while True:
             candidates = self._candidates
-            scores = candidates.mean + self.width * np.sqrt(np.maximum(candidates.v, 0.0))
-            best = scores.max()
-            if best > candidates.outside:
-                self._top = _TopArms(candidates, scores, self.width)
+            scores = candidates.scores(self.width)
+            best = int(np.argmax(scores))
+            if scores[best] > self._outside:
+                members, outside = _highest(scores, _TOP)
+                if best not in members:
+                    members[0] = best  # a tie, which goes to the lowest index
+                self._top = _TopArms(candidates, np.sort(members), max(outside, self._outside), self.width)
                 return
-            # No other arm can have a score of at least `best` now.
-            above = int(np.count_nonzero(self._scores >= best))
-            n = 2 * max(above, len(candidates.arms))
+            # No other arm can have a score of at least the best candidate's now.
+            above = int(np.count_nonzero(self._scores >= scores[best]))
+            n = 2 * max(above, len(scores))
             if n > self._max_candidates:
-                self._update_all()
-                return
+                break
             self._candidates = self._choose(n)
-
-    def _choose(self, n: int) -> _Candidates:
-        """The `n` arms of highest score at the last update of all arms, and those pulled since."""
-        scores, outside = self._scores, -np.inf
-        arms, (pulled, counts) = np.arange(len(scores)), _arrays(self._unseen)
-        if n < len(scores):
-            order = np.argpartition(scores, len(scores) - n - 1)
-            arms = np.union1d(order[len(scores) - n :], pulled)
-            outside = float(scores[order[len(scores) - n - 1]])
-        B = self._B[:, arms]
-        C = self.posterior.reducible_covariance(arms, arms) - B.T @ B
-        candidates = _Candidates(arms, self._mean[arms], self._v[arms], C, self.posterior.lam, outside)
-        candidates.pull(np.searchsorted(arms, pulled), counts)
-        return candidates
-
-    def _update_all(self) -> None:
-        """Update the scores of all arms."""
-        pulls, self._unseen = self._unseen, Counter()
-        self._seen.update(pulls)
-        if len(self._B) + len(pulls) > 2 * len(self._seen) + _SPARE:
-            # The same arms in many updates: start over with one row for each arm.
-            pulls, self._v, self._B = self._seen, self.variance, self._B[:0]
-        arms, counts = _arrays(pulls)
-        H = self.posterior.reducible_covariance(arms) - self._B[:, arms].T @ self._B
-        B = whitened(H, H[:, arms], self.posterior.lam / counts)
-        self._v = self._v - np.einsum("ij,ij->j", B, B)
-        self._B = np.concatenate([self._B, B])
-        self._scores = self._mean + self.width * np.sqrt(np.maximum(self._v, 0.0))
+        self._all.pull(self._unseen)
+        self._scores = self._all.scores(self.width)
+        self._unseen = Counter()
         self._candidates = None
 
+    def _choose(self, n: int) -> _ArmSet:
+        """Candidates: the `n` arms of highest score at the last update of all arms, and those pulled since."""
+        highest, self._outside = _highest(self._scores, n)
+        arms = np.union1d(highest, np.fromiter(self._unseen, np.int64))
+        every = self._all
+        candidates = _ArmSet(
+            arms, every.mean[arms], every.v[arms], every.B[:, arms], self.posterior.reducible_among(arms), every.lam
+        )
+        candidates.pull(Counter({int(np.searchsorted(arms, arm)): n for arm, n in self._unseen.items()}))
+        return candidates
 
-def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    return np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
+
+def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, " k"], float]:
+    """Where the `k` highest scores are, in any order, and the best of the others."""
+    if k >= len(scores):
+        return np.arange(len(scores)), -np.inf
+    order = np.argpartition(scores, len(scores) - k - 1)
+    return order[len(scores) - k :], float(scores[order[len(scores) - k - 1]])
 
 
-@dataclass
-class _Candidates:
-    """Arms of high score.
+class _ArmSet:
+    """Some arms under pulls of them, whose feedback is not seen.
 
-    Attributes:
+    Args:
         arms: In increasing order, shape (k,).
         mean: Shape (k,).
-        v: Present variance, shape (k,).
-        C: Present reducible covariance, shape (k, k).
+        v: Variance, shape (k,).
+        B: `B^T B` has been taken off the covariance before, shape (r, k).
+        covariance: Reducible covariance at the start of the batch, of some of the arms with all of them or (second
+            argument) some others.
         lam: Noise variance.
-        outside: No other arm has a higher score.
     """
 
-    arms: Int[np.ndarray, " k"]
-    mean: Float[np.ndarray, " k"]
-    v: Float[np.ndarray, " k"]
-    C: Float[np.ndarray, "k k"]
-    lam: float
-    outside: float
+    def __init__(
+        self,
+        arms: Int[np.ndarray, " k"],
+        mean: Float[np.ndarray, " k"],
+        v: Float[np.ndarray, " k"],
+        B: Float[np.ndarray, "r k"],
+        covariance: Callable[[np.ndarray, np.ndarray | None], np.ndarray],
+        lam: float,
+    ) -> None:
+        self.arms, self.mean, self.v, self.B, self.lam = arms, mean, v, B, lam
+        self._covariance = covariance
+        self._start = v, B
+        self._pulls = Counter[int]()
 
-    def pull(self, members: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> None:
-        """Account for pulls of the arms at `members`, distinct; counts may be 0."""
-        members, counts = members[counts > 0], counts[counts > 0]
-        H = self.C[members]
-        B = whitened(H, H[:, members], self.lam / counts)
-        self.v -= np.einsum("ij,ij->j", B, B)
-        self.C -= B.T @ B
+    def scores(self, width: float) -> Float[np.ndarray, " k"]:
+        """`mean + width * sd`."""
+        return self.mean + width * np.sqrt(np.maximum(self.v, 0.0))
+
+    def covariance(self, members: Int[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """Present reducible covariance among some of them."""
+        B = self.B[:, members]
+        return self._covariance(members, members) - B.T @ B
+
+    def pull(self, pulls: Counter[int]) -> None:
+        """Update the variance for pulls of the arms at these places."""
+        self._pulls.update(pulls)
+        if len(self.B) + len(pulls) > len(self._start[1]) + 2 * len(self._pulls) + _SPARE:
+            # The same arms in many updates: start over with one row for each arm.
+            pulls, (self.v, self.B) = self._pulls, self._start
+        members, counts = np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
+        H = self._covariance(members, None)
+        H -= self.B[:, members].T @ self.B
+        rows = whitened(H, H[:, members], self.lam / counts)
+        self.v = self.v - np.einsum("ij,ij->j", rows, rows)
+        self.B = np.concatenate([self.B, rows])
 
 
 class _TopArms:
@@ -201,35 +219,32 @@ class _TopArms:
 
     Args:
         candidates: Where they are taken from.
-        scores: Present scores of the candidates, shape (k,).
+        members: Their places there, in increasing order, shape (f,).
+        outside: No other arm has a higher score.
         width: Multiplies the standard deviation, at least 0.
 
     Attributes:
-        members: Their places among the candidates, shape (3,).
-        arms: The arms, in increasing order.
+        arms: The arms.
         v: Present variances.
         best: Which has the highest score; the first in a tie.
         leads: Whether `best` is the best of all arms.
     """
 
-    def __init__(self, candidates: _Candidates, scores: Float[np.ndarray, " k"], width: float) -> None:
-        order = np.argsort(-scores, kind="stable")
-        self.members: Int[np.ndarray, " f"] = np.sort(order[:_TOP])
-        self.arms: list[int] = candidates.arms[self.members].tolist()
-        self.v: list[float] = candidates.v[self.members].tolist()
-        self._mean: list[float] = candidates.mean[self.members].tolist()
-        self._C: list[list[float]] = candidates.C[np.ix_(self.members, self.members)].tolist()
+    def __init__(self, candidates: _ArmSet, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
+        self._members: list[int] = members.tolist()
+        self.arms: list[int] = candidates.arms[members].tolist()
+        self.v: list[float] = candidates.v[members].tolist()
+        self._mean: list[float] = candidates.mean[members].tolist()
+        self._C: list[list[float]] = candidates.covariance(members).tolist()
         self._counts = [0] * len(self.arms)
-        self._width, self._lam = width, candidates.lam
-        others = float(scores[order[_TOP]]) if len(order) > _TOP else -np.inf
-        self._outside = max(others, candidates.outside)
+        self._outside, self._width, self._lam = outside, width, candidates.lam
         self._score()
         self.leads = True  # even in a tie with another candidate, whose index is higher
 
     @property
-    def counts(self) -> Float[np.ndarray, " f"]:
-        """Pulls of each since they were chosen."""
-        return np.array(self._counts, np.float64)
+    def pulls(self) -> Counter[int]:
+        """Pulls since they were chosen, by their places among the candidates."""
+        return Counter({j: n for j, n in zip(self._members, self._counts) if n})
 
     def _score(self) -> None:
         width = self._width

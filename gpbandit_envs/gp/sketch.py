@@ -25,7 +25,6 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.linalg import jittered_cholesky
 
 __all__ = ["SketchedArmPosterior"]
 
@@ -216,21 +215,10 @@ class SketchedArmPosterior(ArmPosterior):
     def reducible_among(
         self, arms: Int[np.ndarray, " n"]
     ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        L, _ = jittered_cholesky(self.lam * self._embedding.P)
-        whole: np.ndarray | None = None
-
-        def embedded(some: np.ndarray) -> np.ndarray:
-            return L.T @ self._embedding.of_arms(arms[some]) if whole is None else whole[:, some]
+        Z, M = self._embedding.of_arms(arms), self.lam * self._embedding.P
 
         def covariance(some: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-            nonlocal whole
-            if others is None and whole is None:
-                # All of them cost as much as a product for all arms, and many batches never ask for that.
-                whole = L.T @ self._embedding.of_arms(arms)
-            left = embedded(some)
-            if others is None:
-                return left.T @ whole
-            return left.T @ (left if others is some else embedded(others))
+            return (Z[:, some].T @ M) @ (Z if others is None else Z[:, others])
 
         return covariance
 
