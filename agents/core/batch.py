@@ -20,6 +20,7 @@ from math import sqrt
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.linalg import whitened
 
 __all__ = ["Batch"]
