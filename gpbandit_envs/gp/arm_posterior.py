@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,6 +65,12 @@ class ArmPosterior(ABC):
 
         Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
         """
+
+    @abstractmethod
+    def reducible_among(
+        self, arms: Int[np.ndarray, " n"]
+    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+        """`reducible_covariance` among `arms`, by their place in it, prepared once for many calls."""
 
     @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:

@@ -21,8 +21,9 @@ counts and sums: n pulls of an arm with mean feedback s / n are one observation 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import log, sqrt
 from typing import Any, Protocol
 
@@ -481,6 +482,12 @@ class ExactPosterior(ArmPosterior):
 
     reducible_covariance = covariance
 
+    def reducible_among(
+        self, arms: Int[np.ndarray, " n"]
+    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+        # A partial, and no closure: batches are saved while they are open.
+        return partial(_among, self.rows.kernel, self.rows.X[arms], self.engine.whitened(self.i)[:, arms])
+
     def branches(self, R: int) -> ExactPosteriors:
         """`R` posteriors that begin with what this one knows and go on apart, as for runs that are only imagined."""
         return ExactPosteriors(_PosteriorRows(self), self.lam, R, self.mean)
@@ -492,6 +499,17 @@ class ExactPosterior(ArmPosterior):
         G = solve_lower(L, kernel(arms, X))
         mean = solve_lower(L, self.engine.sums[self.i, pulled] / n) @ G
         return mean, np.maximum(kernel.diag(X) - np.einsum("ij,ij->j", G, G), 0.0)
+
+
+def _among(
+    kernel: Kernel,
+    X: Float[np.ndarray, "n d"],
+    W: Float[np.ndarray, "t n"],
+    some: np.ndarray,
+    others: np.ndarray | None = None,
+) -> Float[np.ndarray, "p q"]:
+    right, W_right = (X, W) if others is None else (X[others], W[:, others])
+    return kernel(X[some], right) - W[:, some].T @ W_right
 
 
 class _PosteriorRows:

@@ -18,6 +18,7 @@ Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -215,12 +216,8 @@ class SketchedArmPosterior(ArmPosterior):
     def reducible_among(
         self, arms: Int[np.ndarray, " n"]
     ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        Z, M = self._embedding.of_arms(arms), self.lam * self._embedding.P
-
-        def covariance(some: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-            return (Z[:, some].T @ M) @ (Z if others is None else Z[:, others])
-
-        return covariance
+        # A partial, and no closure: batches are saved while they are open.
+        return partial(_reducible, self._embedding.of_arms(arms), self.lam * self._embedding.P)
 
     def _product(self, M: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         """`Z M Z'^T`."""
@@ -236,3 +233,9 @@ class SketchedArmPosterior(ArmPosterior):
         H = self._embedding.explained() @ K
         variance = np.maximum(self.rows.kernel.diag(X) - np.einsum("ij,ij->j", H, H), 0.0)
         return self._embedding.weights(self._n, self._s) @ K, variance
+
+
+def _reducible(
+    Z: Float[np.ndarray, "m n"], M: Float[np.ndarray, "m m"], some: np.ndarray, others: np.ndarray | None = None
+) -> Float[np.ndarray, "p q"]:
+    return (Z[:, some].T @ M) @ (Z if others is None else Z[:, others])
