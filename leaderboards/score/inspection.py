@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from leaderboards.play.audits import AuditFiles, StoredAudit
 from leaderboards.play.store import Store
 from leaderboards.score.audit import Audit, band_audit, share
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.sketch import ALPHA
 from leaderboards.score.summary import Summary
 

@@ -26,8 +26,7 @@ from leaderboards.score.bounds import (
     rkhs_width,
 )
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.statistics import Slope, loglog_slope
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import Information, greedy_information, proven_exponent, variance_constant
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.intervals import mean_band
-from leaderboards.score.statistics import loglog_slope
+from leaderboards.score.statistics import loglog_slope, mean_band
 from leaderboards.show import svg
 from leaderboards.show.charts import chart_of, curve, tab_texts
 from leaderboards.show.environment import slope_cell

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from leaderboards.play.feedback import FeedbackRule, parse_feedback
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.cell import Cell, has_batches, workers_of
-from leaderboards.score.intervals import mean_band
+from leaderboards.score.statistics import mean_band
 from leaderboards.show.numbers import number, rounded
 from leaderboards.show.palette import Look
 

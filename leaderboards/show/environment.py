@@ -13,8 +13,7 @@ from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.cell import has_batches
-from leaderboards.score.intervals import mean_interval, quantile_interval
-from leaderboards.score.statistics import Slope, iqm, loglog_slope
+from leaderboards.score.statistics import Slope, iqm, loglog_slope, mean_interval, quantile_interval
 from leaderboards.show import svg
 from leaderboards.show.charts import chart_data, tab_texts
 from leaderboards.show.commands import row_command

@@ -11,8 +11,7 @@ import numpy as np
 from leaderboards.play.store import Store
 from leaderboards.score.catalogue import METRICS
 from leaderboards.score.inspection import inspect
-from leaderboards.score.intervals import mean_band
-from leaderboards.score.statistics import performance_profile
+from leaderboards.score.statistics import mean_band, performance_profile
 from leaderboards.score.summary import summarise
 from leaderboards.show.inspection_figures import band_figure, price_figure, sketch_figure
 from leaderboards.show.paper import COLUMNS, grid, legend, line, new_figure, paper_style, plain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from leaderboards.score.inspection import Inspection
-from leaderboards.score.intervals import mean_band, mean_interval
+from leaderboards.score.statistics import mean_band, mean_interval
 from leaderboards.score.sketch import ALPHA
 from leaderboards.show.charts import curve
 from leaderboards.show.numbers import duration, number, rounded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leaderboards.score.inspection import Inspection
-from leaderboards.score.intervals import mean_band
+from leaderboards.score.statistics import mean_band
 from leaderboards.score.price import KINDS
 from leaderboards.score.sketch import ALPHA
 from leaderboards.show.paper import COLUMNS, grid, legend, line, plain

@@ -8,7 +8,7 @@ from typing import Any
 
 from leaderboards.score.audit import Audit
 from leaderboards.score.inspection import Inspection, SketchAudit
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.sketch import ALPHA
 from leaderboards.show import svg
 from leaderboards.show.numbers import between, duration, duration_between, number, size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 
 __all__ = ["between", "duration", "duration_between", "moment", "number", "rounded", "size", "span"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.cell import has_batches
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.commands import suite_command

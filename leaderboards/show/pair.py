@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaderboards.score.catalogue import METRICS
-from leaderboards.score.intervals import Interval, mean_band
+from leaderboards.score.statistics import Interval, mean_band
 from leaderboards.score.pairs import Duel, duel
 from leaderboards.show import svg
 from leaderboards.show.agent import task_looks

@@ -12,7 +12,7 @@ from leaderboards.score.gaps import gap_table
 from leaderboards.score.inspection import Inspection
 from leaderboards.score.overlay import Overlay, overlay
 from leaderboards.score.price import Price, prices
-from leaderboards.score.standings import Overall, Standing, overall, standing
+from leaderboards.score.rankings import Overall, Standing, overall, standing
 from leaderboards.score.summary import Summary
 from leaderboards.show.names import file_names
 from leaderboards.show.numbers import moment

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
 
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 from leaderboards.show.palette import Look
 
 __all__ = ["curves", "forest", "swatch"]

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.show.numbers import number
 from leaderboards.show.site import Site
 

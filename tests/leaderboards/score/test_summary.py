@@ -17,8 +17,8 @@ from leaderboards.play.suite import parse_suite
 from leaderboards.score.catalogue import CURVES, FINALS
 from leaderboards.score.cell import COLUMNS, reduce_run, thin
 from leaderboards.score.gaps import gap_table
-from leaderboards.score.intervals import mean_interval
-from leaderboards.score.standings import overall, standing
+from leaderboards.score.statistics import mean_interval
+from leaderboards.score.rankings import overall, standing
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show.site import make_site
 from tests.leaderboards.folders import Failure, folder, record, trace

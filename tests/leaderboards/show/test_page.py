@@ -18,7 +18,7 @@ from leaderboards.play.exchange import add, pack
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.charts import chart_data

@@ -1,4 +1,4 @@
-"""Two agents against each other, on every task that both have played."""
+"""Paired comparison of two agents on the blocks that both have finished."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from leaderboards.score.cell import Unit
-from leaderboards.score.intervals import Interval
-from leaderboards.score.statistics import improvement, paired_difference, repetitions_needed
+from leaderboards.score.statistics import Interval, improvement, paired_difference, repetitions_needed
 from leaderboards.score.summary import Summary
 
-__all__ = ["Duel", "duel"]
+__all__ = ["PairedComparison", "compare"]
 
 
 @dataclass(frozen=True)
-class Duel:
+class PairedComparison:
     """Paired comparison of two agents on one task; negative differences favour the first.
 
     Attributes:
         metric: What is compared.
-        units: Blocks that both have played, n of them.
+        units: Blocks that both have finished, n of them.
         difference: Mean paired difference of the final score, first minus second.
         wins: Probability that the first does better on a block, ties counting half.
         needed: Repetitions that would tell a difference of this size apart with 80 % power; None if too many.
@@ -38,7 +37,7 @@ class Duel:
     curves: Float[np.ndarray, "n p"]
 
 
-def duel(summary: Summary, task: str, first: str, second: str) -> Duel | None:
+def compare(summary: Summary, task: str, first: str, second: str) -> PairedComparison | None:
     """The paired comparison; None where the two share no block or the regret is unknown."""
     a, b = summary.cells.get((task, first)), summary.cells.get((task, second))
     if a is None or b is None:
@@ -56,4 +55,4 @@ def duel(summary: Summary, task: str, first: str, second: str) -> Duel | None:
     if len(units) > 1:
         needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)))
     curves = a.curves[metric][rows_a] - b.curves[metric][rows_b]
-    return Duel(metric, tuple(units), difference, improvement(x, y), needed, a.t, curves)
+    return PairedComparison(metric, tuple(units), difference, improvement(x, y), needed, a.t, curves)
