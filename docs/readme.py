@@ -82,7 +82,7 @@ def draw(results: Path) -> None:
 
     from leaderboards import Store
     from leaderboards.score.summary import curve_table, summarise
-    from leaderboards.show.palette import DARK, LIGHT, looks
+    from leaderboards.show.palette import DARK, LIGHT, line_styles
 
     summary = summarise(Store(results))
     curves = curve_table(summary)
@@ -92,7 +92,7 @@ def draw(results: Path) -> None:
         names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
         rc = axes_only | dict.fromkeys(names, ink) | {"figure.facecolor": page, "axes.facecolor": page}
         sns.set_theme(style="ticks", context="notebook", rc=rc)
-        colours = {agent: palette[look.hue] for agent, look in looks(summary.agents).items()}
+        colours = {agent: palette[style.hue] for agent, style in line_styles(summary.agents).items()}
         fig, axes = plt.subplots(1, len(summary.tasks), figsize=(4.2 * len(summary.tasks), 3.4), layout="constrained")
         for ax, task in zip(axes, summary.tasks, strict=True):
             for agent, colour in colours.items():

@@ -11,7 +11,7 @@ from leaderboards.score.inspection import Inspection, SketchAudit
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.sketch import ALPHA
 from leaderboards.show import svg
-from leaderboards.show.numbers import between, duration, duration_between, number, size
+from leaderboards.show.format import between, duration, duration_between, number, size
 from leaderboards.show.site import Site
 
 __all__ = ["audits_of", "bands_at_a_glance"]
@@ -91,7 +91,7 @@ def _head(site: Site, task: str, agent: str, by_agent: bool) -> dict[str, Any]:
     return {
         "name": name,
         "file": site.agent_files[agent] if by_agent else site.task_files[task],
-        "swatch": svg.swatch(site.looks[agent]) if by_agent else "",
+        "swatch": svg.swatch(site.styles[agent]) if by_agent else "",
     }
 
 

@@ -1,4 +1,4 @@
-"""One look per agent, the same on every page and figure: a hue and a dash.
+"""One line style per agent, the same on every page and figure: a hue and a dash.
 
 Six hues and a grey keep apart under protanopia, deuteranopia and tritanopia and stand out from the page, light and
 dark (the tests measure both); 25 agents need dashes besides. Rivals of one family share a hue.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from leaderboards.play.spec import Ref
 
-__all__ = ["DARK", "DASHES", "HUES", "LIGHT", "Look", "looks"]
+__all__ = ["DARK", "DASHES", "DEFAULT_STYLES", "HUES", "LIGHT", "LineStyle", "line_styles"]
 
 HUES = ("blue", "orange", "green", "plum", "brown", "sky", "grey")
 LIGHT = ("#164c8d", "#d25202", "#2d935e", "#871c57", "#70540c", "#0b9cdf", "#6b7280")
@@ -21,7 +21,7 @@ PAGE = {"light": "#ffffff", "dark": "#14161a"}
 DASHES: dict[str, str] = {"solid": "none", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 """Plotly's name of each dash, and the SVG form at a line width of 2."""
 
-_HOUSE: dict[str, tuple[str, str]] = {
+DEFAULT_STYLES: dict[str, tuple[str, str]] = {
     "GP-UCB": ("blue", "solid"),
     "GP-BUCB": ("blue", "dash"),
     "SM-UCB": ("blue", "dot"),
@@ -51,7 +51,7 @@ _HOUSE: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How an agent is drawn.
 
     Attributes:
@@ -73,24 +73,24 @@ class Look:
         return DASHES[self.dash]
 
 
-def looks(agents: Mapping[str, Ref]) -> dict[str, Look]:
-    """A look for each agent: its house style, or the first free one, its own hue first."""
-    taken: set[Look] = set()
-    found: dict[str, Look] = {}
+def line_styles(agents: Mapping[str, Ref]) -> dict[str, LineStyle]:
+    """A line style for each agent: its default style, or the first free one, its own hue first."""
+    taken: set[LineStyle] = set()
+    found: dict[str, LineStyle] = {}
     for name, ref in agents.items():
-        house = _HOUSE.get(ref.id)
-        look = Look(HUES.index(house[0]), house[1]) if house else None
-        if look is not None and look not in taken:
-            found[name] = look
-            taken.add(look)
-    every = [Look(hue, dash) for dash, hue in itertools.product(DASHES, range(len(HUES)))]
+        default = DEFAULT_STYLES.get(ref.id)
+        style = LineStyle(HUES.index(default[0]), default[1]) if default else None
+        if style is not None and style not in taken:
+            found[name] = style
+            taken.add(style)
+    every = [LineStyle(hue, dash) for dash, hue in itertools.product(DASHES, range(len(HUES)))]
     for name, ref in agents.items():
         if name in found:
             continue
-        house = _HOUSE.get(ref.id)
-        own = HUES.index(house[0]) if house else -1
-        # More agents than looks: the looks come round again, and the legend's order tells them apart.
-        free = [look for look in every if look not in taken] or every
-        found[name] = min(free, key=lambda look: look.hue != own)
+        default = DEFAULT_STYLES.get(ref.id)
+        own = HUES.index(default[0]) if default else -1
+        # More agents than styles: the styles come round again, and the legend's order tells them apart.
+        free = [style for style in every if style not in taken] or every
+        found[name] = min(free, key=lambda style: style.hue != own)
         taken.add(found[name])
     return {name: found[name] for name in agents}
