@@ -28,8 +28,8 @@ from leaderboards.play.build import make_env
 from leaderboards.play.runner import card
 from leaderboards.play.suite import load_suite
 from leaderboards.score.bounds import batched_ucb_bound, bbkb_bound, bpe_bound, rkhs_width
-from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.metrics import batch_lengths
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.theory import greedy_information, realised_information
 
 __all__ = [

@@ -19,8 +19,8 @@ import scipy.stats
 from leaderboards.play.audits import StoredAudit
 from leaderboards.play.build import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 from leaderboards.score.probe import LOOKS, probe
+from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 
 __all__ = ["Audit", "AuditError", "audit", "band_audit", "share"]
 

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from leaderboards.play.audits import AuditFiles, StoredAudit
 from leaderboards.play.store import Store
 from leaderboards.score.audit import Audit, band_audit, share
-from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.sketch import ALPHA
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import Summary
 
 __all__ = ["Inspection", "SketchAudit", "inspect"]

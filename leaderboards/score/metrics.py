@@ -16,7 +16,7 @@ def largest_regret(run: RunColumns) -> np.ndarray:
     return np.maximum.accumulate(run.regret)
 
 
-register(Metric("largest_regret", "Largest regret", "max r_s, s <= t", REWARD, "The worst evaluation so far.", largest_regret))
+register(Metric("largest_regret", "Largest regret", "max r_s", REWARD, "The worst evaluation so far.", largest_regret))
 ```
 """
 

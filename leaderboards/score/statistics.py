@@ -233,7 +233,7 @@ def repetitions_needed(
     if sd == 0:
         return 2
     effect, test = abs(difference) / sd, TTestPower()
-    # The tail on the side of the difference: the other one is negligible, and SciPy returns NaN for it at large effects.
+    # The tail on the side of the difference: the other is negligible, and SciPy returns NaN for it at large effects.
     tail = {"alpha": alpha / 2, "alternative": "larger"}
     if test.power(effect, 2, **tail) >= power:
         return 2
@@ -332,7 +332,7 @@ def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: in
     # The sample whose signs are flipped is the sign of each block, the same for all pairs: one product tests them all.
     found = scipy.stats.permutation_test(
         (np.ones(n),),
-        lambda signs, axis: signs @ D,
+        lambda signs, axis: np.tensordot(signs, D, axes=([axis], [0])),
         permutation_type="samples",
         vectorized=True,
         n_resamples=n_flips,

@@ -122,7 +122,7 @@ def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) 
     Args:
         name: Name of the line.
         x: Positions, shape `(p,)`.
-        Y: One row per repetition, shape `(n, p)`; no value is below 0, so that the band, which is symmetric, ends there.
+        Y: One row per repetition, shape `(n, p)`; no value is below 0, and the band is cut there.
     """
     mean, low, high = mean_band(Y)
     if len(Y) == 1:

@@ -8,8 +8,8 @@ from typing import Any
 
 from leaderboards.score.audit import Audit
 from leaderboards.score.inspection import Inspection, SketchAudit
-from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.sketch import ALPHA
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.show import svg
 from leaderboards.show.format import between, duration, duration_between, number, size
 from leaderboards.show.site import Site

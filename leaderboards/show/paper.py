@@ -100,7 +100,8 @@ def _figures(site: Site) -> dict[str, Figure]:
     if site.overall is not None:
         for name in site.overall.agents:
             ratios[name] = [site.summary.cells[task, name].finals["regret_ratio"] for task in site.overall.tasks]
-    panels["profiles"] = [profile_chart(ratios)]
+    profiles = profile_chart(ratios)
+    panels["profiles"] = [profiles and replace(profiles, title="")]
     panels["price"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
     audits: dict[str, dict[str, Inspection]] = {}
     for (task, agent), one in site.inspections.items():
@@ -154,7 +155,7 @@ def paper_style() -> Iterator[None]:
 
 
 def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Figure:
-    """A panel per chart, and one legend for all of them; a single chart is larger and has no title."""
+    """A panel per chart, and one legend for all of them; a single chart is larger."""
     n_columns = min(len(charts), _COLUMNS)
     n_rows = -(-len(charts) // n_columns)
     alone = len(charts) == 1

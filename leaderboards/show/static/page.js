@@ -259,7 +259,8 @@
     };
     const update = async () => {
       const asked = new URLSearchParams(location.hash.slice(1));
-      for (const select of [first, second, task]) pick(select, asked.get(select.name));
+      for (const select of [first, second]) pick(select, asked.get(select.name));
+      pick(task, asked.get("task") ?? "");
       if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
       for (const option of second.options) option.disabled = option.value === first.value;
       const chosen = [first.value, second.value, task.value];
