@@ -178,7 +178,7 @@ def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
 
 def diagnostic_charts(agent: str, cells: Mapping[str, Cell]) -> list[Chart]:
     """Each diagnostic that the agent reports along the run, one curve a task."""
-    charts = []
+    charts: list[Chart] = []
     for name in dict.fromkeys(name for cell in cells.values() for name in cell.diagnostics):
         title, meaning = _DIAGNOSTICS.get(name, (name.replace("_", " ").capitalize(), "As the agent reports it."))
         lines = _known(

@@ -25,7 +25,7 @@ from leaderboards.show.table import TableCell
 
 __all__ = ["Comparisons", "all_comparisons", "comparison_data", "comparison_page", "script_file"]
 
-_BUDGET = 10_000  # characters of numbers in the charts of one pair
+_BUDGET = 5_000  # characters of numbers in the charts of one pair
 
 Comparisons = Mapping[tuple[str, str], Mapping[str, PairedComparison]]
 """By ordered pair of agents and by task; only tasks on which the two can be compared."""

@@ -181,8 +181,9 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> None:
             y = np.where(line.y >= least, line.y, np.nan)
         known = np.isfinite(y)
         first = min(first, float(line.x[known][0])) if known.any() else first
-        steps = {"drawstyle": "steps-post"} if chart.mark == "steps" else {}
-        ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5, label=line.name, **steps)
+        (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5, label=line.name)
+        if chart.mark == "steps":
+            drawn.set_drawstyle("steps-post")
         if line.low is None or line.high is None:
             continue
         low = np.maximum(line.low, least)
