@@ -22,7 +22,7 @@ from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.score.intervals import LEVEL, Interval, mean_interval
+from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [

@@ -28,8 +28,8 @@ from leaderboards.claims.runs import Runs
 from leaderboards.play.build import make_env
 from leaderboards.play.runner import card
 from leaderboards.play.suite import load_suite
-from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batch_lengths
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.theory import greedy_information, largest_gain, realised_information
 
 __all__ = [

@@ -13,9 +13,8 @@ from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, canonical_json
 from leaderboards.play.store import Store
-from leaderboards.score.catalogue import CURVES, FINALS
 from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, reduce_run, thin
-from leaderboards.score.intervals import mean_band, mean_interval, quantile_interval
+from leaderboards.score.statistics import mean_band, mean_interval, quantile_interval
 from leaderboards.score.tasks import Task, name_all
 
 __all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise"]
@@ -97,7 +96,7 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for (task, agent), cell in summary.cells.items():
-        for metric in FINALS:
+        for metric in cell.finals:
             x = cell.finals[metric]
             mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
@@ -111,7 +110,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
     frames = []
     for (task, agent), cell in summary.cells.items():
-        for metric in CURVES:
+        for metric in cell.curves:
             mean, low, high = mean_band(cell.curves[metric], level)
             median = np.median(cell.curves[metric], axis=0)
             frame = pd.DataFrame(

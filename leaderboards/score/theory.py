@@ -29,8 +29,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.threads import one_blas_thread
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.statistics import Slope, loglog_slope
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [

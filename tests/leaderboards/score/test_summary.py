@@ -14,11 +14,11 @@ from leaderboards.play.feedback import WorkerChannel, parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
-from leaderboards.score.catalogue import CURVES, FINALS
 from leaderboards.score.cell import COLUMNS, reduce_run, thin
 from leaderboards.score.gaps import gap_table
-from leaderboards.score.intervals import mean_interval
-from leaderboards.score.standings import overall, standing
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import overall_ranking, task_ranking
+from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show.site import make_site
 from tests.leaderboards.folders import Failure, folder, record, trace
@@ -103,7 +103,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
     store = folder(tmp_path)
     summary = summarise(store)
     table = score_table(summary)
-    assert set(table["metric"]) == set(FINALS)
+    assert set(table["metric"]) == set(METRICS)
     scores = {(str(row["task"]), str(row["agent"]), str(row["metric"])): row for row in table.to_dict("records")}
     runs = store.runs().reset_index()
     total = {
@@ -119,7 +119,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
     assert found["median"] == pytest.approx(np.median(ratios))
     assert scores["GPSample", "Uniform", "regret_ratio"]["mean"] == 1
     curves = curve_table(summary)
-    assert set(curves["metric"]) == set(CURVES)
+    assert set(curves["metric"]) == {name for name, metric in METRICS.items() if metric.has_curve}
     last = curves[(curves["task"] == "RKHS") & (curves["agent"] == "BBKB") & (curves["metric"] == "regret_ratio")]
     assert last["mean"].iloc[-1] == pytest.approx(expected.estimate)
 
@@ -127,7 +127,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
 def test_without_the_uniform_policy_there_is_no_ratio_but_a_ranking(tmp_path: Path) -> None:
     summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")]))
     assert np.isnan(summary.cells["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
-    found = standing(summary, "RKHS")
+    found = task_ranking(summary, "RKHS")
     assert found is not None
     assert found.metric == "cumulative_regret"
     assert found.ranking.group.tolist() == [2, 1]  # in order of name: EpsGreedy, GP-UCB
@@ -163,8 +163,8 @@ def test_unknown_regret_is_not_ranked(tmp_path: Path) -> None:
         frame = trace(20, 0.5, np.random.default_rng(repetition)).assign(regret=np.nan, mean=np.nan)
         store.write(record(Ref("GPBandit/RKHS-v0"), Ref("GP-UCB"), repetition, 20, frame=frame))
     summary = summarise(store)
-    assert standing(summary, "RKHS") is None
-    assert overall({"RKHS": None}) is None
+    assert task_ranking(summary, "RKHS") is None
+    assert overall_ranking({"RKHS": None}) is None
 
 
 def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_path: Path) -> None:
@@ -173,11 +173,11 @@ def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_pa
     victim = summary.runs[(summary.runs["agent"] == "BBKB") & (summary.runs["task"] == "RKHS")].index[0]
     (tmp_path / "runs" / f"{victim}.parquet").unlink()
     summary = summarise(Store(tmp_path))
-    found = standing(summary, "RKHS")
+    found = task_ranking(summary, "RKHS")
     assert found is not None
     assert "BBKB" not in found.agents
     assert len(found.units) == 4
-    every = overall({task: standing(summary, task) for task in summary.tasks})
+    every = overall_ranking({task: task_ranking(summary, task) for task in summary.tasks})
     assert every is not None
     assert set(every.agents) == {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"}
     assert every.agents[int(np.argmin(every.ranking.group))] in ("GP-UCB", "GP-AUCB")

@@ -1,4 +1,4 @@
-"""Who leads: on each task, and over all tasks.
+"""Rankings per task and over all tasks.
 
 | symbol | meaning |
 |---|---|
@@ -12,22 +12,20 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
 from leaderboards.score.cell import Unit
-from leaderboards.score.intervals import LEVEL, Interval
+from leaderboards.score.statistics import Interval, Ranking, holm, rank, sign_flip, stratified_mean
 from leaderboards.score.summary import Summary
-from leaderboards.score.ties import Ranking, holm, rank, sign_flip
 
-__all__ = ["Overall", "Standing", "overall", "standing", "stratified_mean"]
+__all__ = ["OverallRanking", "TaskRanking", "overall_ranking", "task_ranking"]
 
 _FLIPS_SEED = 20_260_101  # of the sign-flip tests alone: the same folder gives the same page
 
 
 @dataclass(frozen=True)
-class Standing:
+class TaskRanking:
     """The ranking on one task.
 
     Attributes:
@@ -46,7 +44,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Overall:
+class OverallRanking:
     """The ranking over several tasks by mean rank, every task with the same weight.
 
     Attributes:
@@ -62,7 +60,7 @@ class Overall:
     ranking: Ranking
 
 
-def standing(summary: Summary, task: str) -> Standing | None:
+def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished."""
     metric = "regret_ratio" if summary.uniform(task) else "cumulative_regret"
     cells = {
@@ -78,12 +76,12 @@ def standing(summary: Summary, task: str) -> Standing | None:
         # The uniform policy has no regret at all, or has not played every block: a ratio says nothing there.
         metric = "cumulative_regret"
         Y = np.stack([cells[name].finals[metric][cells[name].rows(list(units))] for name in agents], axis=1)
-    return Standing(metric, agents, units, Y, rank(Y))
+    return TaskRanking(metric, agents, units, Y, rank(Y))
 
 
-def overall(standings: dict[str, Standing | None]) -> Overall | None:
+def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:
     """The ranking over all tasks that have one; None if no agent is ranked on all of them."""
-    ranked = {task: found for task, found in standings.items() if found is not None}
+    ranked = {task: found for task, found in rankings.items() if found is not None}
     if not ranked:
         return None
     first, *others = ranked.values()
@@ -98,36 +96,9 @@ def overall(standings: dict[str, Standing | None]) -> Overall | None:
     # Scaled so that the mean over all blocks gives every task the same weight.
     weighted = np.concatenate([R * total / (len(strata) * len(R)) for R in strata])
     rng = np.random.default_rng(np.random.SeedSequence(_FLIPS_SEED))
-    return Overall(
+    return OverallRanking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
         rank(weighted, holm(sign_flip(weighted, rng))),
     )
-
-
-def stratified_mean(strata: list[Float[np.ndarray, " n"]], level: float = LEVEL) -> Interval:
-    """Mean of the strata's means with Welch's interval.
-
-    The variance is `sum_e s_e^2 / n_e / E^2`, its degrees of freedom those of Welch and Satterthwaite.
-
-    Args:
-        strata: Values of each of E strata.
-        level: Nominal coverage.
-
-    Returns:
-        The interval; its ends are NaN if a stratum has a single value.
-    """
-    if not strata or any(not len(x) for x in strata):
-        raise ValueError("strata: expected at least one stratum, and none empty")
-    n = np.array([len(x) for x in strata])
-    mean = float(np.mean([np.mean(x) for x in strata]))
-    if (n == 1).any():
-        return Interval(mean, np.nan, np.nan, int(n.sum()), level)
-    parts = np.array([np.var(x, ddof=1) for x in strata]) / n / len(strata) ** 2
-    variance = float(parts.sum())
-    if variance == 0:
-        return Interval(mean, mean, mean, int(n.sum()), level)
-    freedom = variance**2 / float((parts**2 / (n - 1)).sum())
-    half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * variance**0.5
-    return Interval(mean, mean - half, mean + half, int(n.sum()), level)

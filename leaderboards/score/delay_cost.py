@@ -1,9 +1,9 @@
-"""The price of feedback: what it costs an agent that feedback is late, or comes in batches.
+"""The cost of delay: extra regret of an agent when its feedback is late, or comes in batches.
 
-Tasks that differ in nothing but the regime of feedback share their instances, noise and delays, so that the price is a
-paired difference of one agent with itself: its cumulative regret under a regime minus that under immediate feedback.
+Tasks that differ in nothing but the feedback model share their instances, noise and delays, so that the cost is a
+paired difference of one agent with itself: its cumulative regret under that model minus that under immediate feedback.
 
-| regime | strength |
+| feedback model | strength |
 |---|---|
 | `batch:1`, `delay:0`, `geometric:0`, `workers:1` | immediate: feedback after every evaluation |
 | `delay:d`, `geometric:m` | d, m evaluations late |
@@ -20,11 +20,10 @@ import numpy as np
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import canonical_json
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval
-from leaderboards.score.statistics import paired_difference
+from leaderboards.score.statistics import Interval, paired_difference
 from leaderboards.score.summary import Summary
 
-__all__ = ["KINDS", "Charge", "Price", "prices"]
+__all__ = ["IMMEDIATE", "KINDS", "DelayCost", "DelayStudy", "delay_studies"]
 
 KINDS = {
     "delay": "evaluations of delay",
@@ -32,17 +31,18 @@ KINDS = {
     "batch": "evaluations in a batch",
     "workers": "workers",
 }
-"""Kinds of regimes that have a strength, with its unit."""
+"""Kinds of feedback models that have a strength, with its unit."""
 
-_LEAST = {"delay": 0.0, "geometric": 0.0, "batch": 1.0, "workers": 1.0}
+IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "batch": 1.0, "workers": 1.0}
+"""The strength of each kind at which feedback is immediate."""
 
 
 @dataclass(frozen=True)
-class Charge:
-    """What one agent pays under one regime.
+class DelayCost:
+    """Extra regret of one agent under one feedback model.
 
     Attributes:
-        task: The task of that regime.
+        task: The task with that feedback model.
         strength: Delay or batch size.
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
@@ -59,65 +59,64 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Price:
-    """The price of one kind of feedback on one environment.
+class DelayStudy:
+    """The delay costs of all agents on one environment, for one kind of feedback.
 
     Attributes:
         env: Label of the environment, that of its immediate task.
         kind: One of `KINDS`.
-        base: The task of immediate feedback.
+        base: The task with immediate feedback.
         tasks: The tasks of that kind by strength, from the weakest.
-        charges: By agent, its charges by strength; only agents that have played the base and one of the tasks.
+        costs: By agent, its costs by strength; only agents that have finished runs of the base and of one of the tasks.
     """
 
     env: str
     kind: str
     base: str
     tasks: Mapping[float, str]
-    charges: Mapping[str, Mapping[float, Charge]]
+    costs: Mapping[str, Mapping[float, DelayCost]]
 
 
-def prices(summary: Summary) -> list[Price]:
-    """All prices that the folder can tell: for each environment and horizon with immediate and other feedback."""
+def delay_studies(summary: Summary) -> list[DelayStudy]:
+    """One study for each environment, horizon and kind for which the folder holds immediate and other feedback."""
     groups: dict[str, dict[str, dict[float, str]]] = {}
     bases: dict[str, str] = {}
     for name, task in summary.tasks.items():
         rule = parse_feedback(task.feedback)
-        place = canonical_json([task.env.identity, task.horizon, task.seed])
+        setting = canonical_json([task.env.identity, task.horizon, task.seed])
         if rule.name == "on_request":
             continue
-        if rule.value == _LEAST[rule.name]:
-            bases.setdefault(place, name)
+        if rule.value == IMMEDIATE[rule.name]:
+            bases.setdefault(setting, name)
         else:
-            groups.setdefault(place, {}).setdefault(rule.name, {})[rule.value] = name
-    found = []
-    for place, kinds in groups.items():
-        if place not in bases:
+            groups.setdefault(setting, {}).setdefault(rule.name, {})[rule.value] = name
+    studies = []
+    for setting, kinds in groups.items():
+        if setting not in bases:
             continue
-        base = bases[place]
+        base = bases[setting]
         for kind in (kind for kind in KINDS if kind in kinds):
-            tasks = kinds[kind]
-            ordered = dict(sorted(tasks.items()))
-            charges = {agent: made for agent in summary.agents if (made := _charges(summary, agent, base, ordered))}
-            if charges:
-                found.append(Price(summary.tasks[base].env.label, kind, base, ordered, charges))
-    return found
+            tasks = dict(sorted(kinds[kind].items()))
+            by_agent = {agent: costs for agent in summary.agents if (costs := _costs(summary, agent, base, tasks))}
+            if by_agent:
+                studies.append(DelayStudy(summary.tasks[base].env.label, kind, base, tasks, by_agent))
+    return studies
 
 
-def _charges(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) -> dict[float, Charge]:
+def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) -> dict[float, DelayCost]:
     immediate = summary.cells.get((base, agent))
     if immediate is None:
         return {}
-    made = {}
+    costs = {}
     for strength, task in tasks.items():
         cell = summary.cells.get((task, agent))
-        charge = None if cell is None else _charge(task, strength, immediate, cell)
-        if charge is not None:
-            made[strength] = charge
-    return made
+        cost = None if cell is None else _cost(task, strength, immediate, cell)
+        if cost is not None:
+            costs[strength] = cost
+    return costs
 
 
-def _charge(task: str, strength: float, immediate: Cell, cell: Cell) -> Charge | None:
+def _cost(task: str, strength: float, immediate: Cell, cell: Cell) -> DelayCost | None:
     units = [unit for unit in cell.units if unit in set(immediate.units)]
     if not units:
         return None
@@ -129,4 +128,4 @@ def _charge(task: str, strength: float, immediate: Cell, cell: Cell) -> Charge |
     with np.errstate(divide="ignore", invalid="ignore"):
         low, estimate, high = np.array([difference.low, difference.estimate, difference.high]) / (base or np.nan)
     relative = Interval(float(estimate), float(low), float(high), difference.n, difference.level)
-    return Charge(task, strength, float(x.mean()), base, difference, relative)
+    return DelayCost(task, strength, float(x.mean()), base, difference, relative)
