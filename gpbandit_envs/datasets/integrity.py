@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.datasets.errors import IntegrityError
 
 __all__ = ["check_file", "copy_checked", "sha256_of", "write_whole"]
@@ -65,13 +65,7 @@ def copy_checked(stream: IO[bytes], to: Path, *, sha256: str, size: int, what: s
 
 def write_whole(to: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file under a temporary name and rename it; a process killed in between leaves no file named `to`."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    temporary = to.with_name(f".{to.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as out:
-            write(out)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(to)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(to) as temporary, temporary.open("xb") as out:
+        write(out)
+        out.flush()
+        os.fsync(out.fileno())

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from leaderboards.cli.checking import choose
 from leaderboards.cli.errors import results_folder, user_errors
+from leaderboards.cli.results import choose
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.store import Store
 from leaderboards.score.auditing import Audited, audit_runs, unaudited

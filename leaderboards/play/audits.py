@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leaderboards.play.files import SUFFIX, write_table
+from leaderboards.play.run_file import SUFFIX, write_table
 
 __all__ = ["AuditFiles", "StoredAudit"]
 

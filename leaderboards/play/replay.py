@@ -1,8 +1,8 @@
 """Play a run again, bit for bit, and stop at chosen times to look at both sides.
 
-A trace holds what was done, not what was believed. Since a run is a function of its spec, whatever a trace leaves out
-can be had later by playing the run again: confidence bands, posteriors, memory. Looking must leave the agent as it is;
-`differs` says whether what was replayed is what was stored.
+A trace holds the actions and rewards of a run, not the agent's beliefs. Since a run is a function of its spec, whatever
+a trace leaves out can be had later by playing the run again: confidence bands, posteriors, memory. Looking must leave
+the agent as it is; `leaderboards.play.verify.compare` says whether what was replayed is what was stored.
 """
 
 from __future__ import annotations
@@ -14,14 +14,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from leaderboards.play.build import make_agent, make_env
-from leaderboards.play.faults import misfit
-from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.loop import Loop
-from leaderboards.play.runner import card
+from leaderboards.play.protocol_checks import IncompatibleError
+from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.threads import one_blas_thread
 
 __all__ = ["ReplayError", "Replayed"]
 
@@ -57,21 +52,15 @@ class Replayed:
         """
         if not spec.rebuildable:
             raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
-        env = make_env((spec.env.id, spec.env.kwargs), spec.horizon)
-        try:
-            with one_blas_thread():
-                env.reset(seed=env_seed(spec))
-                problem = card(env, spec.horizon)
-                agent = make_agent((spec.agent.id, spec.agent.kwargs))
-                reason = misfit(agent, problem, spec.feedback)
-                if reason is not None:
-                    raise ReplayError(reason)
-                agent.reset(problem, generator(spec, "agent"))
-                rule = parse_feedback(spec.feedback)
-                channel = rule.channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
-                yield cls(spec, Loop(env, agent, problem, channel, spec.horizon))
-        finally:
-            env.close()
+        with one_blas_thread():
+            try:
+                loop = begin(spec)
+            except IncompatibleError as error:
+                raise ReplayError(str(error)) from None
+            try:
+                yield cls(spec, loop)
+            finally:
+                loop.env.close()
 
     def until(self, times: Int[np.ndarray, " p"]) -> Iterator[int]:
         """Play on, and stop after the first turn that reaches each of `times`; yields the evaluations so far.

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.executors import Executor
-from leaderboards.play.origin import origin
+from leaderboards.play.run_file import origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
+from leaderboards.play.workers import Executor
 
 __all__ = ["ROUNDED", "TOLERANCE", "Verdict", "compare", "verify"]
 
@@ -92,26 +91,21 @@ def compare(
 
 
 def _judge(store: Store, again: Store, key: str) -> Verdict:
-    metadata = store.metadata(key)
-    exact = _machine(metadata["origin"]) == _machine(origin())
-    if not again.keys() >= {key}:
+    before = store.entry(key)
+    exact = before.origin.rounding == origin().rounding
+    played = again.keys()
+    if key not in played:
         return Verdict(key, False, exact, "could not be played again")
-    status = again.metadata(key)["status"]
-    if status != metadata["status"]:
-        return Verdict(key, False, exact, f"was {metadata['status']}, is now {status}: {again.metadata(key)['reason']}")
-    rounded = metadata["data"].get("rounded", ())
+    now = again.entry(key)
+    if now.status != before.status:
+        return Verdict(key, False, exact, f"was {before.status}, is now {now.status}: {now.reason}")
+    rounded = before.data.rounded
     difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE, rounded)
     if difference is not None:
         return Verdict(key, False, exact, difference)
     if not exact:
         return Verdict(key, True, exact, f"equal within {TOLERANCE:g} on another machine")
     return Verdict(key, True, exact, f"identical, {', '.join(rounded)} up to rounding" if rounded else "identical")
-
-
-def _machine(found: dict[str, Any]) -> dict[str, Any]:
-    """What decides how floating-point sums round: CPU and library builds, and our own code's version."""
-    machine = {name: found["machine"][name] for name in ("system", "arch", "cpu")}
-    return {**machine, "libraries": {name: found["libraries"][name] for name in ("numpy", "scipy")}}
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

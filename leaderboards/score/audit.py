@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.stats
 
 from leaderboards.play.audits import StoredAudit
-from leaderboards.play.build import describe_agent, describe_env, horizon_of
+from leaderboards.play.make import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.intervals import LEVEL, Interval, mean_interval
 from leaderboards.score.probe import LOOKS, probe

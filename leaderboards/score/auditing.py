@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaderboards.play.audits import AuditFiles
-from leaderboards.play.executors import ExecutorError, process_pool
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.runner import reason_of
+from leaderboards.play.run import reason_of
 from leaderboards.play.store import Store, StoreError
+from leaderboards.play.workers import ExecutorError, process_pool
 from leaderboards.score.probe import LOOKS, SAMPLED, probe
 
 __all__ = ["Audited", "audit_runs", "unaudited"]
@@ -85,7 +85,7 @@ def _audit_one(directory: Path, key: str, looks: int, sampled: int) -> Audited:
     except (StoreError, KeyError) as error:
         return Audited(key, str(error))
     try:
-        found = probe(store.spec(key), looks, sampled, trace, store.metadata(key)["data"].get("rounded", ()))
+        found = probe(store.spec(key), looks, sampled, trace, store.entry(key).data.rounded)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
         return Audited(key, reason_of(error))
     AuditFiles(directory).write(found)

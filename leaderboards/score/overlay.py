@@ -10,11 +10,8 @@ from jaxtyping import Float
 
 from agents.few_batches.lengths import growing
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_env
-from leaderboards.play.runner import card
+from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed
-from leaderboards.play.threads import one_blas_thread
 from leaderboards.score.bounds import (
     batched_ucb_bound,
     bbkb_bound,
@@ -99,12 +96,7 @@ def overlay(summary: Summary, task: str) -> Overlay | None:
     seed, repetition = next(iter(cells.values())).units[0]
     agent = summary.agents[next(iter(cells))]
     spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
-    env = make_env((about.env.id, about.env.kwargs), about.horizon)
-    try:
-        env.reset(seed=env_seed(spec))
-        problem = card(env, about.horizon)
-    finally:
-        env.close()
+    problem = instance_problem(spec)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
     kept = next(iter(cells.values())).t

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from leaderboards.play.spec import Ref
-from leaderboards.play.suite import suite_names
+from leaderboards.play.suite import Suite, suite_names
 from leaderboards.score.cell import Unit
 from leaderboards.score.tasks import Task
 
 __all__ = ["row_command", "suite_command"]
 
 
-def suite_command(suite: Mapping[str, Any] | None) -> str | None:
+def suite_command(suite: Suite | None) -> str | None:
     """What plays the whole folder again; None for a folder of single runs."""
     if suite is None:
         return None
-    name = str(suite["name"])
+    name = suite.name
     file = name if name in suite_names() else f"{name}.toml"
     return f"gpbandit run {shlex.quote(file)} --out {shlex.quote('results/' + name)}"
 

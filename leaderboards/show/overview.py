@@ -36,7 +36,7 @@ def overview(site: Site) -> dict[str, Any]:
     summary = site.summary
     tasks = [_glance(site, task) for task in summary.tasks]
     return {
-        "description": (summary.suite or {}).get("description", ""),
+        "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
         "tasks": tasks,
         "filters": _filters(tasks),

@@ -8,12 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from leaderboards.score.gaps import gap_table
 from leaderboards.score.inspection import Inspection
 from leaderboards.score.overlay import Overlay, overlay
 from leaderboards.score.price import Price, prices
 from leaderboards.score.standings import Overall, Standing, overall, standing
-from leaderboards.score.summary import Summary
+from leaderboards.score.summary import Summary, unfinished_runs
 from leaderboards.show.names import file_names
 from leaderboards.show.numbers import moment
 from leaderboards.show.palette import Look, looks
@@ -29,7 +28,7 @@ class Site:
         summary: The folder, reduced.
         standings: Ranking by task; None where no regret is known.
         overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
-        gaps: Runs that are not done, see `leaderboards.score.gaps`.
+        gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
         looks: Look by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
@@ -54,7 +53,7 @@ class Site:
     @property
     def title(self) -> str:
         """Name of the suite."""
-        return str((self.summary.suite or {}).get("name", "results"))
+        return "results" if self.summary.suite is None else self.summary.suite.name
 
     @property
     def newest(self) -> str:
@@ -96,7 +95,7 @@ def make_site(
     charged = prices(summary)
     files = file_names("feedback", dict.fromkeys(price.base for price in charged))
     standings = {task: standing(summary, task) for task in summary.tasks}
-    gaps = gap_table(summary)
+    gaps = unfinished_runs(summary)
     pairs = list(itertools.combinations(summary.agents, 2))
     numbered = file_names("pair", (f"{first} vs {second}" for first, second in pairs))
     return Site(

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leaderboards.play.executors import LocalExecutor, SerialExecutor
 from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import run_spec
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.vectorised import play, suits
+from leaderboards.play.vectorised import has_vector_form, play_together
 from leaderboards.play.verify import compare, verify
+from leaderboards.play.workers import LocalExecutor, SerialExecutor
 
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
 
@@ -29,9 +29,9 @@ def specs(agent: str, n: int = 5, env: Ref = ENV, horizon: int = 40, **kwargs: A
 def assert_same(together: RunRecord, alone: RunRecord) -> None:
     assert together.spec == alone.spec
     assert (together.status, together.reason) == (alone.status, alone.reason)
-    rounded = together.data.get("rounded", [])
+    rounded = together.data.rounded
     assert together.facts == alone.facts
-    assert {name: value for name, value in together.data.items() if name != "rounded"} == alone.data
+    assert together.data.model_copy(update={"rounded": []}) == alone.data
     assert list(together.trace.columns) == list(alone.trace.columns)
     for name in together.trace.columns:
         ours, theirs = together.trace[name].to_numpy(), alone.trace[name].to_numpy()
@@ -57,7 +57,7 @@ def assert_same(together: RunRecord, alone: RunRecord) -> None:
 def test_records_of_single_runs(agent: str, kwargs: dict[str, Any]) -> None:
     """Groups of two, so that the last is smaller."""
     runs = specs(agent, **kwargs)
-    records = list(play(runs, group=2))
+    records = list(play_together(runs, group=2))
     assert [record.spec for record in records] == runs
     for record in records:
         assert_same(record, run_spec(record.spec))
@@ -68,7 +68,7 @@ def test_misspecified_and_heteroscedastic() -> None:
         "GPBandit/RKHS-v0",
         {"n_arms": 80, "noise": "heteroscedastic", "misspecification": {"lengthscale": 2.0}, "instance_seed": 3},
     )
-    for record in play(specs("GP-UCB", 3, env)):
+    for record in play_together(specs("GP-UCB", 3, env)):
         assert_same(record, run_spec(record.spec))
 
 
@@ -80,7 +80,7 @@ def test_what_has_no_vectorised_form_is_played_alone() -> None:
         *specs("Uniform", 2, box),
         *specs("GP-UCB", 1),
     ]
-    for record in play(lonely):
+    for record in play_together(lonely):
         assert_same(record, run_spec(record.spec))
 
 
@@ -91,29 +91,29 @@ def test_what_goes_wrong_together_is_played_alone(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("broken on purpose")
 
     monkeypatch.setattr(VectorUCB, "select", broken)
-    records = list(play(specs("GP-UCB", 2)))
+    records = list(play_together(specs("GP-UCB", 2)))
     assert [record.status for record in records] == ["done", "done"]
     assert "one by one" in caplog.text
 
 
 def test_a_group_of_none_is_refused() -> None:
     with pytest.raises(ValueError, match="group: expected at least 1"):
-        list(play(specs("Uniform"), group=0))
+        list(play_together(specs("Uniform"), group=0))
 
 
 def test_the_store_takes_them(tmp_path: Any) -> None:
     store = Store(tmp_path)
-    store.write(*play([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
+    store.write(*play_together([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
     assert store.runs()["status"].eq("done").all()
-    assert len(store.traces(["regret"])) == 4 * 40
+    assert [len(trace["regret"]) for _, trace in store.traces(["regret"])] == 4 * [40]
 
 
-def test_what_suits() -> None:
-    assert suits(specs("GP-UCB")[0])
-    assert suits(specs("Uniform")[0])
-    assert not suits(specs("BBKB")[0])
-    assert not suits(specs("Uniform", feedback="batch:2")[0])
-    assert not suits(specs("tests.leaderboards.play.players:Sequential")[0])
+def test_what_has_vector_form() -> None:
+    assert has_vector_form(specs("GP-UCB")[0])
+    assert has_vector_form(specs("Uniform")[0])
+    assert not has_vector_form(specs("BBKB")[0])
+    assert not has_vector_form(specs("Uniform", feedback="batch:2")[0])
+    assert not has_vector_form(specs("tests.leaderboards.play.players:Sequential")[0])
 
 
 LAB = """
@@ -129,17 +129,17 @@ def test_environments_of_modules_that_register_them(tmp_path: Any, monkeypatch: 
     (tmp_path / "together_lab.py").write_text(LAB)
     monkeypatch.syspath_prepend(tmp_path)
     single, many = (Ref(f"together_lab:Together/{name}-v0", {"n_arms": 20}) for name in ("Single", "Many"))
-    assert not suits(specs("GP-UCB", env=single)[0])
-    assert suits(specs("GP-UCB", env=many)[0])
+    assert not has_vector_form(specs("GP-UCB", env=single)[0])
+    assert has_vector_form(specs("GP-UCB", env=many)[0])
     for env in (single, many):
-        for record in play(specs("GP-UCB", 2, env, 10)):
+        for record in play_together(specs("GP-UCB", 2, env, 10)):
             assert_same(record, run_spec(record.spec))
 
 
 def test_what_cannot_be_found_does_not_suit() -> None:
-    assert not suits(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
-    assert not suits(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
-    assert not suits(specs("GP-UCB", nope=1)[0])
+    assert not has_vector_form(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
+    assert not has_vector_form(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
+    assert not has_vector_form(specs("GP-UCB", nope=1)[0])
 
 
 @pytest.mark.parametrize("workers", [0, 2])

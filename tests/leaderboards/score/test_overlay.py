@@ -15,7 +15,7 @@ from leaderboards.score.theory import greedy_information
 from tests.leaderboards.folders import folder, record
 
 BATCHED = (("GP-BUCB", {"batch_size": 3}), "GP-AUCB")
-ENV = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
+ENV: tuple[str, dict[str, object]] = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
 
 
 def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_pat
     found = overlay(summarise(store), "RKHS")
     assert found is not None
     assert 900 < found.t <= 1000
-    from leaderboards.play.build import make_env
+    from leaderboards.play.make import make_env
 
-    problem = make_env(ENV, 1500).unwrapped.problem  # type: ignore[attr-defined]
+    problem = make_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).cells["RKHS", "GP-UCB"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
+from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.auditing import audit_runs
 from leaderboards.show import build_page
 
@@ -44,7 +44,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     store = Store(directory)
-    store.write_suite(suite.frozen())
+    store.write_suite(suite)
     run_missing(list(suite.specs()), store, SerialExecutor())
     assert not any(one.error or one.differs for one in audit_runs(store, sorted(store.done_keys()), looks=12))
     build_page(directory)

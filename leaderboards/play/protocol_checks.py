@@ -1,4 +1,4 @@
-"""What either side of a run may do wrong, and the checks that find it."""
+"""The protocol of a run: checks of what agent and environment answer, and the errors they raise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from agents import Actions, Agent, Capabilities
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
 
-__all__ = ["AgentError", "EnvError", "RunTimeout", "check_actions", "check_recommendation", "misfit"]
+__all__ = [
+    "AgentError",
+    "EnvError",
+    "IncompatibleError",
+    "RunTimeout",
+    "check_actions",
+    "check_recommendation",
+    "incompatibility",
+]
 
 # A field of the card, and the arguments that state the same, with how one writes them in a suite.
 _NEEDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -32,15 +40,19 @@ class EnvError(Exception):
     """The environment broke the conventions of bandit environments; the text says which."""
 
 
+class IncompatibleError(Exception):
+    """The agent cannot play on the environment under the feedback model; the text says why."""
+
+
 class RunTimeout(BaseException):
     """The run took longer than it may; no `Exception`, so that an agent that rescues everything is stopped too."""
 
 
-def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
+def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None:
     """Why `agent` cannot play on `problem` under `feedback`; None if it can.
 
     Raises:
-        AgentError: if the agent does not say what it can do.
+        AgentError: if the agent does not state its capabilities.
     """
     capabilities: object = getattr(agent, "capabilities", None)
     if not isinstance(capabilities, Capabilities):
@@ -62,7 +74,7 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
             f"the agent needs {' and '.join(unstated)}, which neither the environment's card nor its arguments "
             f"state{advice}"
         )
-    return parse_feedback(feedback).misfit(capabilities)
+    return parse_feedback(feedback).incompatibility(capabilities)
 
 
 def _stated(need: str, agent: Agent, problem: Problem) -> bool:
