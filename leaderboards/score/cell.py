@@ -10,9 +10,10 @@ from jaxtyping import Float, Int
 
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
-from leaderboards.score.catalogue import METRICS, WORKERS, has_batches, workers_of
+from leaderboards.score.metrics import WORKERS, has_batches, workers_of
 
 __all__ = [
+    "COLUMNS",
     "N_POINTS",
     "WORKERS",
     "Cell",
@@ -20,13 +21,15 @@ __all__ = [
     "Unit",
     "has_batches",
     "reduce_run",
-    "score_columns",
     "thin",
     "workers_of",
 ]
 
 Unit = tuple[int, int]
 """What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
+
+COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
+"""Columns of a trace that scores are made of."""
 
 N_POINTS = 150
 """At most how many points of each curve are kept."""
@@ -111,18 +114,13 @@ class RunScores:
     diagnostics: dict[str, Float[np.ndarray, " p"]]
 
 
-def score_columns() -> tuple[str, ...]:
-    """Columns of a trace that the metrics are computed from."""
-    return tuple(dict.fromkeys(name for metric in METRICS.values() for name in metric.columns))
-
-
 def reduce_run(
     trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: FeedbackRule, diagnostics: Sequence[str] = ()
 ) -> RunScores:
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
 
     Args:
-        trace: `score_columns()` and `diagnostics` by name, each of shape `(T,)`.
+        trace: `COLUMNS` and `diagnostics` by name, each of shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
         rule: When feedback arrived; batches and experiment time are NaN where it has none.
         diagnostics: Columns to keep beside the scores.
@@ -134,9 +132,13 @@ def reduce_run(
     if t[-1] != T:
         raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
-    scores = {name: metric.compute(trace, rule) for name, metric in METRICS.items() if metric.compute is not None}
-    return RunScores(
-        {name: x[at] for name, x in scores.items() if METRICS[name].has_curve},
-        {name: float(x[-1]) for name, x in scores.items()},
-        {name: trace[name][at] for name in diagnostics},
-    )
+    run = metrics.RunColumns(**{name: np.asarray(trace[name], np.float64) for name in COLUMNS}, rule=rule)
+    curves, finals = {}, {}
+    for name, metric in metrics.METRICS.items():
+        if metric.of is None:
+            continue
+        values = np.asarray(metric.of(run), np.float64)
+        if metric.has_curve:
+            curves[name] = values[at]
+        finals[name] = float(values[-1] if metric.has_curve else values)
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics})

@@ -14,8 +14,7 @@ from leaderboards.play.run_file import Origin, RunEntry
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.catalogue import CURVES, FINALS
-from leaderboards.score.cell import N_POINTS, Cell, RunScores, reduce_run, score_columns, thin
+from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, RunScores, reduce_run, thin
 from leaderboards.score.intervals import mean_band, mean_interval, quantile_interval
 from leaderboards.score.tasks import Task, name_all
 
@@ -106,7 +105,7 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for (task, agent), cell in summary.cells.items():
-        for metric in FINALS:
+        for metric in cell.finals:
             x = cell.finals[metric]
             mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
@@ -120,7 +119,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
     frames = []
     for (task, agent), cell in summary.cells.items():
-        for metric in CURVES:
+        for metric in cell.curves:
             mean, low, high = mean_band(cell.curves[metric], level)
             median = np.median(cell.curves[metric], axis=0)
             frame = pd.DataFrame(
@@ -142,8 +141,7 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
     rule = parse_feedback(task.feedback)
     stated = dict.fromkeys(name for run in runs for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
-    columns = list(dict.fromkeys([*score_columns(), *diagnostics]))
-    for run, trace in store.traces(columns, [run.key for run in new]):
+    for run, trace in store.traces([*COLUMNS, *diagnostics], [run.key for run in new]):
         reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
 
 

@@ -98,10 +98,8 @@ def test_one_worker_is_sequential() -> None:
 
 
 def test_incompatible_agents_get_their_reason() -> None:
-    assert (
-        parse_feedback("batch:2").incompatibility(SEQUENTIAL)
-        == "the agent is sequential and feedback comes in batches of 2"
-    )
+    reason = "the agent is sequential and feedback comes in batches of 2"
+    assert parse_feedback("batch:2").incompatibility(SEQUENTIAL) == reason
     assert "delayed" in str(parse_feedback("delay:2").incompatibility(ADAPTIVE))
     for text, fits in (
         ("batch:1", SEQUENTIAL),

@@ -15,7 +15,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.catalogue import CURVES, FINALS
-from leaderboards.score.cell import reduce_run, score_columns, thin
+from leaderboards.score.cell import COLUMNS, reduce_run, thin
 from leaderboards.score.intervals import mean_interval
 from leaderboards.score.standings import overall, standing
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
@@ -35,7 +35,7 @@ def test_thinned_times_are_few_distinct_and_reach_both_ends(T: int, n: int, spac
 def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
     t = thin(300, 20)
-    arrays = {name: frame[name].to_numpy() for name in (*score_columns(), "reward")}
+    arrays = {name: frame[name].to_numpy() for name in (*COLUMNS, "reward")}
     scores = reduce_run(arrays, t, parse_feedback("batch:7"), ["reward"])
     curves, finals = scores.curves, scores.finals
     np.testing.assert_array_equal(scores.diagnostics["reward"], frame["reward"].to_numpy()[t - 1])
@@ -79,9 +79,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
     policy = ("GP-BUCB", {"width": 1.0, "batch_size": open_at_most})
     found = leaderboards.run(env, policy, horizon=40, feedback=f"workers:{workers}").trace
     t = np.arange(1, 41)
-    scores = reduce_run(
-        {name: found[name].to_numpy() for name in score_columns()}, t, parse_feedback(f"workers:{workers}")
-    )
+    scores = reduce_run({name: found[name].to_numpy() for name in COLUMNS}, t, parse_feedback(f"workers:{workers}"))
     curves, finals = scores.curves, scores.finals
     np.testing.assert_allclose(curves["simulated_time"], np.maximum.accumulate(ends))
     assert finals["simulated_time"] == max(ends)
@@ -94,7 +92,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
 @pytest.mark.parametrize("feedback", ["delay:3", "geometric:2"])
 def test_delays_counted_in_evaluations_have_neither_clock_nor_batches(feedback: str) -> None:
     frame = trace(30, 0.5, np.random.default_rng(0))
-    arrays = {name: frame[name].to_numpy() for name in score_columns()}
+    arrays = {name: frame[name].to_numpy() for name in COLUMNS}
     scores = reduce_run(arrays, thin(30), parse_feedback(feedback))
     curves, finals = scores.curves, scores.finals
     for name in ("simulated_time", "batches"):
