@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import RunEntry, StoreError, first_error
@@ -20,9 +20,7 @@ Standing = Literal["local", "submitted", "verified"]
 class _Source(BaseModel):
     """Where a run was added from, and when (seconds since 1970)."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
-    archive: str = Field(alias="from")
+    archive: str = Field(validation_alias=AliasChoices("from", "archive"), serialization_alias="from")
     added: float
 
 

@@ -291,8 +291,9 @@ def _first_error(error: ValidationError) -> str:
     first = min(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        model = {"environments": EnvironmentEntry, "agents": AgentEntry}.get(str(first["loc"][0]), Suite)
-        known = list((model if len(first["loc"]) > 1 else Suite).model_fields)
+        entries: dict[str, type[_Strict]] = {"environments": EnvironmentEntry, "agents": AgentEntry}
+        model = entries.get(str(first["loc"][0]), Suite) if len(first["loc"]) > 1 else Suite
+        known = list(model.model_fields)
         close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.play.store import Store
 from leaderboards.score.inspection import inspect
 from leaderboards.score.summary import summarise
@@ -72,9 +73,8 @@ def _write(path: Path, templates: jinja2.Environment, template: str, context: di
     """Render one page; `base` leads from it to the folder of the other pages."""
     home = "index.html" if base else "../index.html"
     text = templates.get_template(template).render(context, base=base, home=home)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
