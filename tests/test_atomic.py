@@ -21,9 +21,14 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError, match="half"), written_whole(path) as temporary:
-        temporary.write_text("ne")
-        raise RuntimeError("half")
+
+    def fail() -> None:
+        with written_whole(path) as temporary:
+            temporary.write_text("ne")
+            raise RuntimeError("half")
+
+    with pytest.raises(RuntimeError, match="half"):
+        fail()
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
 
