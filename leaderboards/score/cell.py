@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "Cell", "Unit", "reduce_run", "thin"]
+__all__ = ["COLUMNS", "N_POINTS", "Cell", "RunScores", "Unit", "reduce_run", "thin"]
 
 Unit = tuple[int, int]
 """What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
@@ -20,6 +20,7 @@ COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 """Columns of a trace that scores are made of."""
 
 N_POINTS = 150
+"""At most how many points of each curve are kept."""
 
 
 def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
@@ -86,22 +87,38 @@ class Cell:
         self.finals["regret_ratio"] = ratio[:, -1].copy()
 
 
+@dataclass(frozen=True)
+class RunScores:
+    """One run, reduced.
+
+    Attributes:
+        curves: By metric, its values at the kept times, shape `(p,)`.
+        finals: By metric, its value at the horizon.
+        diagnostics: By name, what the agent reported of itself at the kept times, shape `(p,)`.
+    """
+
+    curves: dict[str, Float[np.ndarray, " p"]]
+    finals: dict[str, float]
+    diagnostics: dict[str, Float[np.ndarray, " p"]]
+
+
 def reduce_run(
-    trace: Mapping[str, Float[np.ndarray, " T"]], t: Int[np.ndarray, " p"], rule: FeedbackRule
-) -> tuple[dict[str, Float[np.ndarray, " p"]], dict[str, float]]:
+    trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: FeedbackRule, diagnostics: Sequence[str] = ()
+) -> RunScores:
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
 
     Args:
-        trace: `COLUMNS` by name, each of shape `(T,)`.
+        trace: `COLUMNS` and `diagnostics` by name, each of shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
-        rule: Regime of feedback; batches and experiment time are NaN where it has none.
+        rule: When feedback arrived; batches and experiment time are NaN where it has none.
+        diagnostics: Columns to keep beside the scores.
 
     Raises:
         ValueError: if the trace does not end at the last of the times.
     """
-    regret = np.asarray(trace["regret"], np.float64)
-    if len(regret) != t[-1]:
-        raise ValueError(f"trace: expected {t[-1]} evaluations, got {len(regret)}")
+    T = len(trace["regret"])
+    if t[-1] != T:
+        raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
     run = metrics.RunColumns(**{name: np.asarray(trace[name], np.float64) for name in COLUMNS}, rule=rule)
     curves, finals = {}, {}
@@ -112,4 +129,4 @@ def reduce_run(
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
-    return curves, finals
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics})

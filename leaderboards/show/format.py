@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leaderboards.play.spec import Ref
-from leaderboards.play.suite import suite_names
+from leaderboards.play.suite import Suite, suite_names
 from leaderboards.score.cell import Unit
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
@@ -147,11 +147,11 @@ def file_names(kind: str, names: Iterable[str]) -> dict[str, str]:
 # ---- commands ----
 
 
-def suite_command(suite: Mapping[str, Any] | None) -> str | None:
+def suite_command(suite: Suite | None) -> str | None:
     """The command that runs the suite; None for a folder of single runs."""
     if suite is None:
         return None
-    name = str(suite["name"])
+    name = suite.name
     file = name if name in suite_names() else f"{name}.toml"
     return f"gpbandit run {shlex.quote(file)} --out {shlex.quote('results/' + name)}"
 

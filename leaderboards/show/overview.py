@@ -96,7 +96,7 @@ def overview_page(site: Site) -> dict[str, Any]:
     summary = site.summary
     cards = [_card(site, task) for task in summary.tasks]
     return {
-        "description": (summary.suite or {}).get("description", ""),
+        "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
         "tasks": cards,
         "filters": _filters(cards),

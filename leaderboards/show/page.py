@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
@@ -86,9 +87,8 @@ def _write(path: Path, templates: jinja2.Environment, template: str, context: di
 
 
 def _write_text(path: Path, text: str) -> Path:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 

@@ -11,9 +11,8 @@ import pandas as pd
 
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
-from leaderboards.score.gaps import gap_table
 from leaderboards.score.rankings import OverallRanking, TaskRanking, overall_ranking, task_ranking
-from leaderboards.score.summary import Summary
+from leaderboards.score.summary import Summary, unfinished_runs
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
@@ -31,7 +30,7 @@ class Site:
         summary: The folder, reduced.
         rankings: Ranking by task; None where no regret is known.
         overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
-        gaps: Runs that are not done, see `leaderboards.score.gaps`.
+        gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
         styles: Line style by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
@@ -54,7 +53,7 @@ class Site:
     @property
     def title(self) -> str:
         """Name of the suite."""
-        return str((self.summary.suite or {}).get("name", "results"))
+        return "results" if self.summary.suite is None else self.summary.suite.name
 
     @property
     def newest(self) -> str:
@@ -128,7 +127,7 @@ def make_site(summary: Summary, theory: bool = False, audits: dict[tuple[str, st
         summary,
         rankings,
         overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].asked}),
-        gap_table(summary),
+        unfinished_runs(summary),
         line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),

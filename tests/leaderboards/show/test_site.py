@@ -47,7 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "agents": [{"id": ref.id, "label": ref.label} for ref in agents],
         }
     )
-    Store(directory).write_suite(suite.frozen())
+    Store(directory).write_suite(suite)
     build_page(directory)
     return directory
 

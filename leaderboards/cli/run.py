@@ -6,26 +6,31 @@ import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.play.checkpoint import DEFAULT_EVERY
-from leaderboards.play.estimate import Estimate
-from leaderboards.play.executors import EXECUTORS, make_executor
-from leaderboards.play.oracle import NO_REGRET
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.progress import duration
-from leaderboards.play.schedule import Summary, missing, run_missing
+from leaderboards.play.run import NO_REGRET
+from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry, Suite, SuiteError, load_suite, prepare, unasked
-from leaderboards.play.work import Limits
+from leaderboards.play.suite import (
+    AgentEntry,
+    Suite,
+    SuiteError,
+    build_environments_once,
+    load_suite,
+    not_in_suite,
+)
+from leaderboards.play.workers import EXECUTORS, Limits, make_executor
+from leaderboards.text import duration
 
 __all__ = ["run"]
 
@@ -72,23 +77,23 @@ def run(
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
-    asked = out if out is not None else Path("results") / Path(suite).stem
-    with user_errors(asked):
+    directory = out if out is not None else Path("results") / Path(suite).stem
+    with user_errors(directory):
         found = with_agents(load_suite(suite), agent or ())
         found.check()
-        store = Store(asked)
+        store = Store(directory)
         specs = part(found.specs(), shard)
         if dry_run:
-            tell(specs, store, workers, retry_failed)
+            print_dry_run(specs, store, workers, retry_failed)
             return
-        prepare(missing(specs, store, retry_failed))
+        build_environments_once(missing(specs, store, retry_failed))
         adopt(found, store)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits, scheduler)
         try:
-            summary = run_missing(
+            report = run_missing(
                 specs,
                 store,
                 workforce,
@@ -99,16 +104,16 @@ def run(
             )
         except KeyboardInterrupt:
             typer.echo(
-                f"stopped: {len(store.keys())} runs are in {asked}; give the same command again to go on", err=True
+                f"stopped: {len(store.keys())} runs are in {directory}; give the same command again to go on", err=True
             )
             raise
         finally:
             workforce.close()
-    report(summary, asked, time.monotonic() - started)
+    print_report(report, directory, time.monotonic() - started)
     for env in without_regret(store, specs):
         typer.echo(f"  {env}: {NO_REGRET}", err=True)
     if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-        if not summary.failures:
+        if not report.failures:
             typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
         raise typer.Exit(_FAILED)
 
@@ -128,16 +133,17 @@ def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
         raise UserError(f"--shard: expected i/N with 1 <= i <= N, such as 1/4, got {text!r}") from None
 
 
-def tell(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool) -> None:
+def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool) -> None:
     """Say what is missing, pair by pair, and how long it may take by the speed of what is there."""
-    estimate = Estimate()
-    for key in store.done_keys():
-        estimate.add(store.spec(key), store.metadata(key)["seconds"])
+    times = RunTimes()
+    for run in store.entries().values():
+        if run.status == "done":
+            times.add(run.spec, run.seconds)
     todo = missing(specs, store, retry_failed)
     pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
     for (env, agent), runs in pairs.items():
         typer.echo(f"  {agent} on {env}: {runs} runs")
-    expected = [estimate.seconds(spec) for spec in todo]
+    expected = [times.seconds(spec) for spec in todo]
     known = [seconds for seconds in expected if seconds is not None]
     speed = f"about {duration(sum(known) / workers)} on {workers} workers" if known else "how long is not known yet"
     there = len(specs) - len(todo)
@@ -168,14 +174,14 @@ def adopt(suite: Suite, store: Store) -> None:
         SuiteError: if the folder is that of another suite.
     """
     there = store.suite()
-    if there is not None and there.get("name") != suite.name:
+    if there is not None and there.name != suite.name:
         raise SuiteError(
-            f"{store.directory} holds results of suite {there.get('name')!r}: give another folder for {suite.name!r} "
+            f"{store.directory} holds results of suite {there.name!r}: give another folder for {suite.name!r} "
             "with --out"
         )
-    store.write_suite(suite.frozen())
-    done = {key: entry["spec"] for key, entry in store.entries().items() if entry["status"] == "done"}
-    if apart := unasked(suite, done):
+    store.write_suite(suite)
+    done = {key: run.spec for key, run in store.entries().items() if run.status == "done"}
+    if apart := not_in_suite(suite, done):
         typer.echo(
             f"warning: {store.directory} holds {len(apart)} runs of another environment, horizon, feedback or seed "
             f"than suite {suite.name!r} asks for, such as {_what(done[apart[0]])}: the page shows them apart and "
@@ -184,9 +190,9 @@ def adopt(suite: Suite, store: Store) -> None:
         )
 
 
-def _what(spec: Mapping[str, Any]) -> str:
-    name = f"{spec['agent']['label']} on {spec['env']['label']}"
-    return f"{name} (horizon {spec['horizon']}, {spec['feedback']}, seed {spec['seed']})"
+def _what(spec: RunSpec) -> str:
+    name = f"{spec.agent.label} on {spec.env.label}"
+    return f"{name} (horizon {spec.horizon}, {spec.feedback}, seed {spec.seed})"
 
 
 def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:
@@ -196,13 +202,13 @@ def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:
     return [env for env, key in one_each.items() if store.trace(key, ["regret"])["regret"].isna().all()]
 
 
-def report(summary: Summary, directory: Path, seconds: float) -> None:
+def print_report(report: RunReport, directory: Path, seconds: float) -> None:
     """Say in a few lines what was done."""
-    ended = sum(summary.ended.values())
-    parts = ", ".join(f"{n} {status}" for status, n in sorted(summary.ended.items())) or "nothing was missing"
-    typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {summary.before} were there before")
+    ended = sum(report.ended.values())
+    parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
+    typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
     repetitions: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each of them
-    for outcome in summary.failures:
+    for outcome in report.failures:
         what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
         repetitions.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
     for (what, reason), numbers in list(repetitions.items())[:_FAILURES_SHOWN]:
@@ -211,7 +217,7 @@ def report(summary: Summary, directory: Path, seconds: float) -> None:
     hidden = sum(len(numbers) for numbers in list(repetitions.values())[_FAILURES_SHOWN:])
     if hidden:
         typer.echo(f"  and {hidden} more", err=True)
-    if summary.ended.get("crashed"):
+    if report.ended.get("crashed"):
         typer.echo(f"  gpbandit page {directory} shows the tracebacks", err=True)
-    if summary.failures:
+    if report.failures:
         typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

@@ -1,4 +1,4 @@
-"""What either side of a run may do wrong, and the checks that find it."""
+"""The protocol of a run: checks of what agent and environment answer, and the errors they raise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from agents.core.protocol import Need
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
 
-__all__ = ["AgentError", "EnvError", "RunTimeout", "check_actions", "check_recommendation", "misfit"]
+__all__ = [
+    "AgentError",
+    "EnvError",
+    "IncompatibleError",
+    "RunTimeout",
+    "check_actions",
+    "check_recommendation",
+    "incompatibility",
+]
 
 # For each need: the field of the problem that states it, and how one states it in a suite.
 _NEEDS: Mapping[Need, tuple[str, Mapping[str, str]]] = {
@@ -33,15 +41,19 @@ class EnvError(Exception):
     """The environment broke the conventions of bandit environments; the text says which."""
 
 
+class IncompatibleError(Exception):
+    """The agent cannot play on the environment under the feedback model; the text says why."""
+
+
 class RunTimeout(BaseException):
     """The run took longer than it may; no `Exception`, so that an agent that rescues everything is stopped too."""
 
 
-def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
+def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None:
     """Why `agent` cannot play on `problem` under `feedback`; None if it can.
 
     Raises:
-        AgentError: if the agent does not say what it can do.
+        AgentError: if the agent does not state its capabilities.
     """
     capabilities: object = getattr(agent, "capabilities", None)
     if not isinstance(capabilities, Capabilities):
@@ -67,7 +79,7 @@ def misfit(agent: Agent, problem: Problem, feedback: str) -> str | None:
             f"the agent needs {' and '.join(unstated)}, which neither the environment's card nor its arguments "
             f"state{advice}"
         )
-    return parse_feedback(feedback).misfit(capabilities)
+    return parse_feedback(feedback).incompatibility(capabilities)
 
 
 def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) -> Actions:

@@ -1,4 +1,4 @@
-"""Environments and agents from ids, (id, kwargs) pairs or objects, and their descriptions as refs."""
+"""Build environments and agents from refs, and describe what a user gives as a ref."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from agents.core.registry import load_entry_point
 from leaderboards.play.spec import Ref, RunSpec
 
 __all__ = [
+    "AgentLike",
+    "EnvLike",
+    "as_agent",
+    "as_env",
     "check_agent_ref",
     "check_env_ref",
     "describe_agent",
     "describe_env",
     "env_spec",
     "horizon_of",
-    "import_parts",
     "make_agent",
     "make_env",
-    "thawed",
+    "preload_modules",
+    "to_plain_dict",
 ]
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
@@ -36,7 +40,11 @@ AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
 
 
 def describe_env(env: EnvLike) -> Ref:
-    """What an environment is in a spec."""
+    """The spec reference of an environment.
+
+    Raises:
+        TypeError: if it is neither id, pair nor environment.
+    """
     if isinstance(env, gym.Env):
         if env.spec is None:
             kind = type(env.unwrapped)
@@ -46,7 +54,11 @@ def describe_env(env: EnvLike) -> Ref:
 
 
 def describe_agent(agent: AgentLike) -> Ref:
-    """What an agent is in a spec."""
+    """The spec reference of an agent.
+
+    Raises:
+        TypeError: if it is neither id, pair nor agent.
+    """
     if isinstance(agent, Agent):
         kind = type(agent)
         return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
@@ -73,41 +85,53 @@ def horizon_of(env: EnvLike, horizon: int | None) -> int:
     return horizon
 
 
-def make_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
-    """Build the environment with `horizon` as its time limit; an object is returned as it is.
+def make_env(ref: Ref, horizon: int) -> gym.Env[Any, Any]:
+    """Build the environment with `horizon` as its time limit.
 
     Raises:
         ValueError: for an unknown id or a bad value.
         TypeError: for an unknown keyword.
     """
-    if isinstance(env, gym.Env):
-        return env
-    id, kwargs = _pair(env, "env", "an environment")
-    # The passive checker is for development: it costs more than a step of a bandit.
-    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **thawed(kwargs))
+    return _make_env(ref.id, ref.kwargs, horizon)
 
 
-def make_agent(agent: AgentLike) -> Agent:
-    """Build the agent; an object is returned as it is.
+def make_agent(ref: Ref) -> Agent:
+    """Build the agent.
 
     Raises:
         ValueError: for an unknown id or a bad value.
         TypeError: for an unknown keyword, or if what is built is no agent.
     """
-    if isinstance(agent, Agent):
-        return agent
-    id, kwargs = _pair(agent, "agent", "an agents.Agent")
+    return _make_agent(ref.id, ref.kwargs)
+
+
+def as_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
+    """`env` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_env`."""
+    return env if isinstance(env, gym.Env) else _make_env(*_pair(env, "env", "an environment"), horizon)
+
+
+def as_agent(agent: AgentLike) -> Agent:
+    """`agent` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_agent`."""
+    return agent if isinstance(agent, Agent) else _make_agent(*_pair(agent, "agent", "an agents.Agent"))
+
+
+def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, Any]:
+    # The passive checker is for development: it costs more than a step of a bandit.
+    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **to_plain_dict(kwargs))
+
+
+def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     if ":" not in id and not id.endswith(".py"):
-        return agents.make(id, **thawed(kwargs))
+        return agents.make(id, **to_plain_dict(kwargs))
     found = _load_class(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
-    return found(**thawed(kwargs))
+    return found(**to_plain_dict(kwargs))
 
 
-def import_parts(spec: RunSpec) -> None:
-    """Import what a run is made of; what cannot be imported is left for the run to stumble over."""
+def preload_modules(spec: RunSpec) -> None:
+    """Import the modules of both sides of a run; import errors are reported by the run itself."""
     with contextlib.suppress(Exception):
         entry_point: Any = env_spec(spec.env.id).entry_point
         if isinstance(entry_point, str):
@@ -147,7 +171,7 @@ def check_agent_ref(ref: Ref) -> None:
         ValueError: for an unknown id or a bad value.
         TypeError: for an unknown keyword.
     """
-    make_agent((ref.id, ref.kwargs))
+    make_agent(ref)
 
 
 def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
@@ -209,6 +233,6 @@ def env_spec(id: str) -> gym.envs.registration.EnvSpec:
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 
 
-def thawed(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain dictionaries all the way down: what a constructor keeps must be its own."""
-    return {name: thawed(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}
+def to_plain_dict(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy with plain dictionaries all the way down: what a constructor keeps must be its own."""
+    return {name: to_plain_dict(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}

@@ -10,8 +10,8 @@ import pytest
 import leaderboards
 from agents import Feedback
 from gpbandit_envs.wrappers import BatchFeedback
-from leaderboards.play.oracle import NO_REGRET
-from leaderboards.play.record import TRACE_COLUMNS
+from leaderboards.play.record import TRACE_COLUMNS, InstanceData
+from leaderboards.play.run import NO_REGRET
 from tests.leaderboards.play.players import (
     Adaptive,
     Box,
@@ -146,20 +146,15 @@ def test_all_agents_meet_the_same_function_and_noise() -> None:
 def test_the_data_have_a_fingerprint() -> None:
     def fingerprint(agent: str = "Uniform", repetition: int = 0, n_arms: int = 20) -> str:
         env = ("GPBandit/RKHS-v0", {"n_arms": n_arms})
-        return str(leaderboards.run(env, agent, repetition, 5).data["instance"])
+        return str(leaderboards.run(env, agent, repetition, 5).data.instance)
 
     assert len(fingerprint()) == 32
     assert fingerprint() == fingerprint("EpsGreedy")
     assert len({fingerprint(), fingerprint(repetition=1), fingerprint(n_arms=21)}) == 3
-    assert play(Counter(), Box()).data == {
-        "instance": None,
-        "sources": None,
-        "knowledge": "oracle",
-        "misspecification": {},
-    }
+    assert play(Counter(), Box()).data == InstanceData(knowledge="oracle")
     wrong = ("GPBandit/RKHS-v0", {"n_arms": 20, "misspecification": {"lengthscale": 2.0}})
     data = leaderboards.run(wrong, "Uniform", 0, 5).data
-    assert (data["knowledge"], data["misspecification"]) == ("misspecified", {"lengthscale": 2.0})
+    assert (data.knowledge, data.misspecification) == ("misspecified", {"lengthscale": 2.0})
 
 
 def test_a_longer_run_begins_like_a_shorter_one() -> None:
