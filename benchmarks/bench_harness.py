@@ -20,15 +20,14 @@ import pandas as pd
 import agents
 from agents import Agent, Feedback, Pending
 from benchmarks.measure import Row
-from leaderboards.play.build import make_env
-from leaderboards.play.executors import LocalExecutor
+from leaderboards.play.make import make_env
 from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import card, play, run_spec
+from leaderboards.play.run import one_blas_thread, run_on, run_spec, stated_problem
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.threads import one_blas_thread
+from leaderboards.play.workers import LocalExecutor
 
 ROUNDS = 5
 
@@ -41,10 +40,10 @@ def spec(agent: str, repetition: int = 0, horizon: int = 1000, n_arms: int = 100
 
 def bare(agent: Agent, one: RunSpec) -> float:
     """Seconds of the shortest loop that plays a sequential agent: select, step, observe, and nothing kept."""
-    env = make_env((one.env.id, one.env.kwargs), one.horizon)
+    env = make_env(one.env, one.horizon)
     started = time.process_time()
     env.reset(seed=env_seed(one))
-    problem = card(env, one.horizon)
+    problem = stated_problem(env, one.horizon)
     agent.reset(problem, generator(one, "agent"))
     nothing = Pending.empty(problem)
     tickets = np.arange(one.horizon)
@@ -63,9 +62,9 @@ def overhead(name: str) -> tuple[float, float, float]:
         for _ in range(ROUNDS):
             plain.append(bare(agents.make(name), one))
             agent = agents.make(name)
-            env = make_env((one.env.id, one.env.kwargs), one.horizon)
+            env = make_env(one.env, one.horizon)
             started = time.process_time()
-            play(env, agent, one)
+            run_on(env, agent, one)
             whole.append(time.process_time() - started)
             scored.append(scoring(agent) * one.horizon)
     return min(plain), min(whole), min(scored)
@@ -110,7 +109,7 @@ def tiny_runs(runs: int) -> None:
         run_spec(specs[0])
         started = time.process_time()
         for one in specs[:500]:
-            env = make_env((one.env.id, one.env.kwargs), one.horizon)
+            env = make_env(one.env, one.horizon)
             bare(agents.make("Uniform"), one)
             env.close()
         each = (time.process_time() - started) / 500
@@ -119,10 +118,10 @@ def tiny_runs(runs: int) -> None:
         before = cpu_seconds()
         started = time.perf_counter()
         executor = LocalExecutor(2)
-        summary = run_missing(specs, store, executor)
+        report = run_missing(specs, store, executor)
         executor.close()
         wall, cpu = time.perf_counter() - started, cpu_seconds() - before
-        assert summary.ended["done"] == runs
+        assert report.ended["done"] == runs
         files = len(list(store.runs_directory.iterdir()))
         started = time.perf_counter()
         assert len(Store(folder).runs()) == runs
@@ -141,7 +140,7 @@ def cpu_seconds() -> float:
 
 
 def reading(runs: int, rows: int) -> None:
-    """Two columns of many runs, one file each, as one DataFrame."""
+    """Two columns of many runs, one file each."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
@@ -153,9 +152,9 @@ def reading(runs: int, rows: int) -> None:
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
         for what in ("with the manifest", "without it"):
             started, cpu = time.perf_counter(), time.process_time()
-            frame = Store(folder).traces(["regret", "inference_regret"])
+            traces = list(Store(folder).traces(["regret", "inference_regret"]))
             seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-            assert len(frame) == runs * rows
+            assert sum(run.rows for run, _ in traces) == runs * rows
             print(f"two columns of {runs} x {rows} rows, {what}: {seconds:.2f} s, CPU {cpu:.2f} s, {size >> 20} MiB")
             (Path(folder) / "manifest.json").unlink(missing_ok=True)
 

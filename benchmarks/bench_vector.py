@@ -16,10 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Row, seconds
 from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import one_blas_thread, run_spec
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.threads import one_blas_thread
-from leaderboards.play.vectorised import play
 
 N_ARMS, HORIZON = 1_000, 300
 EQUAL = ("action", "reward", "mean", "regret", "batch", "cost", "inference_regret")
@@ -42,12 +40,12 @@ def throughput(agent: str, together: int, alone: int) -> Row:
     singles: list[RunRecord] = []
 
     def all_at_once() -> None:
-        for record in play(runs):
+        for record in play_together(runs):
             if record.spec.repetition < alone:
                 found[record.spec.repetition] = record
 
     with one_blas_thread():
-        run_spec(runs[0]), list(play(runs[:2]))  # imports
+        run_spec(runs[0]), list(play_together(runs[:2]))  # imports
         ours = seconds(all_at_once) / together
         theirs = seconds(lambda: singles.extend(run_spec(run) for run in runs[:alone])) / alone
     for i, single in enumerate(singles):

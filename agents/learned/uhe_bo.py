@@ -123,8 +123,6 @@ class UHEBO(LearnedAgent):
         if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std > 0):
             raise ValueError(f"noise_std: expected a finite number > 0 or None, got {self.noise_std!r}")
 
-    policy_family = "heuristic"
-
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._exp3 = Exp3(2)
         self._t = 0  # evaluations after D_0
@@ -188,6 +186,8 @@ class Portfolio(LearnedAgent):
     Reference: Hoffman, Brochu and de Freitas (2011), Portfolio allocation for Bayesian optimization, Algorithm 2; Ha et
     al. (2023), appendix C.
     """
+
+    policy_family = "heuristic"
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._exp3 = Exp3(2)

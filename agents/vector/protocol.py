@@ -74,13 +74,8 @@ class VectorAgent(ABC):
     """`N` repetitions of one policy on one card, each with a generator of its own.
 
     Every repetition chooses the arms that the policy of the same id chooses alone, given the same generator and the
-    same feedback.
-
-    Attributes:
-        rounded: Names of the diagnostics that equal the single policy's up to rounding; the others are the same.
+    same feedback, and reports the same diagnostics.
     """
-
-    rounded: tuple[str, ...] = ()
 
     @abstractmethod
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
@@ -103,5 +98,5 @@ class VectorAgent(ABC):
         """The arm that each repetition would deploy now."""
 
     def diagnostics(self) -> Mapping[str, Float[np.ndarray, " N"]]:
-        """The numbers of `Agent.diagnostics`, one entry a repetition; rounding apart from those."""
+        """The numbers of `Agent.diagnostics`, one entry a repetition."""
         return {}

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol, runtime_checkable
@@ -21,6 +20,7 @@ from typing import IO, Any, Protocol, runtime_checkable
 import numpy as np
 import platformdirs
 
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.table import Table
 
@@ -204,16 +204,10 @@ def copy_checked(stream: ByteStream, to: Path, *, sha256: str, size: int, what: 
 
 def write_whole(to: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file under a temporary name and rename it; a process killed in between leaves no file named `to`."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    temporary = to.with_name(f".{to.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as out:
-            write(out)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(to)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(to) as temporary, temporary.open("xb") as out:
+        write(out)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def _array_hash(array: np.ndarray) -> str:

@@ -7,7 +7,7 @@ the replay is compared with the stored one, and `AuditFacts.differs` says where 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,14 +17,10 @@ import scipy.stats
 from jaxtyping import Float, Int
 
 from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, sketch_accuracy
-from leaderboards.play.build import make_agent, make_env
-from leaderboards.play.faults import misfit
-from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.loop import Loop
-from leaderboards.play.runner import card
+from leaderboards.play.protocol_checks import IncompatibleError
+from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.threads import one_blas_thread
+from leaderboards.play.streams import generator
 from leaderboards.play.verify import compare
 from leaderboards.score.cell import thin
 
@@ -68,21 +64,15 @@ class Replayed:
         """
         if not spec.rebuildable:
             raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
-        env = make_env((spec.env.id, spec.env.kwargs), spec.horizon)
-        try:
-            with one_blas_thread():
-                env.reset(seed=env_seed(spec))
-                problem = card(env, spec.horizon)
-                agent = make_agent((spec.agent.id, spec.agent.kwargs))
-                reason = misfit(agent, problem, spec.feedback)
-                if reason is not None:
-                    raise ReplayError(reason)
-                agent.reset(problem, generator(spec, "agent"))
-                rule = parse_feedback(spec.feedback)
-                channel = rule.channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
-                yield cls(spec, Loop(env, agent, problem, channel, spec.horizon))
-        finally:
-            env.close()
+        with one_blas_thread():
+            try:
+                loop = begin(spec)
+            except IncompatibleError as error:
+                raise ReplayError(str(error)) from None
+            try:
+                yield cls(spec, loop)
+            finally:
+                loop.env.close()
 
     def until(self, times: Int[np.ndarray, " p"]) -> Iterator[int]:
         """Play on, and stop after the first turn that reaches each of `times`; yields the evaluations so far.
@@ -152,7 +142,6 @@ def audit_run(
     checkpoints: int = CHECKPOINTS,
     sampled: int = SAMPLED,
     stored: pd.DataFrame | None = None,
-    rounded: Collection[str] = (),
 ) -> RunAudit:
     """Play the run `spec` again and measure the agent at log-spaced checkpoints.
 
@@ -161,7 +150,6 @@ def audit_run(
         checkpoints: How many, at least 2; every evaluation is one if there are no more.
         sampled: At how many arms variances are compared; on a box, at how many points the band is.
         stored: The run's trace, to be compared with the replay.
-        rounded: Its columns that may differ by rounding.
 
     Raises:
         ReplayError: if the run cannot be played again.
@@ -184,7 +172,7 @@ def audit_run(
                 no_band = "the agent states no confidence band"
             violations = band_violations(band, np.zeros(0) if f is None else f)
             rows.append({"t": t, "bytes": held_bytes(agent), **violations, **sketch_accuracy(agent.sketch(), arms)})
-        differs = compare(stored, replayed.trace(), rounded=rounded) if stored is not None else None
+        differs = compare(stored, replayed.trace()) if stored is not None else None
         guarantee = agent.band_guarantee()
         facts = AuditFacts(
             width="" if no_band else guarantee.width,

@@ -19,10 +19,10 @@ from jaxtyping import Float, Int
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
-from leaderboards.play.build import describe_agent, describe_env, horizon_of
+from leaderboards.play.make import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.score.intervals import LEVEL, Interval, mean_interval
+from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
-from leaderboards.play.executors import ExecutorError, process_pool
-from leaderboards.play.files import SUFFIX, write_table
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.runner import reason_of
+from leaderboards.play.run import reason_of
+from leaderboards.play.run_file import SUFFIX, write_table
 from leaderboards.play.store import Store, StoreError
+from leaderboards.play.workers import ExecutorError, process_pool
 
 __all__ = ["AuditOutcome", "AuditStore", "audit_runs", "unaudited"]
 
@@ -151,8 +151,7 @@ def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int) -> Aud
     except (StoreError, KeyError) as error:
         return AuditOutcome(key, str(error))
     try:
-        rounded = store.metadata(key)["data"].get("rounded", ())
-        audit = audit_run(store.spec(key), checkpoints, sampled, trace, rounded)
+        audit = audit_run(store.spec(key), checkpoints, sampled, trace)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
         return AuditOutcome(key, reason_of(error))
     AuditStore(directory).write(audit)

@@ -16,9 +16,8 @@ import numpy as np
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.measures import Measure, faster, more_regret
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batch_lengths, simple_regret, simulated_time
-from leaderboards.score.statistics import paired_difference
+from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
 __all__ = ["COLUMNS", "architectures", "batch_growth", "mean_simple", "more_batches", "total_time"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 
 __all__ = ["Checked", "Claim", "Verdict", "judge"]
 

@@ -33,8 +33,7 @@ from leaderboards.audit.replay import Replayed
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.statistics import paired_difference
+from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
 __all__ = ["CASES", "CLAIMS", "Case", "estimate", "study"]
 

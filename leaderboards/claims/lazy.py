@@ -24,7 +24,7 @@ from gpbandit_envs.gp.linalg import solve_lower
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["BATCH", "CLAIMS", "HORIZON", "play", "study"]
 

@@ -16,9 +16,8 @@ import numpy as np
 from jaxtyping import Float
 
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batches_so_far, regret_ratio
-from leaderboards.score.statistics import loglog_slope, paired_difference
+from leaderboards.score.statistics import Interval, loglog_slope, mean_interval, paired_difference
 
 __all__ = [
     "Measure",

@@ -15,7 +15,7 @@ from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import PAPERS
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.show import palette
-from leaderboards.show.numbers import number, rounded
+from leaderboards.show.format import number, rounded
 
 __all__ = ["as_json", "authors", "interval_text", "markdown", "of_paper", "write"]
 

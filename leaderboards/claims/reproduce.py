@@ -13,7 +13,7 @@ from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, load_suite
-from leaderboards.score.intervals import mean_interval
+from leaderboards.score.statistics import mean_interval
 
 __all__ = ["Reproduction", "check", "suite_of"]
 

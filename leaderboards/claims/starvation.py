@@ -23,8 +23,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.statistics import paired_difference
+from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
 __all__ = ["CLAIMS", "EVALUATIONS", "bands", "study"]
 

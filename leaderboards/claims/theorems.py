@@ -25,11 +25,11 @@ from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, 
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
 from leaderboards.claims.runs import Runs
-from leaderboards.play.build import make_env
-from leaderboards.play.runner import card
+from leaderboards.play.make import make_env
+from leaderboards.play.run import stated_problem
 from leaderboards.play.suite import load_suite
-from leaderboards.score.intervals import Interval, mean_interval
 from leaderboards.score.metrics import batch_lengths
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.theory import greedy_information, largest_gain, realised_information
 
 __all__ = [
@@ -60,10 +60,10 @@ def task_card() -> Problem:
     """The card of the task; its arms, kernel, noise and norm are those of every repetition."""
     suite = load_suite(SUITE)
     entry = suite.environments[0].ref
-    env = make_env((entry.id, entry.kwargs), suite.horizon)
+    env = make_env(entry, suite.horizon)
     try:
         env.reset(seed=0)
-        return card(env, suite.horizon)
+        return stated_problem(env, suite.horizon)
     finally:
         env.close()
 

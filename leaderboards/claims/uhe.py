@@ -14,7 +14,7 @@ from dataclasses import replace
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.measures import Measure, faster, found, lower_simple, more_regret, simple, simple_in
 from leaderboards.claims.runs import Runs
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 
 __all__ = ["HILL", "RIVALS", "real", "synthetic"]
 

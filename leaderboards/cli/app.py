@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from leaderboards.cli import audit, checking, data, listing, looking, page, reproducing, running, sharing
+from leaderboards.cli import audit, data, listing, page, reproducing, results, run
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
@@ -29,17 +29,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run")(running.run)
+app.command("run")(run.run)
 app.command("page")(page.page)
-app.command("figures")(looking.figures)
-app.command("watch")(looking.watch)
-app.command("merge")(sharing.merge)
-app.command("submit")(sharing.submit)
-app.command("add")(sharing.add)
-app.command("verify")(checking.verify)
+app.command("figures")(results.figures)
+app.command("watch")(results.watch)
+app.command("merge")(results.merge)
+app.command("submit")(results.submit)
+app.command("add")(results.add)
+app.command("verify")(results.verify)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproducing.reproduce)
-app.command("query")(checking.query)
+app.command("query")(results.query)
 app.add_typer(listing.app, name="list")
 app.add_typer(data.app, name="data")
 

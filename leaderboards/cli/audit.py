@@ -13,8 +13,8 @@ from rich.progress import Progress
 
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
-from leaderboards.cli.checking import choose
 from leaderboards.cli.errors import results_folder, user_errors
+from leaderboards.cli.results import choose
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.store import Store
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.play.executors import ExecutorError
 from leaderboards.play.store import StoreError
 from leaderboards.play.suite import SuiteError
+from leaderboards.play.workers import ExecutorError
 
 __all__ = ["UserError", "results_folder", "user_errors"]
 

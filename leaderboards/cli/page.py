@@ -14,7 +14,7 @@ __all__ = ["page"]
 
 
 def page(directory: Annotated[Path, typer.Argument(help="Results folder.")]) -> None:
-    """Build the page of a results folder and say where it is; it opens from disk."""
+    """Build the static HTML report of a results folder and print its path."""
     results_folder(directory)
     with user_errors(directory):
         store = Store(directory)

@@ -14,13 +14,12 @@ from leaderboards.claims.experiments import EXPERIMENTS, Experiment, experiment
 from leaderboards.claims.report import as_json, interval_text, write
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.running import adopt
-from leaderboards.play.executors import make_executor
+from leaderboards.cli.run import adopt
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.store import Store
-from leaderboards.play.suite import prepare
-from leaderboards.play.work import Limits
+from leaderboards.play.suite import build_environments_once
+from leaderboards.play.workers import Limits, make_executor
 
 __all__ = ["reproduce"]
 
@@ -64,7 +63,7 @@ def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None
     suite = suite_of(chosen, quick, repetitions)
     suite.check()
     specs = list(suite.specs())
-    prepare(missing(specs, store))
+    build_environments_once(missing(specs, store))
     adopt(suite, store)
     limits = Limits()
     workforce = make_executor("serial" if workers == 1 else "local", workers, limits)

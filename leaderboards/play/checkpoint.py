@@ -1,18 +1,24 @@
 """Long runs save their state every few minutes and go on from there, bit for bit, after whatever stopped them.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. It is a note to the harness that
-wrote it, never a result: it lies apart from the results, is not packed with them, and one of other versions or of
-other sources, the user's own among them, is thrown away, since equal numbers could not be promised.
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. Checkpoints are local to the machine
+that wrote them and no part of the results: they are not packed with them, and one of other versions or other sources is
+thrown away, since equal numbers could not be promised.
+
+The sources that count are those of this project and of the user's modules: a module is the user's if its file lies
+outside the standard library and site-packages. Any of those that are loaded may decide what an agent does, so all are
+compared. Of installed packages only those are that define the agent or the environment, such as plugins.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import logging
-import os
 import pickle
-import uuid
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -20,15 +26,44 @@ from typing import Any
 
 import gymnasium as gym
 
-from leaderboards.play.loop import Loop
-from leaderboards.play.origin import origin
-from leaderboards.play.sources import SourceError, edited, note, sources
+from agents import Agent
+from gpbandit_envs.atomic import written_whole
+from leaderboards.play.run_file import Origin, origin
 
-__all__ = ["DEFAULT_EVERY", "Checkpoint"]
+__all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "edited", "remember_sources", "sources"]
 
 DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
+_KNOWN = frozenset({"agents", "gpbandit_envs", "leaderboards", "gymnasium"}) | sys.stdlib_module_names
+_SCRIPTS = ("__main__", "__mp_main__")
+_HUGE = 300  # modules: of a larger installed package only those count that define a class themselves
 _log = logging.getLogger("gpbandit")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The state of a run between two turns.
+
+    Attributes:
+        env: The environment.
+        agent: The agent's `state_dict()`.
+        loop: What `Loop.snapshot` gave.
+    """
+
+    env: gym.Env[Any, Any]
+    agent: Any
+    loop: Any
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What the file holds."""
+
+    made_by: tuple[object, ...]
+    sources: dict[str, str]
+    resumed: int
+    seconds: float
+    state: Saved
 
 
 @dataclass
@@ -53,18 +88,18 @@ class Checkpoint:
         self._started = self._last = perf_counter()
         self._pause = self.every
 
-    def load(self) -> dict[str, Any] | None:
-        """The saved state: `env`, `agent`, `loop`; None if there is none that can be used.
+    def load(self) -> Saved | None:
+        """The saved state; None if there is none that can be used.
 
-        To be called before a run plays, even if nothing is saved: it keeps in mind what the sources are now.
+        To be called before a run plays, even if nothing is saved: it remembers what the sources are now.
         """
-        note()
-        here = _identity()
+        remember_sources()
+        made_by = _identity()
         try:
-            data = pickle.loads(self.path.read_bytes())
-            if data["origin"] != here:
+            content = pickle.loads(self.path.read_bytes())
+            if content.made_by != made_by:
                 raise ValueError("it was written by another version")
-            changed = edited(data["sources"])
+            changed = edited(content.sources)
             if changed is not None:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
@@ -73,46 +108,37 @@ class Checkpoint:
             _log.warning("checkpoint %s is not used: %s", self.path, error)
             self.remove()
             return None
-        self.resumed = data["resumed"] + 1
-        self.before = data["seconds"]
-        state: dict[str, Any] = data["state"]
+        self.resumed = content.resumed + 1
+        self.before = content.seconds
+        state: Saved = content.state
         return state
 
     def due(self) -> bool:
         """Whether it is time to save."""
         return perf_counter() - self._last > self._pause
 
-    def save(self, env: gym.Env[Any, Any], loop: Loop) -> None:
-        """Write the state of a run between two turns.
+    def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
+        """Write the state of a run between two turns, with a snapshot of its loop.
 
         Raises:
             OSError: if the folder cannot be written.
         """
         started = perf_counter()
         try:
-            made_of = sources(env, loop.agent)
+            made_of = sources(env, agent)
         except SourceError as error:
             self._give_up(error)
             return
+        seconds = self.before + started - self._started
         try:
-            data = {
-                "origin": _identity(),
-                "sources": made_of,
-                "resumed": self.resumed,
-                "seconds": self.before + started - self._started,
-                "state": {"env": env, "agent": loop.agent.state_dict(), "loop": loop.snapshot()},
-            }
-            content = pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
+            state = Saved(env, agent.state_dict(), loop)
+            content = _Content(_identity(), made_of, self.resumed, seconds, state)
+            pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             self._give_up(error)
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex[:12]}.tmp")
-        try:
-            temporary.write_bytes(content)
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with written_whole(self.path) as temporary:
+            temporary.write_bytes(pickled)
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
 
@@ -125,10 +151,10 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def _identity() -> dict[str, Any]:
+def _identity() -> tuple[object, ...]:
     """What has to be equal for a run to go on bit for bit."""
-    here = origin()
-    return {"code": _code(), **{name: here[name] for name in ("python", "libraries", "machine")}}
+    here: Origin = origin()
+    return _code(), here.python, here.libraries, here.machine
 
 
 @functools.cache
@@ -140,3 +166,122 @@ def _code() -> str:
         for path in sorted((root / package).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+# ---- the sources of what a run is made of ----
+
+
+class SourceError(Exception):
+    """Nobody can tell whether a class is still the same; the text says which."""
+
+
+_users: dict[str, Path] = {}
+_seen: set[str] = set()
+
+
+def remember_sources() -> None:
+    """Remember the sources of the user's modules as they are now, before a run: they may be edited while it plays."""
+    if len(sys.modules) == len(_seen):
+        return
+    for name, module in list(sys.modules.items()):
+        if name not in _seen:
+            file = _stated(module)
+            if file is not None and _package(name) not in _KNOWN and not _installed(Path(file)):
+                _users[name] = Path(file).resolve()
+                _digest(_users[name])
+    _seen.clear()
+    _seen.update(sys.modules)
+
+
+def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
+    """Hash of every module that may decide what the two do, by its name.
+
+    Raises:
+        SourceError: if one of their classes is in no file, such as one that was typed into a notebook.
+    """
+    remember_sources()
+    files = {name: file for name, file in _users.items() if name not in _SCRIPTS}
+    for name in _defining(env, agent):
+        file = _file(name)
+        assert file is not None  # `_defining` has made sure
+        files[name] = file
+        package = [other for other in sys.modules if _package(other) == _package(name)]
+        if name not in _SCRIPTS and len(package) <= _HUGE:
+            files |= {other: file for other in package if (file := _file(other)) is not None}
+    return {name: _digest(file) for name, file in files.items()}
+
+
+def edited(then: Mapping[str, str]) -> str | None:
+    """The first module whose source is another than `then`, when `sources` looked; None if there is none."""
+    for name, digest in then.items():
+        file = _file(name)
+        if file is None or _digest(file) != digest:
+            return name
+    return None
+
+
+def _defining(env: gym.Env[Any, Any], agent: object) -> Iterator[str]:
+    """Modules that define the classes of the two, of wrappers, and the function that built the environment."""
+    things: list[Any] = [*type(agent).__mro__, *type(env).__mro__]
+    while isinstance(env, gym.Wrapper):
+        env = env.env
+        things += type(env).__mro__
+    if env.spec is not None:
+        things.append(env.spec.entry_point)
+    for thing in things:
+        name = thing.partition(":")[0] if isinstance(thing, str) else getattr(thing, "__module__", None)
+        if name is None or (_package(name) in _KNOWN and name not in _SCRIPTS):
+            continue
+        # A worker may have another main module than the script that sent it a class.
+        root = getattr(thing, "__qualname__", "").partition(".")[0]
+        if _file(name) is None or (name in _SCRIPTS and not hasattr(sys.modules[name], root)):
+            raise SourceError(f"{thing!r} is defined in no file, so nobody could tell whether it is still the same")
+        yield name
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _file(name: str) -> Path | None:
+    """Where a module is, or would be imported from."""
+    if name in _users:
+        return _users[name]
+    file = _stated(sys.modules.get(name))
+    if name not in sys.modules:
+        try:
+            spec = importlib.util.find_spec(name)
+        except Exception:  # it imports the package around it, and that may raise anything
+            return None
+        file = None if spec is None else spec.origin
+    return Path(file).resolve() if file is not None and Path(file).is_file() else None
+
+
+def _stated(module: object) -> str | None:
+    """A module's `__file__`, without waking those that load themselves when an attribute is asked for."""
+    try:
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except AttributeError:  # anything may be in sys.modules
+        return None
+    return file if isinstance(file, str) else None
+
+
+@functools.cache
+def _digest(file: Path) -> str:
+    """Hash of a file when this process first looked, which is what it has loaded."""
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return "gone"
+
+
+def _installed(file: Path) -> bool:
+    if not {"site-packages", "dist-packages"}.isdisjoint(file.parts):
+        return True
+    resolved = file.resolve()
+    return any(resolved.is_relative_to(place) for place in _standard())
+
+
+@functools.cache
+def _standard() -> tuple[Path, ...]:
+    return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))

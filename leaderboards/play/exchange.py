@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tempfile
-import uuid
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from leaderboards.play.files import (
+from gpbandit_envs.atomic import written_whole
+from leaderboards.play.provenance import Provenance
+from leaderboards.play.run_file import (
     SUBMITTED,
     SUFFIX,
-    TEMPORARY,
     FileError,
+    RunEntry,
     StoreError,
     copy_runs,
-    is_submitted,
+    origin,
     read_columns,
     read_runs,
 )
-from leaderboards.play.index import best
-from leaderboards.play.origin import origin
-from leaderboards.play.provenance import Provenance
-from leaderboards.play.spec import labels_of
-from leaderboards.play.store import Store
+from leaderboards.play.store import Store, best
+from leaderboards.play.suite import Suite, parse_suite
 
 __all__ = ["Received", "add", "merge", "pack"]
 
@@ -63,27 +59,24 @@ def merge(sources: Iterable[Path], target: Path) -> Received:
     store = Store(target)
     before = store.entries()
     found, new, rejected = 0, set[str](), []
-    copied: list[tuple[Provenance, list[tuple[dict[str, Any], str]]]] = []
+    copied: list[tuple[Provenance, list[tuple[RunEntry, str]]]] = []
     for source in sources:
         if not (source / "runs").is_dir():
             raise StoreError(f"{source} holds no results: expected a folder that `gpbandit run SUITE --out` was given")
         _adopt_suite(Store(source).suite(), store)
-        files: dict[str, list[dict[str, Any]]] = {}
+        files: dict[str, list[RunEntry]] = {}
         names: dict[str, str] = {}
         for path in sorted((source / "runs").glob(f"*{SUFFIX}")):
             try:
-                runs = read_runs(path)
+                files[path.name] = read_runs(path)
             except FileError as error:
                 rejected.append(f"{path}: {error}")
                 continue
-            elsewhere = any(is_submitted(path.name, run["key"]) for run in runs)
-            name = path.name if not elsewhere or path.name.startswith(SUBMITTED) else f"{SUBMITTED}{path.name}"
-            files[path.name] = runs
-            names[path.name] = _copy(path.read_bytes(), name, store)
-        counting = best(files)
+            names[path.name] = _copy(path.read_bytes(), path.name, store)
+        counting = best(files.values())
         found += len(counting)
         new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
-        copied.append((Provenance(source), [(run, names[run["file"]]) for run in counting.values()]))
+        copied.append((Provenance(source), [(run, names[run.file]) for run in counting.values()]))
     store.write_manifest()
     ours = Provenance(target)
     for theirs, records in copied:
@@ -106,17 +99,12 @@ def pack(directory: Path, archive: Path) -> int:
         raise StoreError(f"{directory} holds no readable run to pack")
     paths = [*sorted(store.runs_directory.glob(f"*{SUFFIX}")), directory / _SUITE]
     listed = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.exists()}
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    temporary = archive.with_name(f"{archive.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
-    try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
-            packed.writestr(_LIST, json.dumps({"schema": _SCHEMA, "origin": origin(), "files": listed}, indent=1))
-            for path in paths:
-                if path.name in listed:
-                    packed.write(path, path.name)
-        os.replace(temporary, archive)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
+        listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
+        packed.writestr(_LIST, json.dumps(listing, indent=1))
+        for path in paths:
+            if path.name in listed:
+                packed.write(path, path.name)
     return len(runs)
 
 
@@ -134,17 +122,13 @@ def add(archive: Path, directory: Path) -> Received:
     store = Store(directory)
     before = store.entries()
     provenance = Provenance(directory)
-    files: dict[str, list[dict[str, Any]]] = {}
+    files: dict[str, list[RunEntry]] = {}
     rejected = []
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         try:
             with zipfile.ZipFile(archive) as packed:
                 listed = json.loads(packed.read(_LIST))["files"]
-                suite: dict[str, Any] | None = None
-                if _SUITE in listed:
-                    asked: Any = json.loads(packed.read(_SUITE))
-                    labels_of(asked)  # what readers cannot use is not taken over
-                    suite = asked
+                suite = parse_suite(json.loads(packed.read(_SUITE))) if _SUITE in listed else None
                 for number, (name, expected) in enumerate(sorted(listed.items())):
                     if name == _SUITE:
                         continue
@@ -165,16 +149,16 @@ def add(archive: Path, directory: Path) -> Received:
                 f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {error})"
             ) from None
         _adopt_suite(suite, store)
-        found = best(files)
+        found = best(files.values())
         new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
-        for name in sorted({run["file"] for run in new.values()}):
+        for name in sorted({run.file for run in new.values()}):
             chosen = Path(scratch) / f"chosen{SUFFIX}"
             # Only these: a file may hold other runs besides, and they must not come in with them.
-            copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run["file"] == name])
+            copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run.file == name])
             content = chosen.read_bytes()
             _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
-        provenance.submitted(new, archive.name)
+        provenance.add_submitted(new, archive.name)
         store.write_manifest()
     return Received(len(new), len(found) - len(new), tuple(rejected))
 
@@ -182,61 +166,54 @@ def add(archive: Path, directory: Path) -> Received:
 _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)
 
 
-def _improves(run: Mapping[str, Any], known: Mapping[str, Any] | None) -> bool:
-    return known is None or (run["status"] == "done" and known["status"] != "done")
+def _improves(run: RunEntry, known: RunEntry | None) -> bool:
+    return known is None or (run.status == "done" and known.status != "done")
 
 
-def _counting(store: Store, run: Mapping[str, Any], file: str) -> dict[str, Any] | None:
+def _counting(store: Store, run: RunEntry, file: str) -> RunEntry | None:
     """The entry that counts in `store` for this run, if it is the record that now is in `file`, or a copy of it."""
-    here = {**store.metadata(run["key"]), "file": Path(store.place(run["key"])["path"]).name}
-    if here["file"] == file:
+    here = store.entry(run.key)
+    if here.file == file:
         return here
-    if any(here[name] != value for name, value in run.items() if name not in ("file", "start", "stop")):
+    if here.model_copy(update={"file": run.file, "start": run.start, "stop": run.stop}) != run:
         return None
+    there = run.model_copy(update={"file": file})
     try:
         theirs, ours = (
-            read_columns(store.runs_directory / entry["file"], run["columns"])
-            .slice(entry["start"], entry["stop"] - entry["start"])
-            .to_pandas()
-            for entry in ({**run, "file": file}, here)
+            read_columns(store.path(entry), run.columns).slice(entry.start, entry.rows).to_pandas()
+            for entry in (there, here)
         )
     except FileError:  # whoever reads the run will find out, and the file is then set aside
         return None
     return here if ours.equals(theirs) else None
 
 
-def _readable_runs(path: Path) -> list[dict[str, Any]]:
+def _readable_runs(path: Path) -> list[RunEntry]:
     """The runs of a results file, all of whose data can be read."""
     runs = read_runs(path)
-    read_columns(path, sorted({name for run in runs for name in run["columns"]}))
+    read_columns(path, sorted({name for run in runs for name in run.columns}))
     return runs
 
 
 def _copy(content: bytes, name: str, store: Store) -> str:
     """Write a results file, beside another of that name if there is one; returns the name that it has now."""
-    store.runs_directory.mkdir(parents=True, exist_ok=True)
     target = store.runs_directory / name
     if target.exists():
         if target.read_bytes() == content:
             return name
         target = target.with_name(f"{target.stem}-{hashlib.sha256(content).hexdigest()[:8]}{SUFFIX}")
-    temporary = target.with_name(f"{target.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
-    try:
+    with written_whole(target) as temporary:
         temporary.write_bytes(content)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return target.name
 
 
-def _adopt_suite(theirs: Mapping[str, Any] | None, target: Store) -> None:
+def _adopt_suite(theirs: Suite | None, target: Store) -> None:
     if theirs is None:
         return
     ours = target.suite()
     if ours is None:
         target.write_suite(theirs)
-    elif ours.get("name") != theirs.get("name"):
+    elif ours.name != theirs.name:
         raise StoreError(
-            f"{target.directory} holds suite {ours.get('name')!r} and not {theirs.get('name')!r}: "
-            "give a folder of the same suite"
+            f"{target.directory} holds suite {ours.name!r} and not {theirs.name!r}: give a folder of the same suite"
         )

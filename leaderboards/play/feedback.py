@@ -72,7 +72,7 @@ class BatchChannel(Channel):
 
 
 class DelayChannel(Channel):
-    """One evaluation starts a time step; feedback arrives a fixed or geometric number of steps after the next."""
+    """One evaluation starts a time step; feedback arrives after a fixed or geometric number of further evaluations."""
 
     def __init__(self, delay: float, rng: np.random.Generator | None) -> None:
         self.delay = delay
@@ -130,7 +130,7 @@ class WorkerChannel(Channel):
 
 @dataclass(frozen=True)
 class FeedbackRule:
-    """A regime of feedback, as parsed from its text."""
+    """A feedback model, as parsed from its text."""
 
     name: Literal["on_request", "batch", "delay", "geometric", "workers"]
     value: float = 0.0
@@ -145,7 +145,7 @@ class FeedbackRule:
         # Part of the key of a run: no digit may be lost, and 5 must stay "5".
         return str(int(self.value)) if float(self.value).is_integer() else repr(float(self.value))
 
-    def misfit(self, capabilities: Capabilities) -> str | None:
+    def incompatibility(self, capabilities: Capabilities) -> str | None:
         """Why an agent cannot play under this rule; None if it can."""
         if self.name == "batch" and self.value > 1 and capabilities.batch == "sequential":
             return f"the agent is sequential and feedback comes in batches of {self._number}"

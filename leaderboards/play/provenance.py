@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
-import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from leaderboards.play.files import TEMPORARY, StoreError, is_submitted
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
+
+from gpbandit_envs.atomic import written_whole
+from leaderboards.play.run_file import RunEntry, StoreError, first_error
 
 __all__ = ["Provenance", "Standing"]
 
 Standing = Literal["local", "submitted", "verified"]
+
+
+class _Source(BaseModel):
+    """Where a run was added from, and when (seconds since 1970)."""
+
+    archive: str = Field(validation_alias=AliasChoices("from", "archive"), serialization_alias="from")
+    added: float
+
+
+class _Verification(BaseModel):
+    """When a record was verified, and which record: the name of its file and when it finished."""
+
+    when: float
+    file: str
+    finished: float
+
+
+class _Content(BaseModel):
+    """The content of `provenance.json`, by key of the run."""
+
+    submitted: dict[str, _Source] = Field(default_factory=dict)
+    verified: dict[str, _Verification] = Field(default_factory=dict)
 
 
 class Provenance:
@@ -34,72 +56,62 @@ class Provenance:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "provenance.json"
-        self._data: dict[str, dict[str, dict[str, Any]]] = {"submitted": {}, "verified": {}}
         try:
-            data = json.loads(self._path.read_text())
-            for name, entries in self._data.items():
-                entries.update({key: dict(entry) for key, entry in data.get(name, {}).items()})
+            self._content = _Content.model_validate_json(self._path.read_bytes())
         except FileNotFoundError:
-            pass
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            self._content = _Content()
+        except ValidationError as error:
             raise StoreError(
-                f"{self._path} cannot be read ({type(error).__name__}: {error}): delete it; what it says is verified "
-                "then has to be verified again"
+                f"{self._path} cannot be read ({first_error(error)}): delete it; what it says is verified then has to "
+                "be verified again"
             ) from None
 
-    def standing(self, run: Mapping[str, Any]) -> Standing:
-        """How far a record is to be trusted: an entry of the index, with `key`, `file` and `finished`."""
-        if self._verified(run) is not None:
+    def standing(self, run: RunEntry) -> Standing:
+        """How far a record is to be trusted."""
+        if self._verification(run) is not None:
             return "verified"
-        return "submitted" if is_submitted(run["file"], run["key"]) else "local"
+        return "submitted" if run.submitted else "local"
 
-    def submitted(self, keys: Iterable[str], source: str) -> None:
-        """These runs were added from `source`."""
+    def add_submitted(self, keys: Iterable[str], archive: str) -> None:
+        """These runs were added from `archive`."""
         for key in keys:
-            self._data["submitted"][key] = {"from": source, "added": time.time()}
+            self._content.submitted[key] = _Source(archive=archive, added=time.time())
         self._write()
 
-    def verified(self, runs: Iterable[Mapping[str, Any]]) -> None:
+    def add_verified(self, runs: Iterable[RunEntry]) -> None:
         """These records were played again and agreed."""
         now = time.time()
         for run in runs:
-            self._data["verified"][run["key"]] = {"when": now, "file": run["file"], "finished": run["finished"]}
+            self._content.verified[run.key] = _Verification(when=now, file=run.file, finished=run.finished)
         self._write()
 
-    def adopt(self, other: Provenance, runs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    def adopt(self, other: Provenance, runs: Iterable[tuple[RunEntry, RunEntry]]) -> None:
         """Say of records that were copied here what `other` says of them.
 
         Args:
             other: That of the folder they come from.
             runs: Each record as it was there, and as it is here.
         """
-        found = False
+        changed = False
         for theirs, ours in runs:
-            key = ours["key"]
-            source, verified = other._data["submitted"].get(key), other._verified(theirs)
-            if source is not None and is_submitted(ours["file"], key):
-                found |= self._data["submitted"].setdefault(key, source) is source
-            if verified is not None and self._verified(ours) is None:
-                mark = {"when": verified["when"], "file": ours["file"], "finished": ours["finished"]}
-                self._data["verified"][key] = mark
-                found = True
-        if found:
+            source, verification = other._content.submitted.get(ours.key), other._verification(theirs)
+            if source is not None and ours.submitted and ours.key not in self._content.submitted:
+                self._content.submitted[ours.key] = source
+                changed = True
+            if verification is not None and self._verification(ours) is None:
+                here = _Verification(when=verification.when, file=ours.file, finished=ours.finished)
+                self._content.verified[ours.key] = here
+                changed = True
+        if changed:
             self._write()
 
-    def _verified(self, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What is said of the verification of this very record."""
-        entry = self._data["verified"].get(run["key"])
-        if entry is None:
+    def _verification(self, run: RunEntry) -> _Verification | None:
+        """The verification of this very record."""
+        found = self._content.verified.get(run.key)
+        if found is None or (found.file, found.finished) != (run.file, run.finished):
             return None
-        if "file" not in entry:  # as it was before records had one: it spoke of what was there then
-            return entry if run["finished"] <= entry["when"] else None
-        return entry if (entry["file"], entry["finished"]) == (run["file"], run["finished"]) else None
+        return found
 
     def _write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_name(f"{self._path.name}.{uuid.uuid4().hex[:12]}{TEMPORARY}")
-        try:
-            temporary.write_text(json.dumps(self._data, indent=1))
-            os.replace(temporary, self._path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with written_whole(self._path) as temporary:
+            temporary.write_text(self._content.model_dump_json(indent=1, by_alias=True))

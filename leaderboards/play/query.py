@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from leaderboards.play.store import Store
@@ -36,11 +34,11 @@ def query(store: Store, sql: str) -> pd.DataFrame:
     except ImportError:
         raise QueryError("query needs DuckDB: pip install 'gpbandit-envs[query]'") from None
     runs = store.runs().reset_index()
-    places: list[dict[str, Any]] = [store.place(key) for key in runs["key"]]
-    runs["path"] = [place["path"] for place in places]
-    runs["first"] = [place["start"] for place in places]
-    runs["last"] = [place["stop"] - 1 for place in places]
-    paths = sorted({place["path"] for place in places if place["stop"] > place["start"]})
+    entries = [store.entry(key) for key in runs["key"]]
+    runs["path"] = [str(store.path(entry)) for entry in entries]
+    runs["first"] = [entry.start for entry in entries]
+    runs["last"] = [entry.stop - 1 for entry in entries]
+    paths = sorted({str(store.path(entry)) for entry in entries if entry.rows})
     if not paths:
         raise QueryError(f"{store.directory} holds no trace to ask about")
     with duckdb.connect(":memory:") as connection:

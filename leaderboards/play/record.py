@@ -1,19 +1,23 @@
-"""What a run leaves behind."""
+"""What a run leaves behind: its trace, how it ended, and facts about what it was played on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
 
 from agents import Agent
+from gpbandit_envs.problem import Problem
+from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import RunSpec
 
-__all__ = ["STATUSES", "TRACE_COLUMNS", "RunRecord", "Status"]
+__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Trace"]
 
 Status = Literal["done", "crashed", "timeout", "skipped"]
-STATUSES: tuple[Status, ...] = ("done", "crashed", "timeout", "skipped")
 
 TRACE_COLUMNS: dict[str, str] = {
     "t": "number of the evaluation, from 1",
@@ -27,6 +31,25 @@ TRACE_COLUMNS: dict[str, str] = {
     "cost": "cost of the evaluation in the environment's unit",
 }
 """Columns of every trace; the agent's diagnostics follow, each as of the last feedback."""
+
+
+class InstanceData(BaseModel):
+    """Where the problem instance of a run comes from, and how true its stated model is.
+
+    Attributes:
+        instance: Hash of the arms and their means; None where not all means are known.
+        sources: What the problem's notes say of its data.
+        knowledge: How true the stated kernel and noise are, see `gpbandit_envs.problem.Problem`; "" if the run failed
+            before it was known.
+        misspecification: Factors by which a stated quantity is wrong.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+
+    instance: str | None = None
+    sources: Any = None
+    knowledge: str = ""
+    misspecification: dict[str, float] = Field(default_factory=dict)
 
 
 @dataclass
@@ -45,14 +68,12 @@ class RunRecord:
         resumed: How often it went on from a checkpoint.
         final: Whether another try would only end the same way.
         facts: Plain facts about the environment's instance, such as the optimum.
-        data: `instance`, a hash of arms and means; `sources`, what the card's notes say of its data; `knowledge` and
-            `misspecification`, how true the card's kernel and noise are (see `gpbandit_envs.problem.Problem`);
-            `rounded`, where there are any: columns that equal those of a single run up to rounding.
+        data: Where the instance comes from.
     """
 
     spec: RunSpec
     status: Status
-    trace: pd.DataFrame
+    trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     agent: Agent | None = None
     reason: str | None = None
     error: str | None = None
@@ -61,7 +82,7 @@ class RunRecord:
     resumed: int = 0
     final: bool = True
     facts: dict[str, float] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
+    data: InstanceData = field(default_factory=InstanceData)
 
     def __repr__(self) -> str:
         s = self.spec
@@ -70,3 +91,81 @@ class RunRecord:
             f"RunRecord({s.agent.label} on {s.env.label}, repetition {s.repetition}: {self.status}, "
             f"{len(self.trace)} of {s.horizon} evaluations{why})"
         )
+
+
+class Trace:
+    """One row per evaluation of a run of `horizon` evaluations.
+
+    The arrays are written by the loop. `view` holds read-only views of those that the agent gets slices of: what has
+    been handed out is never written again, so slices need no copies, and an agent that writes into them gets an error.
+    """
+
+    def __init__(self, horizon: int, problem: Problem) -> None:
+        self.tickets = np.arange(horizon)
+        self.actions = np.zeros(horizon, np.int64) if problem.is_finite else np.zeros((horizon, problem.dim))
+        self.rewards = np.zeros(horizon)
+        self.costs = np.zeros(horizon)
+        self.failed = np.zeros(horizon, bool)
+        self.means = np.full(horizon, np.nan)
+        self.regrets = np.full(horizon, np.nan)
+        self.batches = np.zeros(horizon, np.int64)
+        self.policy_seconds = np.zeros(horizon)
+        self.states: dict[str, np.ndarray] = {"inference_regret": np.full(horizon, np.nan)}
+        self.stated = np.zeros(horizon, bool)
+
+    def readonly(self) -> tuple[np.ndarray, ...]:
+        """Views of tickets, actions, rewards, costs and failed."""
+        views = [array.view() for array in (self.tickets, self.actions, self.rewards, self.costs, self.failed)]
+        for view in views:
+            view.flags.writeable = False
+        return tuple(views)
+
+    def state(self, row: int, inference_regret: float, diagnostics: Mapping[str, float]) -> None:
+        """The agent's state after the evaluation `row`.
+
+        Raises:
+            AgentError: if the diagnostics are no mapping from free names to numbers.
+        """
+        self.stated[row] = True
+        states = self.states
+        states["inference_regret"][row] = inference_regret
+        if not diagnostics:
+            return
+        if not isinstance(diagnostics, Mapping):
+            raise AgentError(f"diagnostics: expected a mapping from names to numbers, got {diagnostics!r}")
+        for name, value in diagnostics.items():
+            column = states.get(name)
+            if column is None or name == "inference_regret":
+                column = self._new_column(name)
+            try:
+                column[row] = value
+            except (TypeError, ValueError):
+                raise AgentError(f"diagnostics: expected a number for {name!r}, got {value!r}") from None
+
+    def _new_column(self, name: str) -> np.ndarray:
+        if not isinstance(name, str) or name in TRACE_COLUMNS or name.startswith("action_"):
+            raise AgentError(f"diagnostics: expected a name that is no column of every trace, got {name!r}")
+        self.states[name] = np.full(len(self.rewards), np.nan)
+        return self.states[name]
+
+    def frame(self, n: int) -> pd.DataFrame:
+        """The first `n` rows, with the agent's state carried forward from the last feedback."""
+        columns: dict[str, np.ndarray] = {"t": self.tickets[:n] + 1}
+        if self.actions.ndim == 1:
+            columns["action"] = self.actions[:n]
+        else:
+            columns |= {f"action_{j}": column for j, column in enumerate(self.actions[:n].T)}
+        columns |= {
+            "reward": np.where(self.failed[:n], np.nan, self.rewards[:n]),
+            "mean": self.means[:n],
+            "regret": self.regrets[:n],
+            "batch": self.batches[:n],
+            "policy_seconds": self.policy_seconds[:n],
+            "inference_regret": self.states["inference_regret"],
+            "cost": self.costs[:n],
+        }
+        columns |= self.states
+        last = np.maximum.accumulate(np.where(self.stated[:n], np.arange(n), 0))
+        for name in self.states:
+            columns[name] = columns[name][:n][last]
+        return pd.DataFrame(columns)

@@ -1,40 +1,43 @@
-"""From the runs that are asked for to the runs that are there: what is missing is played, tried again, recorded."""
+"""Schedule missing runs, retry failures, record results; report the progress and the time left."""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import NamedTuple
 
 import gymnasium as gym
-import pandas as pd
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import agents
-from leaderboards.play.estimate import Estimate
-from leaderboards.play.executors import Executor
-from leaderboards.play.progress import ProgressReport
 from leaderboards.play.record import RunRecord, Status
-from leaderboards.play.spec import RunSpec, canonical_json
+from leaderboards.play.run_file import RunEntry
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import SCRATCH, Store
-from leaderboards.play.vectorised import GROUP, suits
-from leaderboards.play.work import TRIES, Limits, Outcome, Registrations, Task, read_diary
+from leaderboards.play.vectorised import GROUP, has_vector_form
+from leaderboards.play.workers import TRIES, Executor, Job, Limits, Registrations, RunOutcome, read_progress
+from leaderboards.text import duration
 
-__all__ = ["Summary", "missing", "run_missing", "shard"]
+__all__ = ["ProgressReport", "RunReport", "RunTimes", "missing", "run_missing", "shard"]
 
-_TASK_SECONDS = 1.0
-_LEAST_TASK_SECONDS = 0.1  # below that handing a task over costs more than the task
-_TASK_RUNS = 500
+_JOB_SECONDS = 1.0
+_LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
+_JOB_RUNS = 500
 _POLL_SECONDS = 0.5
-_UNCLEAR_DEATHS = 20  # of workers that left no diary: more than bad luck, and no reason to go on for ever
+_UNCLEAR_DEATHS = 20  # of workers that left no progress file: more than bad luck, and no reason to go on for ever
+_LINE_SECONDS = 10.0
+_REFRESH_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunReport:
     """What a call to `run_missing` did.
 
     Attributes:
@@ -45,7 +48,7 @@ class Summary:
 
     before: int
     ended: Counter[str] = field(default_factory=Counter)
-    failures: tuple[Outcome, ...] = ()
+    failures: tuple[RunOutcome, ...] = ()
 
 
 def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) -> list[RunSpec]:
@@ -74,7 +77,7 @@ def run_missing(
     retry_failed: bool = False,
     together: bool = False,
     console: Console | None = None,
-) -> Summary:
+) -> RunReport:
     """Play what `store` does not have yet; `together` plays repetitions in one go, without a limit of time for each.
 
     A run whose worker dies is tried three times, then recorded as crashed. Files in the store are the only truth:
@@ -87,37 +90,134 @@ def run_missing(
     store.sweep()
     todo = missing(specs, store, retry_failed)
     entries = store.entries()
-    stale = {spec.key: _mark(entries[spec.key]) for spec in todo if spec.key in entries}
+    stale = {spec.key: _record_stamp(entries[spec.key]) for spec in todo if spec.key in entries}
     queue = _Queue(todo, together)
-    failures: list[Outcome] = []
+    failures: list[RunOutcome] = []
     ended: Counter[str] = Counter()
     before = len(specs) - len(todo)
     with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_made(store.directory)) as scratch,
+        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        tasks = _Tasks(queue, store, executor, limits or Limits(), Path(scratch), together, stale)
-        for outcome in tasks.play():
+        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale)
+        for outcome in jobs.run():
             ended[outcome.status] += 1
             if outcome.status != "done":
                 failures.append(outcome)
             progress.add(outcome, lambda: queue.seconds_left(executor.workers))
     if ended:
         store.write_manifest()
-    return Summary(before, ended, tuple(failures))
+    return RunReport(before, ended, tuple(failures))
+
+
+class RunTimes:
+    """Expected running times: mean seconds of an evaluation by pair of environment and agent, by agent, and overall."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[float, int]] = {}
+
+    def add(self, spec: RunSpec, seconds: float) -> None:
+        """Take in that `spec` took `seconds`."""
+        for name in self._levels(spec):
+            total, evaluations = self._sums.get(name, (0.0, 0))
+            self._sums[name] = (total + seconds, evaluations + spec.horizon)
+
+    def seconds(self, spec: RunSpec) -> float | None:
+        """Expected seconds of `spec` by its pair, else by its agent, else by all; None if nothing ran yet."""
+        for name in self._levels(spec):
+            if name in self._sums:
+                total, evaluations = self._sums[name]
+                return total / evaluations * spec.horizon
+        return None
+
+    def known(self, spec: RunSpec) -> bool:
+        """Whether a run of the same pair was taken in."""
+        return self._levels(spec)[0] in self._sums
+
+    @staticmethod
+    def _levels(spec: RunSpec) -> tuple[str, str, str]:
+        return spec.env.key + spec.agent.key, spec.agent.key, ""
+
+
+class ProgressReport:
+    """Tells how many runs have ended, how many of them not well, and how long the rest will take.
+
+    Args:
+        total: Number of runs.
+        before: How many of them had ended before.
+        console: Where to write; nothing is written without one.
+    """
+
+    def __init__(self, total: int, before: int, console: Console | None) -> None:
+        self.total = total
+        self.ended = before
+        self.bad: Counter[str] = Counter()
+        self._console = console
+        self._started = time.monotonic()
+        self._last = self._started
+        self._bar: Progress | None = None
+        if console is not None and console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=console,
+            )
+            self._task = self._bar.add_task("runs", total=total, completed=before, note="")
+
+    def __enter__(self) -> ProgressReport:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def add(self, outcome: RunOutcome, seconds_left: Callable[[], float | None]) -> None:
+        """One more run has ended; `seconds_left` tells the expected time for the rest, None if unknown."""
+        self.ended += 1
+        if outcome.status != "done":
+            self.bad[outcome.status] += 1
+        now = time.monotonic()
+        every = _REFRESH_SECONDS if self._bar is not None else _LINE_SECONDS
+        if self._console is None or (now - self._last < every and self.ended < self.total):
+            return
+        self._last = now
+        note = ", ".join(f"{n} {status}" for status, n in sorted(self.bad.items()))
+        left = seconds_left()
+        if left is not None and self.ended < self.total:
+            note += f"{', ' if note else ''}about {duration(left)} left"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.ended, note=note)
+        else:
+            took = duration(now - self._started)
+            line = f"{self.ended} of {self.total} runs, {took}{', ' if note else ''}{note}"
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class _Taken(NamedTuple):
+    """Runs for one job, and whether they are to be played together."""
+
+    specs: tuple[RunSpec, ...]
+    together: bool = False
 
 
 class _Queue:
     """Runs to play, pair of environment and agent by pair in turn, so that short runs of a pair go together."""
 
     def __init__(self, specs: list[RunSpec], together: bool = False) -> None:
-        self.estimate = Estimate()
+        self.times = RunTimes()
         self._together = together
         self._alone: deque[RunSpec] = deque()
-        self._cells: OrderedDict[str, deque[RunSpec]] = OrderedDict()
+        self._pairs: OrderedDict[str, deque[RunSpec]] = OrderedDict()
         self._waiting = len(specs)
         for spec in specs:
-            self._cells.setdefault(_cell(spec), deque()).append(spec)
+            self._pairs.setdefault(spec.pair, deque()).append(spec)
 
     def __len__(self) -> int:
         return len(self._alone) + self._waiting
@@ -126,41 +226,41 @@ class _Queue:
         """Put runs back, to be played one by one before all others."""
         self._alone.extend(specs)
 
-    def take(self, workers: int) -> tuple[RunSpec, ...]:
-        """The next run, with others of its pair if they are known to be short."""
+    def take(self, workers: int) -> _Taken:
+        """The next run, with others of its pair if they are known to be short or can be played together."""
         if self._alone:
-            return (self._alone.popleft(),)
-        cell, waiting = next(iter(self._cells.items()))
+            return _Taken((self._alone.popleft(),))
+        pair, waiting = next(iter(self._pairs.items()))
         taken = [waiting.popleft()]
-        together = self._together and suits(taken[0])
+        together = self._together and has_vector_form(taken[0])
         if together:
             # Every worker gets some, and no group is larger than what is played at a time.
             size = min(GROUP, -(-(1 + len(waiting)) // workers))
             taken += [waiting.popleft() for _ in range(min(size - 1, len(waiting)))]
-        seconds = self.estimate.seconds(taken[0]) if self.estimate.known(taken[0]) else None
+        seconds = self.times.seconds(taken[0]) if self.times.known(taken[0]) else None
         if seconds is not None and not together:
-            # Several tasks a worker, so that all have something to do until the end.
+            # Several jobs a worker, so that all have something to do until the end.
             share = len(self) * seconds / (4 * workers)
-            aim = min(_TASK_SECONDS, max(share, _LEAST_TASK_SECONDS))
-            room = min(aim / max(seconds, 1e-6), _TASK_RUNS)
+            aim = min(_JOB_SECONDS, max(share, _LEAST_JOB_SECONDS))
+            room = min(aim / max(seconds, 1e-6), _JOB_RUNS)
             while waiting and len(taken) < room:
                 taken.append(waiting.popleft())
         self._waiting -= len(taken)
-        del self._cells[cell]
+        del self._pairs[pair]
         if waiting:
-            self._cells[cell] = waiting
-        return tuple(taken)
+            self._pairs[pair] = waiting
+        return _Taken(tuple(taken), together)
 
     def seconds_left(self, workers: int) -> float | None:
         """Expected time for what is still to be taken; None if nothing is known yet."""
-        waiting = [(runs[0], len(runs)) for runs in self._cells.values()] + [(spec, 1) for spec in self._alone]
-        seconds = [(self.estimate.seconds(spec), n) for spec, n in waiting]
+        waiting = [(runs[0], len(runs)) for runs in self._pairs.values()] + [(spec, 1) for spec in self._alone]
+        seconds = [(self.times.seconds(spec), n) for spec, n in waiting]
         if any(each is None for each, _ in seconds):
             return None
         return sum((each or 0.0) * n for each, n in seconds) / workers
 
 
-class _Tasks:
+class _Jobs:
     """Keeps the executor busy until the queue is empty."""
 
     def __init__(
@@ -170,11 +270,9 @@ class _Tasks:
         executor: Executor,
         limits: Limits,
         scratch: Path,
-        together: bool,
         stale: Mapping[str, tuple[str, float]],
     ) -> None:
         self._queue = queue
-        self._together = together
         self._store = store
         self._executor = executor
         self._limits = limits
@@ -185,43 +283,41 @@ class _Tasks:
         self._unclear: Counter[str] = Counter()
         self._open = 0
 
-    def play(self) -> Iterator[Outcome]:
+    def run(self) -> Iterator[RunOutcome]:
         while len(self._queue) or self._open:
             while len(self._queue) and self._executor.free():
                 self._submit()
-            for task, outcomes in self._executor.collect(_POLL_SECONDS):
+            for job, outcomes in self._executor.collect(_POLL_SECONDS):
                 self._open -= 1
-                for outcome in self._after_death(task) if outcomes is None else outcomes:
+                for outcome in self._handle_dead_worker(job) if outcomes is None else outcomes:
                     if outcome.status == "done":
-                        self._queue.estimate.add(outcome.spec, outcome.seconds)
+                        self._queue.times.add(outcome.spec, outcome.seconds)
                     yield outcome
 
     def _submit(self) -> None:
         number = next(self._numbers)
-        specs = self._queue.take(self._executor.workers)
-        diary = self._scratch / f"{number}.txt"
-        kill = self._executor.separate
-        registrations = _registrations(specs)
-        together = self._together and suits(specs[0])
-        task = Task(number, specs, self._store.directory, diary, self._limits, registrations, kill, together)
-        self._executor.submit(task)
+        specs, together = self._queue.take(self._executor.workers)
+        progress = self._scratch / f"{number}.txt"
+        kill, registrations = self._executor.separate, _registrations(specs)
+        job = Job(number, specs, self._store.directory, progress, self._limits, registrations, kill, together)
+        self._executor.submit(job)
         self._open += 1
 
-    def _after_death(self, task: Task) -> list[Outcome]:
+    def _handle_dead_worker(self, job: Job) -> list[RunOutcome]:
         """The worker died: what it had written counts, the run it was at is to blame, the others are played again."""
         there = self._store.entries()
-        culprit, hang = read_diary(task.diary)
+        failed_run, hang = read_progress(job.progress)
         outcomes = []
         again = []
-        for spec in task.specs:
+        for spec in job.specs:
             run = there.get(spec.key)
             # What was there before is the very verdict that is to be tried again.
-            if run is not None and run["status"] != "crashed" and _mark(run) != self._stale.get(spec.key):
-                outcomes.append(Outcome(spec, run["status"], run["seconds"], run["reason"]))
-            elif spec.key != culprit and self._unclear[spec.key] < _UNCLEAR_DEATHS:
-                self._unclear[spec.key] += culprit is None
+            if run is not None and run.status != "crashed" and _record_stamp(run) != self._stale.get(spec.key):
+                outcomes.append(RunOutcome(spec, run.status, run.seconds, run.reason))
+            elif spec.key != failed_run and self._unclear[spec.key] < _UNCLEAR_DEATHS:
+                self._unclear[spec.key] += failed_run is None
                 again.append(spec)
-            elif spec.key != culprit:
+            elif spec.key != failed_run:
                 reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
                 outcomes.append(self._record(spec, "crashed", reason, None))
             elif hang:
@@ -237,25 +333,19 @@ class _Tasks:
         self._queue.again(again)
         return outcomes
 
-    def _record(self, spec: RunSpec, status: Status, reason: str, error: str | None) -> Outcome:
-        self._store.write(
-            RunRecord(spec, status, pd.DataFrame(), reason=reason, error=error, tries=max(1, self._lost[spec.key]))
-        )
-        return Outcome(spec, status, 0.0, reason)
+    def _record(self, spec: RunSpec, status: Status, reason: str, error: str | None) -> RunOutcome:
+        self._store.write(RunRecord(spec, status, reason=reason, error=error, tries=max(1, self._lost[spec.key])))
+        return RunOutcome(spec, status, 0.0, reason)
 
 
-def _mark(run: Mapping[str, Any]) -> tuple[str, float]:
+def _record_stamp(run: RunEntry) -> tuple[str, float]:
     """Tells one record of a run from another; a time alone would trust the clocks of several machines."""
-    return run["status"], run["finished"]
+    return run.status, run.finished
 
 
-def _made(directory: Path) -> Path:
+def _ensure_dir(directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     return directory
-
-
-def _cell(spec: RunSpec) -> str:
-    return canonical_json([spec.env.identity, spec.agent.identity, spec.horizon, spec.feedback])
 
 
 def _registrations(specs: tuple[RunSpec, ...]) -> Registrations:

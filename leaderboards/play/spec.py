@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 
-__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "labels_of", "task_key"]
+__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "task_key"]
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
@@ -31,7 +31,7 @@ class Ref:
         label: Name on the page; by default the id without namespace and version. It is no part of the identity.
 
     Raises:
-        TypeError: if the kwargs are no mapping from text to values.
+        TypeError: if id or label are no text, or the kwargs no mapping from text to values.
         ValueError: if they hold NaN or infinity, which JSON has no word for.
     """
 
@@ -40,6 +40,9 @@ class Ref:
     label: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("id", "label"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name}: expected str, got {getattr(self, name)!r}")
         if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
             raise TypeError(f"kwargs: expected a mapping from names to values for {self.id!r}, got {self.kwargs!r}")
         object.__setattr__(self, "kwargs", MappingProxyType(describe(dict(self.kwargs))))
@@ -58,6 +61,11 @@ class Ref:
         """The part that decides which run this is."""
         return {"id": self.id, "kwargs": dict(self.kwargs)}
 
+    @functools.cached_property
+    def key(self) -> str:
+        """Canonical JSON of the identity: equal texts for the same environment or agent."""
+        return canonical_json(self.identity)
+
     @property
     def rebuildable(self) -> bool:
         """Whether id and kwargs alone give the same thing again, which no description of an object does."""
@@ -70,7 +78,7 @@ class Ref:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One run: who plays what, for how long, under which randomness and which regime of feedback.
+    """One run: which agent on which environment, for how long, under which randomness and which feedback model.
 
     Attributes:
         env: The environment.
@@ -78,7 +86,7 @@ class RunSpec:
         repetition: Number of the repetition, from 0; it selects the instance, its noise and the agent's randomness.
         horizon: Number of evaluations `T`.
         seed: Root seed of all streams.
-        feedback: Regime of feedback as text, see `leaderboards.play.feedback`.
+        feedback: When feedback arrives, as text; see `leaderboards.play.feedback`.
 
     Raises:
         ValueError: naming the field that is out of range.
@@ -99,11 +107,21 @@ class RunSpec:
             object.__setattr__(self, name, int(value))
         object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
 
-    @cached_property
+    @functools.cached_property
     def key(self) -> str:
         """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
         identity = {**self.to_dict(), "env": self.env.identity, "agent": self.agent.identity}
         return hashlib.sha256(canonical_json(identity).encode()).hexdigest()[:_KEY_LENGTH]
+
+    @property
+    def task(self) -> str:
+        """The `task_key` of the run."""
+        return task_key(self.env, self.horizon, self.feedback)
+
+    @property
+    def pair(self) -> str:
+        """Text that is equal for all repetitions and seeds of one agent on one task."""
+        return f"{self.task} {self.agent.key}"
 
     @property
     def rebuildable(self) -> bool:
@@ -129,23 +147,18 @@ class RunSpec:
             TypeError: for missing or unknown fields.
             ValueError: for values out of range.
         """
-        return cls(**{**d, "env": Ref(**d["env"]), "agent": Ref(**d["agent"])})
+        return cls(**{**d, "env": _shared_ref(json.dumps(d["env"])), "agent": _shared_ref(json.dumps(d["agent"]))})
 
 
-def labels_of(suite: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a frozen suite: of an agent by the canonical JSON of its identity, of a task by its `task_key`."""
-    labels = {}
-    for entry in suite.get("environments", ()):
-        horizon, feedback = entry.get("horizon", suite.get("horizon")), entry.get("feedback", "on_request")
-        labels[task_key(Ref(entry["id"], entry["kwargs"]), horizon, feedback)] = entry["label"]
-    for entry in suite.get("agents", ()):
-        labels[canonical_json(Ref(entry["id"], entry["kwargs"]).identity)] = entry["label"]
-    return labels
+@functools.lru_cache(maxsize=4096)
+def _shared_ref(text: str) -> Ref:
+    """The ref with this JSON form: thousands of runs share a few environments and agents."""
+    return Ref(**json.loads(text))
 
 
 def task_key(env: Ref, horizon: int, feedback: str) -> str:
-    """Canonical JSON of what agents are compared on: environment, horizon and regime of feedback."""
-    return canonical_json([env.identity, horizon, feedback])
+    """Text that is equal for equal tasks: what agents are compared on, an environment, a horizon and a feedback."""
+    return f"{env.key} {horizon} {feedback}"
 
 
 def canonical_json(value: Any) -> str:

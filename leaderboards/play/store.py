@@ -12,31 +12,64 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
-from leaderboards.play.files import SUFFIX, TEMPORARY, FileError, StoreError, read_columns, write_file
-from leaderboards.play.gather import gather
-from leaderboards.play.index import Index, Quarantined
+from gpbandit_envs.atomic import TEMPORARY, written_whole
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
-from leaderboards.play.run_table import run_table
-from leaderboards.play.spec import RunSpec, labels_of
+from leaderboards.play.run_file import (
+    SCHEMA,
+    SUFFIX,
+    FileError,
+    NewerFileError,
+    Origin,
+    RunEntry,
+    StoreError,
+    read_columns,
+    read_runs,
+    write_file,
+)
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import Suite, SuiteError, parse_suite
 
-__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError"]
+__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "best"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
 
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
+_log = logging.getLogger("gpbandit")
+
+Stamp = tuple[int, int]
+"""Size and time of change of a file: as long as they stay, so does its content."""
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A file that was moved out of the way.
+
+    Attributes:
+        path: Where it is now.
+        reason: What is wrong with it.
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
 
 
 class Store:
@@ -52,7 +85,7 @@ class Store:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
-        self._index = Index(self.directory)
+        self._index = _Index(self.directory)
 
     @property
     def quarantined(self) -> list[Quarantined]:
@@ -80,7 +113,6 @@ class Store:
         """
         if not records:
             raise ValueError("records: expected at least one, got none")
-        self.runs_directory.mkdir(parents=True, exist_ok=True)
         # What is done has a name that nothing else may take: another harness may have finished the run meanwhile.
         names = [record.spec.key + ("" if record.status == "done" else _NOT_DONE) for record in records]
         # A group is named after all its members: no other group may replace it.
@@ -100,14 +132,12 @@ class Store:
             StoreError: if `provenance.json` is damaged.
             OSError: if the folder cannot be written.
         """
-        Provenance(self.directory).verified([self._entry(key) for key in keys])
+        Provenance(self.directory).add_verified([self.entry(key) for key in keys])
 
-    def write_suite(self, suite: Mapping[str, Any]) -> None:
-        """Freeze the suite that is run here in `suite.json`."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        temporary = self.directory / f"suite.json.{os.getpid()}{TEMPORARY}"
-        temporary.write_text(json.dumps(suite, indent=2) + "\n")
-        os.replace(temporary, self.directory / "suite.json")
+    def write_suite(self, suite: Suite) -> None:
+        """Keep the suite that is run here in `suite.json`, with every default written out."""
+        with written_whole(self.directory / "suite.json") as temporary:
+            temporary.write_text(json.dumps(suite.frozen().model_dump(mode="json"), indent=2) + "\n")
 
     def write_manifest(self) -> None:
         """Write the manifest, from which the folder opens faster.
@@ -129,7 +159,7 @@ class Store:
 
     # ---- reading ----
 
-    def suite(self) -> dict[str, Any] | None:
+    def suite(self) -> Suite | None:
         """The suite in `suite.json`; None if there is none.
 
         Raises:
@@ -137,16 +167,15 @@ class Store:
         """
         path = self.directory / "suite.json"
         try:
-            suite: dict[str, Any] = json.loads(path.read_text())
+            return parse_suite(json.loads(path.read_text()))
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (SuiteError, TypeError, ValueError) as error:
             raise StoreError(f"{path} cannot be read ({error}): delete it and run the suite again") from None
-        return suite
 
     def keys(self, *statuses: Status) -> set[str]:
         """Keys of the runs with one of `statuses`, or of all runs."""
-        return {key for key, run in self._index.entries().items() if not statuses or run["status"] in statuses}
+        return {key for key, run in self.entries().items() if not statuses or run.status in statuses}
 
     def done_keys(self) -> set[str]:
         """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
@@ -163,23 +192,48 @@ class Store:
         Raises:
             StoreError: if `suite.json` or `provenance.json` is damaged.
         """
-        labels = labels_of(self.suite() or {})
-        return run_table(self._index.entries(), labels, Provenance(self.directory))
+        suite, provenance = self.suite(), Provenance(self.directory)
+        tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
+        agents = {} if suite is None else {entry.ref.key: entry.ref.label for entry in suite.agents}
+        entries = self.entries()
+        runs = list(entries.values())
+        frame = pd.DataFrame(
+            {
+                "env": [tasks.get(run.spec.task, run.spec.env.label) for run in runs],
+                "agent": [agents.get(run.spec.agent.key, run.spec.agent.label) for run in runs],
+                "repetition": [run.spec.repetition for run in runs],
+                "horizon": [run.spec.horizon for run in runs],
+                "status": [run.status for run in runs],
+                "reason": [run.reason for run in runs],
+                "seconds": [run.seconds for run in runs],
+                "env_id": [run.spec.env.id for run in runs],
+                "agent_id": [run.spec.agent.id for run in runs],
+                "seed": [run.spec.seed for run in runs],
+                "feedback": [run.spec.feedback for run in runs],
+                "evaluations": [run.rows for run in runs],
+                "tries": [run.tries for run in runs],
+                "finished": [run.finished for run in runs],
+                "error": [run.error for run in runs],
+                "standing": [provenance.standing(run) for run in runs],
+            },
+            index=pd.Index(list(entries), name="key"),
+        )
+        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
 
-    def metadata(self, key: str) -> dict[str, Any]:
-        """All that is known of a run besides its trace: the entry of its file, and `origin` (versions, machine).
+    def entries(self) -> Mapping[str, RunEntry]:
+        """What is known of every run besides its trace, by key; looks through the folder for new files."""
+        return self._index.entries()
+
+    def entry(self, key: str) -> RunEntry:
+        """What is known of a run besides its trace, as it was last read.
 
         Raises:
             KeyError: if there is no such run.
         """
-        return {name: value for name, value in self._entry(key).items() if name != "file"}
-
-    def entries(self) -> dict[str, dict[str, Any]]:
-        """The `metadata` of every run, by key; the folder is looked through once, not once a run."""
-        return {
-            key: {name: value for name, value in run.items() if name != "file"}
-            for key, run in self._index.entries().items()
-        }
+        try:
+            return self._index.entry(key)
+        except KeyError:
+            raise KeyError(f"no run {key} in {self.directory}") from None
 
     def spec(self, key: str) -> RunSpec:
         """What was run.
@@ -187,16 +241,11 @@ class Store:
         Raises:
             KeyError: if there is no such run.
         """
-        return RunSpec.from_dict(self.metadata(key)["spec"])
+        return self.entry(key).spec
 
-    def place(self, key: str) -> dict[str, Any]:
-        """Where a run's rows are: `path` of the file, `start` and `stop`.
-
-        Raises:
-            KeyError: if there is no such run.
-        """
-        run = self._entry(key)
-        return {"path": str(self.runs_directory / run["file"]), "start": run["start"], "stop": run["stop"]}
+    def path(self, run: RunEntry) -> Path:
+        """The file that holds a run."""
+        return self.runs_directory / run.file
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
@@ -205,26 +254,30 @@ class Store:
             KeyError: if there is no such run, or it has no such column.
             StoreError: if its file has gone, or turns out to be damaged and has been moved to `quarantine/`.
         """
-        run = self._entry(key)
-        wanted = list(run["columns"] if columns is None else columns)
-        if run["start"] == run["stop"]:
+        run = self.entry(key)
+        wanted = list(run.columns if columns is None else columns)
+        if not run.rows:
             return pd.DataFrame({name: np.zeros(0) for name in wanted})
-        missing = [name for name in wanted if name not in run["columns"]]
+        missing = [name for name in wanted if name not in run.columns]
         if missing:
-            raise KeyError(f"run {key} has no column {missing[0]!r}; it has {', '.join(run['columns'])}")
-        path = self.runs_directory / run["file"]
+            raise KeyError(f"run {key} has no column {missing[0]!r}; it has {', '.join(run.columns)}")
+        path = self.path(run)
         try:
             table = read_columns(path, wanted)
         except FileNotFoundError:
             raise StoreError(f"{path} has gone: run the suite again") from None
         except FileError as error:
-            self._index.set_aside(run["file"], str(error))
+            self._index.set_aside(run.file, str(error))
             raise StoreError(f"{path} was damaged ({error}) and is in quarantine: run the suite again") from None
-        frame: pd.DataFrame = table.slice(run["start"], run["stop"] - run["start"]).to_pandas()
+        frame: pd.DataFrame = table.slice(run.start, run.rows).to_pandas()
         return frame[wanted]
 
-    def traces(self, columns: Sequence[str], keys: Collection[str] | None = None) -> pd.DataFrame:
-        """Rows of many runs below each other: a categorical column `key`, then `columns`, NaN where a run lacks one.
+    def traces(
+        self, columns: Sequence[str], keys: Collection[str] | None = None
+    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
+
+        A file that turns out to be damaged is set aside; its runs are left out, as are those of a file that has gone.
 
         Args:
             columns: Which columns.
@@ -233,12 +286,174 @@ class Store:
         Raises:
             KeyError: if a run does not exist.
         """
-        keys = sorted(self.done_keys()) if keys is None else list(keys)
-        runs = {key: self._entry(key) for key in keys}
-        return gather(self.runs_directory, runs, columns, self._index.set_aside)
+        files: dict[str, list[RunEntry]] = {}
+        for key in sorted(self.done_keys()) if keys is None else keys:
+            run = self.entry(key)
+            files.setdefault(run.file, []).append(run)
+        return self._read(columns, files)
 
-    def _entry(self, key: str) -> dict[str, Any]:
+    def _read(
+        self, columns: Sequence[str], files: Mapping[str, Sequence[RunEntry]]
+    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        for file, runs in files.items():
+            there = [name for name in columns if any(name in run.columns for run in runs)]
+            try:
+                table = read_columns(self.runs_directory / file, there)
+            except FileNotFoundError:
+                continue
+            except FileError as error:
+                self._index.set_aside(file, str(error))
+                continue
+            arrays = {name: table.column(name).to_numpy() for name in there}
+            for run in runs:
+                yield (
+                    run,
+                    {
+                        name: arrays[name][run.start : run.stop] if name in run.columns else np.full(run.rows, np.nan)
+                        for name in columns
+                    },
+                )
+
+
+@dataclass(frozen=True)
+class _File:
+    """What one file says, as long as its stamp is the same."""
+
+    stamp: Stamp
+    runs: tuple[RunEntry, ...]
+
+
+class _Index:
+    """Entries of all runs of a results folder, by key; only new and changed files are read.
+
+    The manifest is a copy of the index in one file, so that a folder of thousands of files opens at once. It is a
+    cache: what it says of a file counts only while the file's size and time of change are the same.
+
+    Args:
+        directory: The results folder.
+
+    Attributes:
+        quarantined: Files that were moved out of the way.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._runs_directory = directory / "runs"
+        self.quarantined: list[Quarantined] = []
+        self._files: dict[str, _File] | None = None
+        self._entries: dict[str, RunEntry] = {}
+
+    def entries(self) -> Mapping[str, RunEntry]:
+        """Entry of every run, by key."""
+        found = dict(self._scan())
+        known = self._load_manifest() if self._files is None else self._files
+        changed = self._files is None or known.keys() != found.keys()
+        files: dict[str, _File] = {}
+        for name, stamp in found.items():
+            if name in known and known[name].stamp == stamp:
+                files[name] = known[name]
+            else:
+                files[name] = _File(stamp, self._read(name))
+                changed = True
+        if changed:
+            self._files = files
+            self._entries = best(file.runs for file in files.values())
+        return self._entries
+
+    def entry(self, key: str) -> RunEntry:
+        """Entry of the run `key`, as it was last read; the folder is looked at again only for a key not seen so far.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return self._entries[key] if key in self._entries else self.entries()[key]
+
+    def set_aside(self, name: str, reason: str) -> None:
+        """Move the file `name` to quarantine; its runs count as not done."""
+        path, place = self._runs_directory / name, self._directory / "quarantine"
         try:
-            return self._index.entry(key)
-        except KeyError:
-            raise KeyError(f"no run {key} in {self.directory}") from None
+            place.mkdir(parents=True, exist_ok=True)
+            target = place / name
+            if target.exists():
+                target = place / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
+            os.replace(path, target)
+        except OSError as error:
+            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
+        if self._files is not None and name in self._files:
+            self._files[name] = _File(self._files[name].stamp, ())
+            self._entries = best(file.runs for file in self._files.values())
+        self.quarantined.append(Quarantined(target, reason))
+        _log.warning("%s is no readable results file and was set aside: %s", target, reason)
+
+    def write_manifest(self) -> None:
+        """Write the manifest of what is there now.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        self.entries()
+        files = {
+            name: {
+                "stamp": file.stamp,
+                "origin": file.runs[0].origin.model_dump() if file.runs else None,
+                "runs": [run.to_json() for run in file.runs],
+            }
+            for name, file in (self._files or {}).items()
+        }
+        with written_whole(self._directory / "manifest.json") as temporary:
+            temporary.write_text(json.dumps({"schema": SCHEMA, "files": files}))
+
+    def _load_manifest(self) -> dict[str, _File]:
+        try:
+            manifest = json.loads((self._directory / "manifest.json").read_text())
+            if manifest["schema"] != SCHEMA:
+                return {}
+            found = {}
+            for name, file in manifest["files"].items():
+                written_by = None if file["origin"] is None else Origin.model_validate(file["origin"])
+                runs = tuple(
+                    RunEntry.model_validate({**run, "origin": written_by, "file": name}) for run in file["runs"]
+                )
+                found[name] = _File((file["stamp"][0], file["stamp"][1]), runs)
+        except (OSError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return {}  # the files themselves say the same, only more slowly
+        return found
+
+    def _read(self, name: str) -> tuple[RunEntry, ...]:
+        try:
+            return tuple(read_runs(self._runs_directory / name))
+        except FileNotFoundError:
+            return ()
+        except NewerFileError as error:
+            _log.warning("%s is left as it is: %s", self._runs_directory / name, error)
+        except FileError as error:
+            self.set_aside(name, str(error))
+        return ()
+
+    def _scan(self) -> Iterable[tuple[str, Stamp]]:
+        try:
+            with os.scandir(self._runs_directory) as entries:
+                for entry in entries:
+                    if entry.name.endswith(SUFFIX) and entry.is_file():
+                        stat = entry.stat()
+                        yield entry.name, (stat.st_size, stat.st_mtime_ns)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+
+
+def best(files: Iterable[Sequence[RunEntry]]) -> dict[str, RunEntry]:
+    """The entry that counts of every run, by key, from the entries in each file.
+
+    Of several entries for one run a done one counts, then one that was played here, then the latest: when a run from
+    elsewhere finished is what its submitter says.
+    """
+    found: dict[str, RunEntry] = {}
+    for run in sorted((run for runs in files for run in runs), key=lambda run: run.file):
+        other = found.get(run.key)
+        if other is None or _preference(run) < _preference(other):
+            found[run.key] = run
+    return found
+
+
+def _preference(run: RunEntry) -> tuple[bool, bool, float]:
+    return run.status != "done", run.submitted, -run.finished

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import tomllib
 import traceback
@@ -11,16 +10,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
 
 from gpbandit_envs.datasets import DataError
-from leaderboards.play.build import check_agent_ref, check_env_ref, make_env
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
+from leaderboards.play.make import check_agent_ref, check_env_ref, make_env
+from leaderboards.play.spec import Ref, RunSpec, task_key
 
-__all__ = ["AgentEntry", "EnvironmentEntry", "Suite", "SuiteError", "load_suite", "prepare", "suite_names", "unasked"]
+__all__ = [
+    "AgentEntry",
+    "EnvironmentEntry",
+    "Suite",
+    "SuiteError",
+    "SuiteTask",
+    "build_environments_once",
+    "load_suite",
+    "not_in_suite",
+    "parse_suite",
+    "suite_names",
+]
 
 
 class SuiteError(ValueError):
@@ -31,15 +41,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class AgentEntry(_Strict):
-    """A row of the leaderboard.
-
-    Attributes:
-        id: Registered id, or `"package.module:Class"`.
-        kwargs: Its settings.
-        label: Name on the page; by default the id.
-    """
-
+class _Entry(_Strict):
     id: str
     kwargs: dict[str, Any] = Field(default_factory=dict)
     label: str = ""
@@ -50,13 +52,26 @@ class AgentEntry(_Strict):
         return Ref(self.id, self.kwargs, self.label)
 
 
-class EnvironmentEntry(AgentEntry):
-    """A column of the leaderboard.
+class AgentEntry(_Entry):
+    """An agent of the suite, a row of the leaderboard.
 
     Attributes:
+        id: Registered id, or `"package.module:Class"`.
+        kwargs: Its settings.
+        label: Name on the page; by default the id.
+    """
+
+
+class EnvironmentEntry(_Entry):
+    """An environment of the suite, a column of the leaderboard.
+
+    Attributes:
+        id: Registered id.
+        kwargs: Its settings.
+        label: Name on the page; by default the id.
         horizon: Number of evaluations, instead of the suite's.
         repetitions: Number of repetitions, instead of the suite's.
-        feedback: Regime of feedback, instead of the suite's.
+        feedback: When feedback arrives, instead of the suite's.
     """
 
     horizon: PositiveInt | None = None
@@ -67,6 +82,20 @@ class EnvironmentEntry(AgentEntry):
     @classmethod
     def _known(cls, text: str | None) -> str | None:
         return None if text is None else parse_feedback(text).text
+
+
+class SuiteTask(NamedTuple):
+    """What a suite's agents are compared on: an entry with the suite's settings where it has none of its own."""
+
+    env: Ref
+    horizon: int
+    repetitions: int
+    feedback: str
+
+    @property
+    def key(self) -> str:
+        """See `leaderboards.play.spec.task_key`."""
+        return task_key(self.env, self.horizon, self.feedback)
 
 
 class Suite(_Strict):
@@ -99,39 +128,57 @@ class Suite(_Strict):
 
     @field_validator("environments", "agents")
     @classmethod
-    def _labels_differ(cls, entries: tuple[AgentEntry, ...]) -> tuple[AgentEntry, ...]:
+    def _labels_differ(cls, entries: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
         twice = [label for label, n in Counter(entry.ref.label for entry in entries).items() if n > 1]
         if twice:
             raise ValueError(f"label {twice[0]!r} stands for several entries; give each a label of its own")
         return entries
 
+    @property
+    def tasks(self) -> tuple[SuiteTask, ...]:
+        """One for each environment entry."""
+        return tuple(
+            SuiteTask(
+                entry.ref,
+                entry.horizon or self.horizon,
+                entry.repetitions or self.repetitions,
+                entry.feedback or self.feedback,
+            )
+            for entry in self.environments
+        )
+
     def specs(self) -> Iterator[RunSpec]:
         """All runs, repetition by repetition."""
-        most = max(entry.repetitions or self.repetitions for entry in self.environments)
-        for repetition in range(most):
-            for env in self.environments:
-                if repetition >= (env.repetitions or self.repetitions):
+        tasks, agents = self.tasks, [entry.ref for entry in self.agents]
+        for repetition in range(max(task.repetitions for task in tasks)):
+            for task in tasks:
+                if repetition >= task.repetitions:
                     continue
-                for agent in self.agents:
+                for agent in agents:
                     yield RunSpec(
-                        env=env.ref,
-                        agent=agent.ref,
+                        env=task.env,
+                        agent=agent,
                         repetition=repetition,
-                        horizon=env.horizon or self.horizon,
+                        horizon=task.horizon,
                         seed=self.seed,
-                        feedback=env.feedback or self.feedback,
+                        feedback=task.feedback,
                     )
 
-    def frozen(self) -> dict[str, Any]:
-        """JSON form with every default written out, from which `Suite(**d)` is the same again."""
-        d = self.model_dump(mode="json")
-        for entry, model in zip(d["environments"], self.environments):
-            entry["horizon"] = model.horizon or self.horizon
-            entry["repetitions"] = model.repetitions or self.repetitions
-            entry["feedback"] = model.feedback or self.feedback
-        for entry, written in zip([*d["environments"], *d["agents"]], [*self.environments, *self.agents]):
-            entry["label"] = written.ref.label
-        return d
+    def frozen(self) -> Suite:
+        """The same suite with every default written out, as it is kept with its results."""
+        environments = tuple(
+            EnvironmentEntry(
+                id=entry.id,
+                kwargs=entry.kwargs,
+                label=task.env.label,
+                horizon=task.horizon,
+                repetitions=task.repetitions,
+                feedback=task.feedback,
+            )
+            for entry, task in zip(self.environments, self.tasks)
+        )
+        agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
+        return self.model_copy(update={"environments": environments, "agents": agents})
 
     def check(self) -> None:
         """Find wrong ids and settings before anything runs.
@@ -156,36 +203,24 @@ class Suite(_Strict):
             )
 
 
-def unasked(suite: Suite, specs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Those keys of `specs`, in their JSON form, of which the suite has another environment, horizon, feedback or seed.
+def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
+    """Those keys of `specs` whose environment, horizon, feedback or seed the suite does not have.
 
-    Further agents and repetitions are not meant: they are paired with what the suite asks for.
+    Further agents and repetitions do not count: they are paired with what the suite has.
     """
-    tasks = {
-        task_key(entry.ref, entry.horizon or suite.horizon, entry.feedback or suite.feedback)
-        for entry in suite.environments
-    }
-    known: dict[str, bool] = {}  # thousands of runs share a few tasks
-    found = []
-    for key, spec in specs.items():
-        env, horizon, feedback = spec["env"], spec["horizon"], spec["feedback"]
-        text = f"{horizon} {feedback} {json.dumps(env)}"
-        if text not in known:
-            known[text] = task_key(Ref(env["id"], env["kwargs"]), horizon, feedback) in tasks
-        if not known[text] or spec["seed"] != suite.seed:
-            found.append(key)
-    return found
+    tasks = {task.key for task in suite.tasks}
+    return [key for key, spec in specs.items() if spec.task not in tasks or spec.seed != suite.seed]
 
 
-def prepare(specs: Iterable[RunSpec]) -> None:
+def build_environments_once(specs: Iterable[RunSpec]) -> None:
     """Build every environment once, so that its data are fetched and its settings tried before anything runs.
 
     Raises:
         SuiteError: naming the environment and why it cannot be built.
     """
-    for spec in {canonical_json(spec.env.identity): spec for spec in specs}.values():
+    for spec in {spec.env.key: spec for spec in specs}.values():
         try:
-            make_env((spec.env.id, spec.env.kwargs), spec.horizon).close()
+            make_env(spec.env, spec.horizon).close()
         except DataError as error:
             reason = str(error).partition("\n")[0]
             raise SuiteError(
@@ -256,8 +291,9 @@ def _first_error(error: ValidationError) -> str:
     first = min(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        model = {"environments": EnvironmentEntry, "agents": AgentEntry}.get(str(first["loc"][0]), Suite)
-        known = list((model if len(first["loc"]) > 1 else Suite).model_fields)
+        entries: dict[str, type[_Strict]] = {"environments": EnvironmentEntry, "agents": AgentEntry}
+        model = entries.get(str(first["loc"][0]), Suite) if len(first["loc"]) > 1 else Suite
+        known = list(model.model_fields)
         close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"

@@ -6,16 +6,14 @@ its single run.
 | of a record | against the single run |
 |---|---|
 | `action`, `reward`, `mean`, `regret`, `batch`, `cost`, `inference_regret`; facts and data | equal bit for bit |
-| `width`, `information_gain`, `d_eff` of GP-UCB and GP-AUCB | equal up to rounding; `data["rounded"]` names them |
-| all other diagnostics | equal bit for bit |
+| diagnostics | equal bit for bit |
 | `policy_seconds`, `seconds` | those of the group, in equal shares |
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -24,28 +22,24 @@ import numpy as np
 
 from agents import make_vec
 from agents.vector.lockstep import Lockstep
-from agents.vector.protocol import VectorAgent
+from agents.vector.protocol import VectorAgent, VectorFeedback
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
-from gpbandit_envs.functions.base import ArmFunction
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import env_spec, make_agent, thawed
-from leaderboards.play.columns import Columns
-from leaderboards.play.faults import misfit
-from leaderboards.play.oracle import Oracle
-from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import run_spec
-from leaderboards.play.spec import RunSpec, canonical_json, describe
+from leaderboards.play.make import env_spec, make_agent, to_plain_dict
+from leaderboards.play.protocol_checks import EnvError, incompatibility
+from leaderboards.play.record import RunRecord, Trace
+from leaderboards.play.run import Oracle, instance_data, one_blas_thread, run_spec, with_horizon
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.threads import one_blas_thread
 
-__all__ = ["GROUP", "play", "play_group", "suits"]
+__all__ = ["GROUP", "has_vector_form", "play_group", "play_together"]
 
 GROUP = 32  # repetitions at a time: enough to make the interpreter's share small, few enough for the cache
 _GROUP_BYTES = 2**28
 _log = logging.getLogger(__name__)
 
 
-def play(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunRecord]:
+def play_together(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunRecord]:
     """Play runs, the repetitions of a pair of environment and agent together, and yield the records of single runs.
 
     What has no vectorised form (an agent of another package, a box, feedback other than on request) is played one run
@@ -60,25 +54,24 @@ def play(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunReco
     """
     if group is not None and group < 1:
         raise ValueError(f"group: expected at least 1 repetition, got {group}")
-    cells: dict[str, list[RunSpec]] = {}
+    pairs: dict[str, list[RunSpec]] = {}
     for spec in specs:
-        key = canonical_json([spec.env.identity, spec.agent.identity, spec.horizon, spec.feedback])
-        cells.setdefault(key, []).append(spec)
-    for cell in cells.values():
+        pairs.setdefault(spec.pair, []).append(spec)
+    for repetitions in pairs.values():
         with one_blas_thread():
-            yield from _play_cell(cell, group)
+            yield from _play_pair(repetitions, group)
 
 
-def suits(spec: RunSpec) -> bool:
-    """Whether playing repetitions together is likely to pay: the agent has a form for it, the feedback is on request.
+def has_vector_form(spec: RunSpec) -> bool:
+    """Whether playing repetitions together is likely to pay: both sides have a vectorised form, feedback on request.
 
-    Looks at names only; whether the environment has finite arms shows when it is built. What cannot be named or built
-    does not suit: single runs meet the same error, and record it.
+    Whether the environment has finite arms shows when it is built. What cannot be found or built has no such form:
+    single runs meet the same error, and record it.
     """
     try:
-        return _has_form(spec) and not isinstance(make_vec(spec.agent.id, **thawed(spec.agent.kwargs)), Lockstep)
+        return _may_have_form(spec) and not isinstance(_make_vec(spec), Lockstep)
     except Exception:
-        _log.debug("%r cannot be looked at for many repetitions", spec, exc_info=True)
+        _log.debug("the agent of %r cannot be built for many repetitions", spec, exc_info=True)
         return False
 
 
@@ -91,7 +84,7 @@ def play_group(specs: Sequence[RunSpec]) -> list[RunRecord] | None:
         return pair.play_or_none(specs)
 
 
-def _play_cell(specs: list[RunSpec], group: int | None) -> Iterator[RunRecord]:
+def _play_pair(specs: list[RunSpec], group: int | None) -> Iterator[RunRecord]:
     pair = _pair_or_none(specs[0]) if len(specs) > 1 else None
     if pair is None:
         yield from map(run_spec, specs)
@@ -116,7 +109,7 @@ class _Pair:
 
     Args:
         spec: One of the runs.
-        problem: Its card.
+        problem: What agents know of it.
         agent: Plays all of them.
     """
 
@@ -127,17 +120,15 @@ class _Pair:
     @classmethod
     def of(cls, spec: RunSpec) -> _Pair | None:
         """The pair that `spec` names; None if one of the two is made for single runs only, or they do not fit."""
-        if not _has_form(spec):
+        if not _may_have_form(spec):
             return None
         envs = _make_envs(spec, 1)
         if not isinstance(envs, FiniteArmVectorEnv):
             return None
-        problem = envs.problem
-        if problem.horizon not in (None, spec.horizon):
-            problem = replace(problem, horizon=spec.horizon)
-        if misfit(make_agent((spec.agent.id, spec.agent.kwargs)), problem, spec.feedback) is not None:
+        problem = with_horizon(envs.problem, spec.horizon)
+        if incompatibility(make_agent(spec.agent), problem, spec.feedback) is not None:
             return None
-        return cls(spec, problem, make_vec(spec.agent.id, **thawed(spec.agent.kwargs)))
+        return cls(spec, problem, _make_vec(spec))
 
     def group_size(self) -> int:
         """How many repetitions to play at a time."""
@@ -160,45 +151,100 @@ class _Pair:
         envs.reset(seed=[env_seed(spec) for spec in specs])
         self.agent.reset(self.problem, [generator(spec, "agent") for spec in specs])
         functions = envs.functions
-        columns = Columns(R, self.spec.horizon)
-        columns.play(envs, self.agent, np.stack([f.certificate.optimum - f.mean for f in functions]))
+        loop = _VectorLoop(R, self.spec.horizon)
+        loop.run(envs, self.agent, np.stack([f.certificate.optimum - f.mean for f in functions]))
         records = []
         for i, (spec, function) in enumerate(zip(specs, functions)):
-            instance: Any = _Instance(function)
-            oracle = Oracle(instance, self.problem)
-            data: dict[str, Any] = {
-                "instance": oracle.fingerprint(),
-                "sources": describe(self.problem.notes.get("data")),
-                "knowledge": self.problem.knowledge,
-                "misspecification": dict(self.problem.misspecification),
-            }
-            if self.agent.rounded:
-                data["rounded"] = list(self.agent.rounded)
-            trace = columns.trace(i, self.problem).frame(spec.horizon)
+            oracle = Oracle(self.problem, function.certificate.optimum, function.mean, function.certificate)
+            data = instance_data(self.problem, oracle)
+            trace = loop.trace(i, self.problem).frame(spec.horizon)
             records.append(RunRecord(spec, "done", trace, facts=oracle.facts(), data=data))
         for record in records:
             record.seconds = (perf_counter() - started) / R
         return records
 
 
-class _Instance:
-    """One mean function in the place of the environment that would play it, for the scorer."""
+class _VectorLoop:
+    """The interaction of R parallel runs, evaluation by evaluation, and their traces as arrays of shape `(T, R)`.
 
-    def __init__(self, function: ArmFunction) -> None:
-        self.unwrapped = self
-        self.certificate = function.certificate
-        self.optimum = function.certificate.optimum
-        self._mean = function.mean
+    Args:
+        R: Number of repetitions.
+        horizon: Number of evaluations `T`.
+    """
 
-    def mean(self, arms: np.ndarray) -> np.ndarray:
-        return self._mean[arms]
+    def __init__(self, R: int, horizon: int) -> None:
+        shape = (horizon, R)
+        self.actions, self.batches = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.rewards, self.costs, self.policy_seconds = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.means, self.regrets = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.stated = np.zeros(shape, bool)
+        self.states: dict[str, np.ndarray] = {"inference_regret": np.full(shape, np.nan)}
+        self._every = np.arange(R)
+
+    def run(self, envs: FiniteArmVectorEnv, agent: VectorAgent, regret: np.ndarray) -> None:
+        """Let the agent play to the horizon; `regret` `(R, A)` is that of every arm.
+
+        Raises:
+            EnvError: if a cost is negative, infinite or missing.
+        """
+        T, R = self.actions.shape
+        first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
+        for t in range(T):
+            begun = perf_counter()
+            choice = agent.select(T - t)
+            seconds = perf_counter() - begun
+            self.actions[t], self.batches[t] = choice.arms, batch
+            _, self.rewards[t], _, _, info = envs.step(choice.arms)
+            self.costs[t] = info["cost"]
+            if "oracle" in info:
+                self.means[t], self.regrets[t] = info["oracle"]["mean"], info["oracle"]["regret"]
+            closed = choice.closes if t + 1 < T else np.ones(R, bool)
+            feedback = self._feedback(t, first, closed)
+            begun = perf_counter()
+            agent.observe(feedback)
+            self.policy_seconds[t] = (seconds + perf_counter() - begun) / R
+            first[closed] = t + 1
+            batch += closed
+            self._state(t, closed, regret[self._every, agent.recommend()], agent.diagnostics())
+        if not ((self.costs >= 0) & (self.costs < np.inf)).all():
+            raise EnvError("step: expected finite info['cost'] >= 0, got a negative, infinite or missing one")
+
+    def _feedback(self, t: int, first: np.ndarray, closed: np.ndarray) -> VectorFeedback:
+        """All that is open in the repetitions `closed`, which have been open since evaluation `first`."""
+        who = np.flatnonzero(closed)
+        lengths = t + 1 - first[who]
+        repetitions = np.repeat(who, lengths)
+        # Numbers count up to t within each repetition.
+        tickets = np.arange(len(repetitions)) + np.repeat(t + 1 - np.cumsum(lengths), lengths)
+        at = tickets, repetitions
+        return VectorFeedback(repetitions, tickets, self.actions[at], self.rewards[at], self.costs[at])
+
+    def _state(self, t: int, closed: np.ndarray, regret: np.ndarray, diagnostics: Mapping[str, np.ndarray]) -> None:
+        self.stated[t] = closed
+        for name, values in {"inference_regret": regret, **diagnostics}.items():
+            if name not in self.states:
+                self.states[name] = np.full(self.stated.shape, np.nan)
+            np.copyto(self.states[name][t], values, where=closed)
+
+    def trace(self, i: int, problem: Problem) -> Trace:
+        """The trace of repetition `i`."""
+        trace = Trace(len(self.actions), problem)
+        for name in ("actions", "rewards", "costs", "means", "regrets", "batches", "policy_seconds", "stated"):
+            setattr(trace, name, getattr(self, name)[:, i].copy())
+        trace.states = {name: column[:, i].copy() for name, column in self.states.items()}
+        return trace
 
 
-def _has_form(spec: RunSpec) -> bool:
+def _may_have_form(spec: RunSpec) -> bool:
+    """What the spec alone tells: feedback on request, a registered agent, an environment with a vector entry point."""
     on_request = spec.feedback == "on_request" and ":" not in spec.agent.id
     return on_request and env_spec(spec.env.id).vector_entry_point is not None
 
 
+def _make_vec(spec: RunSpec) -> VectorAgent:
+    return make_vec(spec.agent.id, **to_plain_dict(spec.agent.kwargs))
+
+
 def _make_envs(spec: RunSpec, R: int) -> Any:
-    kwargs = {**thawed(spec.env.kwargs), "max_episode_steps": spec.horizon}
+    kwargs = {**to_plain_dict(spec.env.kwargs), "max_episode_steps": spec.horizon}
     return gym.make_vec(spec.env.id, num_envs=R, vectorization_mode="vector_entry_point", **kwargs)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.executors import Executor
-from leaderboards.play.origin import origin
+from leaderboards.play.run_file import origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
+from leaderboards.play.workers import Executor
 
-__all__ = ["ROUNDED", "TOLERANCE", "Verdict", "compare", "verify"]
+__all__ = ["TOLERANCE", "Verdict", "compare", "verify"]
 
 TOLERANCE = 1e-9
 """Relative and absolute tolerance where another CPU or another library build may round differently."""
-
-ROUNDED = 1e-6
-"""The same for what a run that was played together with others states of itself, summed up in another order."""
 
 _CLOCK = ("policy_seconds",)
 
@@ -62,13 +58,8 @@ def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor)
         store.mark_verified(agreed)
 
 
-def compare(
-    one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0, rounded: Collection[str] = ()
-) -> str | None:
-    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere.
-
-    The columns `rounded` may differ by `ROUNDED` in any case.
-    """
+def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> str | None:
+    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere."""
     if len(one) != len(other):
         return f"{len(one)} evaluations against {len(other)}"
     missing = set(one.columns) ^ set(other.columns)
@@ -79,8 +70,7 @@ def compare(
         if name in _CLOCK:
             continue
         a, b = one[name].to_numpy(), other[name].to_numpy()
-        allowed = max(tolerance, ROUNDED) if name in rounded else tolerance
-        equal = np.isclose(a, b, rtol=allowed, atol=allowed, equal_nan=True) if allowed else _same(a, b)
+        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
         if not equal.all():
             row = int(np.argmin(equal))
             if first is None or row < first[0]:
@@ -92,26 +82,20 @@ def compare(
 
 
 def _judge(store: Store, again: Store, key: str) -> Verdict:
-    metadata = store.metadata(key)
-    exact = _machine(metadata["origin"]) == _machine(origin())
-    if not again.keys() >= {key}:
+    before = store.entry(key)
+    exact = before.origin.rounding == origin().rounding
+    played = again.keys()
+    if key not in played:
         return Verdict(key, False, exact, "could not be played again")
-    status = again.metadata(key)["status"]
-    if status != metadata["status"]:
-        return Verdict(key, False, exact, f"was {metadata['status']}, is now {status}: {again.metadata(key)['reason']}")
-    rounded = metadata["data"].get("rounded", ())
-    difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE, rounded)
+    now = again.entry(key)
+    if now.status != before.status:
+        return Verdict(key, False, exact, f"was {before.status}, is now {now.status}: {now.reason}")
+    difference = compare(store.trace(key), again.trace(key), 0.0 if exact else TOLERANCE)
     if difference is not None:
         return Verdict(key, False, exact, difference)
     if not exact:
         return Verdict(key, True, exact, f"equal within {TOLERANCE:g} on another machine")
-    return Verdict(key, True, exact, f"identical, {', '.join(rounded)} up to rounding" if rounded else "identical")
-
-
-def _machine(found: dict[str, Any]) -> dict[str, Any]:
-    """What decides how floating-point sums round: CPU and library builds, and our own code's version."""
-    machine = {name: found["machine"][name] for name in ("system", "arch", "cpu")}
-    return {**machine, "libraries": {name: found["libraries"][name] for name in ("numpy", "scipy")}}
+    return Verdict(key, True, exact, "identical")
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "WORKERS", "Cell", "Unit", "has_batches", "reduce_run", "thin", "workers_of"]
+__all__ = ["COLUMNS", "N_POINTS", "Cell", "RunScores", "Unit", "reduce_run", "thin"]
 
 Unit = tuple[int, int]
 """What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
@@ -20,8 +20,7 @@ COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 """Columns of a trace that scores are made of."""
 
 N_POINTS = 150
-WORKERS = 10
-"""Evaluations at a time in the simulated experiment, where the regime of feedback does not say."""
+"""At most how many points of each curve are kept."""
 
 
 def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
@@ -88,65 +87,46 @@ class Cell:
         self.finals["regret_ratio"] = ratio[:, -1].copy()
 
 
-def has_batches(rule: FeedbackRule) -> bool:
-    """Whether feedback comes in batches, so that their number says how often the experiment stood still for it.
+@dataclass(frozen=True)
+class RunScores:
+    """One run, reduced.
 
-    Under delays and with parallel workers almost every evaluation has a delivery of its own.
+    Attributes:
+        curves: By metric, its values at the kept times, shape `(p,)`.
+        finals: By metric, its value at the horizon.
+        diagnostics: By name, what the agent reported of itself at the kept times, shape `(p,)`.
     """
-    return rule.name in ("on_request", "batch")
 
-
-def workers_of(rule: FeedbackRule) -> int | None:
-    """How many evaluations run at once in the simulated experiment; None where there is no clock to simulate.
-
-    Delays are counted in further evaluations, not in costs.
-    """
-    if rule.name == "workers":
-        return int(rule.value)
-    return WORKERS if has_batches(rule) else None
+    curves: dict[str, Float[np.ndarray, " p"]]
+    finals: dict[str, float]
+    diagnostics: dict[str, Float[np.ndarray, " p"]]
 
 
 def reduce_run(
-    trace: Mapping[str, Float[np.ndarray, " T"]], t: Int[np.ndarray, " p"], rule: FeedbackRule
-) -> tuple[dict[str, Float[np.ndarray, " p"]], dict[str, float]]:
+    trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: FeedbackRule, diagnostics: Sequence[str] = ()
+) -> RunScores:
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
 
     Args:
-        trace: `COLUMNS` by name, each of shape `(T,)`.
+        trace: `COLUMNS` and `diagnostics` by name, each of shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
-        rule: Regime of feedback; batches and experiment time are NaN where it has none.
+        rule: When feedback arrived; batches and experiment time are NaN where it has none.
+        diagnostics: Columns to keep beside the scores.
 
     Raises:
         ValueError: if the trace does not end at the last of the times.
     """
-    regret = np.asarray(trace["regret"], np.float64)
-    if len(regret) != t[-1]:
-        raise ValueError(f"trace: expected {t[-1]} evaluations, got {len(regret)}")
+    T = len(trace["regret"])
+    if t[-1] != T:
+        raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
-    batches = metrics.batches_so_far(trace["batch"]).astype(np.float64)
-    if not has_batches(rule):
-        batches[:] = np.nan
-    full = {
-        "cumulative_regret": metrics.cumulative(regret),
-        "average_regret": metrics.average_regret(regret),
-        "simple_regret": metrics.simple_regret(regret),
-        "inference_regret": metrics.inference_regret(trace["inference_regret"]),
-        "batches": batches,
-        "policy_seconds": metrics.cumulative(trace["policy_seconds"]),
-        "simulated_time": _simulated_time(np.asarray(trace["cost"], np.float64), trace["batch"], rule),
-    }
-    curves = {name: x[at] for name, x in full.items()}
-    finals = {name: float(x[-1]) for name, x in full.items()}
-    finals["batch_length"] = len(regret) / float(batches[-1])
-    finals["regret_per_batch"] = finals["cumulative_regret"] / float(batches[-1])
-    return curves, finals
-
-
-def _simulated_time(cost: np.ndarray, batch: np.ndarray, rule: FeedbackRule) -> np.ndarray:
-    """Time at which the feedback of the first t evaluations is in; NaN without a clock, or if some cost is unknown."""
-    workers = workers_of(rule)
-    if workers is None or not (np.isfinite(cost).all() and (cost >= 0).all()):
-        return np.full(len(cost), np.nan)
-    if has_batches(rule):
-        return metrics.simulated_time(cost, batch, workers)
-    return np.maximum.accumulate(metrics.completion_times(cost, batch, workers))
+    run = metrics.RunColumns(**{name: np.asarray(trace[name], np.float64) for name in COLUMNS}, rule=rule)
+    curves, finals = {}, {}
+    for name, metric in metrics.METRICS.items():
+        if metric.of is None:
+            continue
+        values = np.asarray(metric.of(run), np.float64)
+        if metric.has_curve:
+            curves[name] = values[at]
+        finals[name] = float(values[-1] if metric.has_curve else values)
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics})

@@ -1,4 +1,4 @@
-"""Metrics of one run or of many: pure functions along the last axis, which is time.
+"""Metrics of a run: the pure functions, and the registry that the summary, pages, figures and tables read.
 
 | symbol | meaning | shape, unit |
 |---|---|---|
@@ -8,27 +8,56 @@
 | `c_t` (cost) | cost of evaluation t | (..., T), unit stated by the environment |
 
 NaN in the regret means that the environment does not know its mean; it is carried on, never dropped.
+
+A new metric is a function of a `RunColumns` and one line that registers it:
+
+```python
+def largest_regret(run: RunColumns) -> np.ndarray:
+    return np.maximum.accumulate(run.regret)
+
+
+register(Metric("largest_regret", "Largest regret", "max r_s", REWARD, "The worst evaluation so far.", largest_regret))
+```
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+from leaderboards.play.feedback import FeedbackRule
+
 __all__ = [
+    "METRICS",
+    "REWARD",
+    "WORKERS",
+    "Metric",
+    "RunColumns",
     "average_regret",
     "batch_lengths",
     "batches_so_far",
     "completion_times",
     "cumulative",
+    "has_batches",
     "inference_regret",
+    "register",
     "regret_per_batch",
     "regret_ratio",
     "simple_regret",
     "simulated_time",
+    "workers_of",
 ]
+
+REWARD = "unit of the reward"
+WORKERS = 10
+"""Evaluations at a time in the simulated experiment, unless the feedback model states a number of workers."""
+
+
+# ---- the functions ----
 
 
 def cumulative(x: Float[np.ndarray, "*runs T"]) -> Float[np.ndarray, "*runs T"]:
@@ -204,3 +233,236 @@ def _timed(name: str, x: np.ndarray) -> np.ndarray:
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"{name}: expected at least one evaluation along the last axis, got shape {x.shape}")
     return x
+
+
+# ---- the registry ----
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """What a metric is computed from: the columns of one trace and its feedback model.
+
+    Attributes:
+        regret: Instantaneous regret, shape `(T,)`.
+        inference_regret: Regret of each new recommendation, NaN between them, shape `(T,)`.
+        batch: Batch number of each evaluation, shape `(T,)`.
+        policy_seconds: Time in `select` and `observe`, shape `(T,)`, in s.
+        cost: Cost of each evaluation, shape `(T,)`, unit stated by the environment.
+        rule: Feedback model of the run.
+    """
+
+    regret: Float[np.ndarray, " T"]
+    inference_regret: Float[np.ndarray, " T"]
+    batch: Num[np.ndarray, " T"]
+    policy_seconds: Float[np.ndarray, " T"]
+    cost: Float[np.ndarray, " T"]
+    rule: FeedbackRule
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score of runs: how it is computed, what it means and where it is shown.
+
+    Attributes:
+        name: Key in frames of scores.
+        title: Heading, in words.
+        symbol: Formula in plain text.
+        unit: Unit; "" for a pure number.
+        meaning: One sentence.
+        of: The function of a run: its values along t, shape `(T,)`, or one number where `has_curve` is False; NaN where
+            the metric does not apply. None for the regret ratio alone, which needs the runs of the uniform policy.
+        lower_is_better: Whether small values win; None where neither end is better in itself.
+        has_curve: Whether it is kept along t as well as at the end.
+        in_tables: Whether the pages of environments and agents have a column for it.
+        in_charts: Whether the page of an environment has a chart of it along t.
+        in_figures: Whether `gpbandit figures` draws it.
+        bands_in_figures: Whether figures show its intervals: they hide the curves where they reach down to 0.
+    """
+
+    name: str
+    title: str
+    symbol: str
+    unit: str
+    meaning: str
+    of: Callable[[RunColumns], Float[np.ndarray, " T"] | float] | None
+    lower_is_better: bool | None = True
+    has_curve: bool = True
+    in_tables: bool = True
+    in_charts: bool = True
+    in_figures: bool = True
+    bands_in_figures: bool = False
+
+
+METRICS: dict[str, Metric] = {}
+"""All metrics by name, in the order of tables and tabs."""
+
+
+def register(metric: Metric) -> None:
+    """Add a metric to the summary, the pages, the figures and the tables.
+
+    Raises:
+        ValueError: if there is a metric of that name.
+    """
+    if metric.name in METRICS:
+        raise ValueError(f"metric: expected a new name, got {metric.name!r}, which is registered")
+    METRICS[metric.name] = metric
+
+
+def has_batches(rule: FeedbackRule) -> bool:
+    """Whether feedback comes in batches, so that their number says how often the experiment waited for it.
+
+    Under delays and with parallel workers almost every evaluation has a delivery of its own.
+    """
+    return rule.name in ("on_request", "batch")
+
+
+def workers_of(rule: FeedbackRule) -> int | None:
+    """How many evaluations run at once in the simulated experiment; None where there is no clock to simulate.
+
+    Delays are counted in further evaluations, not in costs.
+    """
+    if rule.name == "workers":
+        return int(rule.value)
+    return WORKERS if has_batches(rule) else None
+
+
+def _batches(run: RunColumns) -> Float[np.ndarray, " T"]:
+    batches = batches_so_far(run.batch).astype(np.float64)
+    return batches if has_batches(run.rule) else np.full(len(batches), np.nan)
+
+
+def _mean_batch_length(run: RunColumns) -> float:
+    return len(run.regret) / float(_batches(run)[-1])
+
+
+def _regret_per_batch(run: RunColumns) -> float:
+    return regret_per_batch(run.regret, run.batch) if has_batches(run.rule) else np.nan
+
+
+def _experiment_time(run: RunColumns) -> Float[np.ndarray, " T"]:
+    """Time at which the feedback of the first t evaluations is in; NaN without a clock, or if some cost is unknown."""
+    workers = workers_of(run.rule)
+    if workers is None or not (np.isfinite(run.cost).all() and (run.cost >= 0).all()):
+        return np.full(len(run.cost), np.nan)
+    if has_batches(run.rule):
+        return simulated_time(run.cost, run.batch, workers)
+    return np.maximum.accumulate(completion_times(run.cost, run.batch, workers))
+
+
+register(
+    Metric(
+        "cumulative_regret",
+        "Cumulative regret",
+        "R_t = sum of f* - f(x_s), s <= t",
+        REWARD,
+        "Regret of all evaluations so far against always pulling the best arm; noise-free means.",
+        lambda run: cumulative(run.regret),
+        bands_in_figures=True,
+    )
+)
+register(
+    Metric(
+        "simple_regret",
+        "Simple regret",
+        "f* - max f(x_s), s <= t",
+        REWARD,
+        "Distance of the best arm evaluated so far from the best there is.",
+        lambda run: simple_regret(run.regret),
+    )
+)
+register(
+    Metric(
+        "inference_regret",
+        "Inference regret",
+        "f* - f(recommended at t)",
+        REWARD,
+        "Distance of the arm that the agent would deploy now from the best there is.",
+        lambda run: inference_regret(run.inference_regret),
+    )
+)
+register(
+    Metric(
+        "regret_ratio",
+        "Regret ratio",
+        "R_t / R_t of Uniform",
+        "",
+        "Cumulative regret over that of the uniform policy on the same instances: 1 is no better than chance.",
+        None,
+        bands_in_figures=True,
+    )
+)
+register(
+    Metric(
+        "average_regret",
+        "Average regret",
+        "R_t / t",
+        REWARD,
+        "Cumulative regret per evaluation.",
+        lambda run: average_regret(run.regret),
+        in_tables=False,
+        in_figures=False,
+    )
+)
+register(
+    Metric(
+        "batches",
+        "Batches",
+        "number of batches begun up to t",
+        "",
+        "How often the agent waited for feedback: fewer means more evaluations in parallel. "
+        "Only where feedback comes in batches.",
+        _batches,
+        in_figures=False,
+    )
+)
+register(
+    Metric(
+        "policy_seconds",
+        "Policy time",
+        "seconds in select and observe up to t",
+        "s",
+        "Time that the agent itself takes, without evaluations; it depends on the machine.",
+        lambda run: cumulative(run.policy_seconds),
+        in_figures=False,
+    )
+)
+register(
+    Metric(
+        "batch_length",
+        "Mean batch length",
+        "T / batches",
+        "evaluations",
+        "Evaluations between two deliveries of feedback, where it comes in batches.",
+        _mean_batch_length,
+        lower_is_better=None,
+        has_curve=False,
+        in_tables=False,
+    )
+)
+register(
+    Metric(
+        "regret_per_batch",
+        "Regret per batch",
+        "R_T / batches",
+        REWARD,
+        "Regret for each round of parallel evaluations, where feedback comes in batches.",
+        _regret_per_batch,
+        lower_is_better=None,
+        has_curve=False,
+        in_tables=False,
+    )
+)
+register(
+    Metric(
+        "simulated_time",
+        "Experiment time",
+        "time until the feedback of the first t evaluations is in",
+        "unit of the cost",
+        "How long the experiment takes: under workers:W on W workers that never wait for each other, else on ten, "
+        "with a batch lasting until its last evaluation is done. Delays counted in evaluations have no clock.",
+        _experiment_time,
+        in_tables=False,
+        in_charts=False,
+        in_figures=False,
+    )
+)

@@ -1,38 +1,179 @@
-"""Statistics over paired repetitions that say more than a mean.
+"""Statistics over repetitions: intervals, paired tests, rankings with ties, robust means, growth exponents.
 
 | symbol | meaning | shape |
 |---|---|---|
+| `n` | repetitions (blocks): all agents met the same instances, noise and delays in a block | |
+| `k` | agents | |
 | `x`, `y` | scores of two agents on the same blocks; smaller is better | (n,) |
-| `S` | scores of one agent on all tasks, one stratum a task | list of (n_e,) |
+| `Y` | score of each agent on each block; smaller is better | (n, k) |
+| `p[i, j]` | two-sided p-value of "agents i and j do equally well", adjusted for all pairs | (k, k) |
+| `strata` | scores of one agent on several tasks, one stratum a task | list of (n_e,) |
+| `level` | coverage of an interval, 0.95 by default | |
 
-Interquartile means, performance profiles and the probability of improvement follow Agarwal et al. (2021), *Deep
-reinforcement learning at the edge of the statistical precipice*.
+One repetition says nothing about the spread: its interval has the value as estimate and NaN as both ends.
+Performance profiles and interquartile means follow Agarwal et al. (2021), *Deep reinforcement learning at the edge of
+the statistical precipice*.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
 import scipy.stats
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from leaderboards.score.intervals import LEVEL, Interval, mean_interval, quantile_interval
+# statsmodels is imported where it is used: it takes half a second that commands which draw nothing need not wait.
 
 __all__ = [
+    "ALPHA",
+    "LEVEL",
+    "Interval",
+    "Ranking",
     "Slope",
-    "high_quantile",
+    "holm",
     "improvement",
     "iqm",
     "loglog_slope",
+    "mean_band",
+    "mean_interval",
     "paired_difference",
+    "paired_t",
     "performance_profile",
+    "quantile_interval",
+    "rank",
     "repetitions_needed",
-    "stratified_bootstrap",
+    "sign_flip",
+    "stratified_mean",
 ]
+
+LEVEL = 0.95
+"""Coverage of intervals."""
+ALPHA = 0.05
+"""Family-wise error rate of rankings."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with the ends of its confidence interval.
+
+    Attributes:
+        estimate: The statistic of the sample.
+        low: Lower end; NaN if the sample does not determine it.
+        high: Upper end; NaN if the sample does not determine it.
+        n: Size of the sample.
+        level: Nominal coverage.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    level: float = LEVEL
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both ends are finite."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+# ---- intervals ----
+
+
+def mean_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
+    """Mean with Student's interval `mean +- t_{n-1} s / sqrt(n)`.
+
+    Args:
+        x: One value per repetition, shape `(n,)`.
+        level: Nominal coverage, in (0, 1).
+
+    Returns:
+        The interval; its ends are NaN for n = 1, all three numbers if a value is NaN.
+
+    Raises:
+        ValueError: for an empty sample or a level outside (0, 1).
+    """
+    mean, low, high = mean_band(_sample(x)[:, None], level)
+    return Interval(float(mean[0]), float(low[0]), float(high[0]), len(x), level)
+
+
+def mean_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean curve with Student's interval at each point.
+
+    Args:
+        Y: One row per repetition, shape `(n, p)`.
+        level: Nominal coverage at each point by itself, in (0, 1).
+
+    Returns:
+        Mean, lower and upper end, each of shape `(p,)`.
+    """
+    Y = np.asarray(Y, np.float64)
+    if Y.ndim != 2 or not len(Y):
+        raise ValueError(f"Y: expected shape (n, p) with n >= 1, got {Y.shape}")
+    _check_level(level)
+    n = len(Y)
+    mean = Y.mean(axis=0)
+    if n == 1:
+        nowhere = np.full(Y.shape[1], np.nan)
+        return mean, nowhere, nowhere.copy()
+    half = scipy.special.stdtrit(n - 1, (1 + level) / 2) * Y.std(axis=0, ddof=1) / np.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL) -> Interval:
+    """Quantile with the interval between two order statistics, exact for any continuous distribution.
+
+    The number of values below the q-quantile is binomial (n, q); the ends are the order statistics that leave at most
+    half of `1 - level` outside on either side (`scipy.stats.quantile_test`), and NaN if the sample is too small.
+
+    Args:
+        x: One value per repetition, shape `(n,)`.
+        q: Which quantile, in (0, 1); 0.5 is the median.
+        level: Least coverage, in (0, 1).
+    """
+    x = _sample(x)
+    _check_level(level)
+    if not 0 < q < 1:
+        raise ValueError(f"q: expected a number in (0, 1), got {q!r}")
+    if np.isnan(x).any():
+        return Interval(np.nan, np.nan, np.nan, len(x), level)
+    ends = scipy.stats.quantile_test(x, p=q).confidence_interval(level)
+    return Interval(float(np.quantile(x, q)), float(ends.low), float(ends.high), len(x), level)
+
+
+def stratified_mean(strata: list[Float[np.ndarray, " n"]], level: float = LEVEL) -> Interval:
+    """Mean of the strata's means with Welch's interval.
+
+    The variance is `sum_e s_e^2 / n_e / E^2`, its degrees of freedom those of Welch and Satterthwaite.
+
+    Args:
+        strata: Values of each of E strata.
+        level: Nominal coverage.
+
+    Returns:
+        The interval; its ends are NaN if a stratum has a single value.
+    """
+    if not strata or any(not len(x) for x in strata):
+        raise ValueError("strata: expected at least one stratum, and none empty")
+    n = np.array([len(x) for x in strata])
+    mean = float(np.mean([np.mean(x) for x in strata]))
+    if (n == 1).any():
+        return Interval(mean, np.nan, np.nan, int(n.sum()), level)
+    parts = np.array([np.var(x, ddof=1) for x in strata]) / n / len(strata) ** 2
+    variance = float(parts.sum())
+    if variance == 0:
+        return Interval(mean, mean, mean, int(n.sum()), level)
+    freedom = variance**2 / float((parts**2 / (n - 1)).sum())
+    half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * variance**0.5
+    return Interval(mean, mean - half, mean + half, int(n.sum()), level)
+
+
+# ---- two agents on the same blocks ----
 
 
 def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Interval:
@@ -56,57 +197,188 @@ def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: f
 
     `P(x < y) + P(x = y) / 2`, over pairs of the same block.
     """
+    from statsmodels.stats.proportion import proportion_confint
+
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.shape != y.shape or x.ndim != 1 or not len(x):
         raise ValueError(f"y: expected one score a block as in x, shape {x.shape}, got {y.shape}")
-    n = len(x)
-    p = float(np.mean((x < y) + 0.5 * (x == y)))
-    z = float(scipy.special.ndtri((1 + level) / 2))
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return Interval(p, max(centre - half, 0.0), min(centre + half, 1.0), n, level)
+    wins = float(np.sum((x < y) + 0.5 * (x == y)))
+    low, high = proportion_confint(wins, len(x), alpha=1 - level, method="wilson")
+    return Interval(wins / len(x), float(low), float(high), len(x), level)
+
+
+def repetitions_needed(
+    difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA, most: int = 100_000
+) -> int | None:
+    """How many paired repetitions a two-sided t-test needs to tell two agents apart.
+
+    Args:
+        difference: Mean of the paired differences that is to be found.
+        sd: Standard deviation of the paired differences.
+        power: Probability of finding it.
+        alpha: Error rate of the test.
+        most: Give up beyond this many.
+
+    Returns:
+        The least number of repetitions, at least 2; None if it exceeds `most`.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    if not (sd >= 0 and math.isfinite(difference)):
+        raise ValueError(f"difference, sd: expected a finite difference and sd >= 0, got {difference!r} and {sd!r}")
+    if not (0 < alpha < 1 and alpha < power < 1):
+        raise ValueError(f"alpha, power: expected 0 < alpha < power < 1, got {alpha!r} and {power!r}")
+    if difference == 0:
+        return None
+    if sd == 0:
+        return 2
+    effect, test = abs(difference) / sd, TTestPower()
+    # The tail on the side of the difference: the other is negligible, and SciPy returns NaN for it at large effects.
+    tail = {"alpha": alpha / 2, "alternative": "larger"}
+    if test.power(effect, 2, **tail) >= power:
+        return 2
+    if test.power(effect, most, **tail) < power:
+        return None
+    return math.ceil(test.solve_power(effect, power=power, **tail))
+
+
+# ---- ranking agents ----
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Agents in tie groups.
+
+    Attributes:
+        group: Place of each agent's tie group, shape `(k,)`: 1 for the leading group, then 1 + the number of agents in
+            better groups; an agent is in the group of its leader unless it is told apart from it.
+        best: Smallest rank that the tests leave open, `1 + |agents that are better|`, shape `(k,)`.
+        worst: Largest rank that the tests leave open, `k - |agents that are worse|`, shape `(k,)`.
+        p: Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
+    """
+
+    group: Int[np.ndarray, " k"]
+    best: Int[np.ndarray, " k"]
+    worst: Int[np.ndarray, " k"]
+    p: Float[np.ndarray, "k k"]
+
+
+def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None, alpha: float = ALPHA) -> Ranking:
+    """Rank agents by their mean score, with ties wherever the tests cannot tell them apart.
+
+    Args:
+        Y: Score of each agent on each block, shape `(n, k)`; smaller is better.
+        p: Adjusted p-values of all pairs, shape `(k, k)`; by default Holm's adjustment of paired t-tests.
+        alpha: Family-wise error rate over all pairs.
+
+    Returns:
+        Tie groups and rank intervals. With one block nothing can be told apart, and all agents tie.
+    """
+    Y = _scores(Y)
+    k = Y.shape[1]
+    p = holm(paired_t(Y)) if p is None else np.asarray(p, np.float64)
+    if p.shape != (k, k):
+        raise ValueError(f"p: expected shape {(k, k)}, one p-value a pair, got {p.shape}")
+    mean = Y.mean(axis=0)
+    apart = p < alpha
+    beats = apart & (mean[:, None] < mean[None, :])
+    group = np.zeros(k, np.int64)
+    place, leader = 0, -1
+    for position, agent in enumerate(np.argsort(mean, kind="stable")):
+        if leader < 0 or beats[leader, agent]:
+            place, leader = position + 1, int(agent)
+        group[agent] = place
+    return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p)
+
+
+def paired_t(Y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "k k"]:
+    """Two-sided p-values of paired t-tests between all columns; 1 for one block, which has no spread to judge by."""
+    Y = _scores(Y)
+    n, k = Y.shape
+    p = np.ones((k, k))
+    if n == 1 or k == 1:
+        return p
+    i, j = np.triu_indices(k, 1)
+    D = Y[:, i] - Y[:, j]
+    # A difference that is the same in every block, up to rounding, has no spread: it is certain, or it is none.
+    rounding = 1e-12 * np.abs(Y).max()
+    certain = D.std(axis=0, ddof=1) <= rounding
+    values = np.where(np.abs(D.mean(axis=0)) <= rounding, 1.0, 0.0)
+    if not certain.all():
+        values[~certain] = scipy.stats.ttest_1samp(D[:, ~certain], 0.0).pvalue
+    p[i, j] = p[j, i] = values
+    return p
+
+
+def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: int = 4999) -> Float[np.ndarray, "k k"]:
+    """Two-sided p-values of sign-flip tests between all columns.
+
+    If two agents do equally well, each block's difference is as likely as its negative. All `2^n` sign patterns are
+    tried if there are at most `n_flips`, else a random sample that counts the pattern seen as one of its own, which
+    keeps the test valid (Phipson and Smyth 2010). No distribution is assumed, but p cannot fall below `2^(1-n)`.
+
+    Args:
+        Y: Score of each agent on each block, shape `(n, k)`.
+        rng: Source of the random patterns.
+        n_flips: Size of the random sample.
+    """
+    Y = _scores(Y)
+    n, k = Y.shape
+    p = np.ones((k, k))
+    if k == 1:
+        return p
+    i, j = np.triu_indices(k, 1)
+    D = Y[:, i] - Y[:, j]
+    # The sample whose signs are flipped is the sign of each block, the same for all pairs: one product tests them all.
+    found = scipy.stats.permutation_test(
+        (np.ones(n),),
+        lambda signs, axis: np.tensordot(signs, D, axes=([axis], [0])),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=n_flips,
+        batch=1000,
+        rng=rng,
+    )
+    p[i, j] = p[j, i] = found.pvalue
+    return p
+
+
+def holm(p: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
+    """Holm's step-down adjustment over the `k (k-1) / 2` pairs (Holm 1979): controls the family-wise error rate.
+
+    Args:
+        p: Symmetric matrix of p-values, shape `(k, k)`; the diagonal is ignored.
+
+    Returns:
+        Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
+
+    Raises:
+        ValueError: if `p` is not square and symmetric with entries in [0, 1].
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    p = np.asarray(p, np.float64)
+    if p.ndim != 2 or p.shape[0] != p.shape[1] or not np.array_equal(p, p.T):
+        raise ValueError(f"p: expected a symmetric matrix, got shape {p.shape}")
+    i, j = np.triu_indices(len(p), 1)
+    raw = p[i, j]
+    if not ((raw >= 0) & (raw <= 1)).all():
+        raise ValueError("p: expected entries in [0, 1]")
+    adjusted = np.ones_like(p)
+    if len(raw):
+        adjusted[i, j] = adjusted[j, i] = multipletests(raw, method="holm")[1]
+    return adjusted
+
+
+# ---- scores beyond the mean ----
 
 
 def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
-    """Interquartile mean: the mean of the middle half, with weights where a quarter of n is no whole number.
+    """Interquartile mean: the mean of what is left without the lowest and highest quarter, each rounded down.
 
     It notices more of the sample than the median and is moved less by outliers than the mean.
     """
-    x = np.sort(np.moveaxis(np.asarray(x, np.float64), axis, -1), axis=-1)
-    n = x.shape[-1]
-    # Value i owns the share [i/n, (i+1)/n] of the sample; what of it lies in the middle half is its weight.
-    edges = np.clip(np.arange(n + 1) / n, 0.25, 0.75)
-    return x @ (np.diff(edges) * 2)
-
-
-def stratified_bootstrap(
-    strata: list[Float[np.ndarray, " n"]],
-    statistic: Callable[[np.ndarray], np.ndarray],
-    rng: np.random.Generator,
-    level: float = LEVEL,
-    n_resamples: int = 2000,
-) -> Interval:
-    """Percentile bootstrap of a statistic of all scores, resampling repetitions within each task.
-
-    Args:
-        strata: Scores of each task.
-        statistic: Function of an array `(resamples, scores)` along its last axis, such as `iqm`.
-        rng: Source of the resamples.
-        level: Nominal coverage.
-        n_resamples: Number of resamples.
-
-    Returns:
-        The interval; its ends are NaN if no task has a second repetition.
-    """
-    if not strata or any(not len(x) for x in strata):
-        raise ValueError("strata: expected at least one stratum, and none empty")
-    n = sum(map(len, strata))
-    estimate = float(statistic(np.concatenate(strata)[None])[0])
-    if all(len(x) == 1 for x in strata):
-        return Interval(estimate, np.nan, np.nan, n, level)
-    drawn = np.concatenate([x[rng.integers(0, len(x), (n_resamples, len(x)))] for x in strata], axis=1)
-    low, high = np.quantile(statistic(drawn), [(1 - level) / 2, (1 + level) / 2])
-    return Interval(estimate, float(low), float(high), n, level)
+    return np.asarray(scipy.stats.trim_mean(np.asarray(x, np.float64), 0.25, axis=axis))
 
 
 def performance_profile(strata: list[Float[np.ndarray, " n"]], tau: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
@@ -120,11 +392,6 @@ def performance_profile(strata: list[Float[np.ndarray, " n"]], tau: Float[np.nda
         raise ValueError("strata: expected at least one stratum, and none empty")
     shares = [np.searchsorted(np.sort(x), tau, side="right") / len(x) for x in strata]
     return np.mean(shares, axis=0)
-
-
-def high_quantile(x: Float[np.ndarray, " n"], q: float = 0.95) -> Interval:
-    """High quantile of the regret over repetitions: what theorems that hold with high probability speak of."""
-    return quantile_interval(x, q)
 
 
 @dataclass(frozen=True)
@@ -169,50 +436,25 @@ def loglog_slope(t: Float[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share:
     return Slope(mean_interval(np.array(slopes)), math.ceil(t[late][0]))
 
 
-def repetitions_needed(
-    difference: float, sd: float, power: float = 0.8, alpha: float = 0.05, most: int = 100_000
-) -> int | None:
-    """How many paired repetitions a two-sided t-test needs to tell two agents apart.
-
-    Args:
-        difference: Mean of the paired differences that is to be found.
-        sd: Standard deviation of the paired differences.
-        power: Probability of finding it.
-        alpha: Error rate of the test.
-        most: Give up beyond this many.
-
-    Returns:
-        The least number of repetitions, at least 2; None if it exceeds `most`.
-    """
-    if not (sd >= 0 and math.isfinite(difference)):
-        raise ValueError(f"difference, sd: expected a finite difference and sd >= 0, got {difference!r} and {sd!r}")
-    if not (0 < alpha < 1 and alpha < power < 1):
-        raise ValueError(f"alpha, power: expected 0 < alpha < power < 1, got {alpha!r} and {power!r}")
-    if difference == 0:
-        return None
-    if sd == 0:
-        return 2
-
-    def enough(n: int) -> bool:
-        return _power(abs(difference) / sd, n, alpha) >= power
-
-    high = 2
-    while not enough(high):
-        high *= 2
-        if high > 2 * most:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high if high <= most else None
+# ---- checks ----
 
 
-def _power(effect: float, n: int, alpha: float) -> float:
-    """Power of the two-sided one-sample t-test at an effect in standard deviations."""
-    critical = float(scipy.special.stdtrit(n - 1, 1 - alpha / 2))
-    shift = effect * math.sqrt(n)
-    # Far out the noncentral t is its own limit, and its series does not converge.
-    if shift > 30:
-        return 1.0
-    return float(scipy.stats.nct.sf(critical, n - 1, shift) + scipy.stats.nct.cdf(-critical, n - 1, shift))
+def _sample(x: np.ndarray) -> np.ndarray:
+    x = np.asarray(x, np.float64)
+    if x.ndim != 1 or not len(x):
+        raise ValueError(f"x: expected one value per repetition, shape (n,) with n >= 1, got {x.shape}")
+    return x
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number in (0, 1), got {level!r}")
+
+
+def _scores(Y: np.ndarray) -> np.ndarray:
+    Y = np.asarray(Y, np.float64)
+    if Y.ndim != 2 or not Y.size:
+        raise ValueError(f"Y: expected shape (n, k), one row a block and one column an agent, got {Y.shape}")
+    if not np.isfinite(Y).all():
+        raise ValueError("Y: expected finite scores, got NaN or infinity")
+    return Y

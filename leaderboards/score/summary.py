@@ -1,24 +1,24 @@
-"""From a results folder to scores: what was run, cell by cell, and tidy frames with intervals."""
+"""From a results folder to scores: what was run, task by task and agent by agent, and tidy frames with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
-from leaderboards.play.spec import Ref, canonical_json
+from leaderboards.play.run_file import Origin, RunEntry
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.score.catalogue import CURVES, FINALS
-from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, reduce_run, thin
-from leaderboards.score.intervals import mean_band, mean_interval, quantile_interval
+from leaderboards.play.suite import Suite
+from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, RunScores, reduce_run, thin
+from leaderboards.score.statistics import mean_band, mean_interval, quantile_interval
 from leaderboards.score.tasks import Task, name_all
 
-__all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise"]
+__all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 
 UNIFORM = "Uniform"
 """Id of the policy that the regret ratio is measured against."""
@@ -33,17 +33,17 @@ class Summary:
         tasks: By name, in order.
         agents: By name, in order; names are unique in the folder.
         runs: One row per run, the index is its key; the store's columns, with `task` and `agent` as unique names.
-        cells: Finished runs by (task, agent); only cells with at least one finished run.
+        cells: Finished runs by (task, agent), where there is at least one.
         origins: Distinct versions, commits and machines of the runs.
         facts: By task, facts about its instances over the finished runs, as means.
     """
 
-    suite: dict[str, Any] | None
+    suite: Suite | None
     tasks: dict[str, Task]
     agents: dict[str, Ref]
     runs: pd.DataFrame
     cells: dict[tuple[str, str], Cell]
-    origins: list[dict[str, Any]]
+    origins: list[Origin]
     facts: dict[str, dict[str, float]]
 
     def on(self, task: str) -> dict[str, Cell]:
@@ -58,30 +58,38 @@ class Summary:
         return None
 
 
-def summarise(store: Store, n_points: int = N_POINTS) -> Summary:
-    """Reduce a results folder, one cell in memory at a time.
+def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScores] | None = None) -> Summary:
+    """Reduce a results folder, one run in memory at a time.
 
     Args:
         store: The folder.
         n_points: At most how many points of each curve are kept.
+        reduced: Runs that were reduced before, by key, with the same `n_points`; they are not read again, and new ones
+            are added.
     """
-    runs = store.runs()
-    suite = store.suite()
-    every = store.entries()
-    entries = {str(key): every[str(key)] for key in runs.index}
-    tasks, agents, columns = name_all(runs, entries, suite)
-    runs = runs.drop(columns=["env", "agent"])
-    runs = columns.join(runs)
-    cells: dict[tuple[str, str], Cell] = {}
-    done = runs[runs["status"] == "done"]
-    for names, group in done.groupby(["task", "agent"], sort=False, observed=True):
-        task, agent = map(str, names)
-        spoken = dict.fromkeys(name for key in group.index for name in entries[key]["columns"])
-        diagnostics = [name for name in spoken if name not in TRACE_COLUMNS and not name.startswith("action_")]
-        cells[task, agent] = _cell(store, group, diagnostics, tasks[task], n_points)
-    summary = Summary(
-        suite, tasks, agents, runs, cells, _distinct(e["origin"] for e in entries.values()), _facts(done, entries)
-    )
+    reduced = {} if reduced is None else reduced
+    runs, suite, known = store.runs(), store.suite(), store.entries()
+    entries = [known[str(key)] for key in runs.index]
+    tasks, agents, names = name_all(entries, suite)
+    frame = pd.DataFrame(list(names.values()), columns=["task", "agent"], index=runs.index)
+    runs = frame.join(runs.drop(columns=["env", "agent"]))
+    done: dict[tuple[str, str], list[RunEntry]] = {}
+    for run in entries:
+        if run.status == "done":
+            done.setdefault(names[run.key], []).append(run)
+    cells = {}
+    for (task, agent), finished in done.items():
+        t = thin(tasks[task].horizon, n_points)
+        _reduce(store, finished, tasks[task], t, reduced)
+        # Runs in files that turn out to be damaged are set aside by the store, and are missing here.
+        there = sorted((run for run in finished if run.key in reduced), key=_unit)
+        cells[task, agent] = _cell(t, there, reduced)
+    on_task: dict[str, list[RunEntry]] = {}
+    for (task, _), finished in done.items():
+        on_task.setdefault(task, []).extend(finished)
+    facts = {task: _facts(finished) for task, finished in on_task.items()}
+    origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
+    summary = Summary(suite, tasks, agents, runs, cells, origins, facts)
     for task, agent in cells:
         uniform = summary.uniform(task)
         cells[task, agent].compare(cells[task, uniform] if uniform else None)
@@ -97,7 +105,7 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for (task, agent), cell in summary.cells.items():
-        for metric in FINALS:
+        for metric in cell.finals:
             x = cell.finals[metric]
             mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
@@ -111,7 +119,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
     frames = []
     for (task, agent), cell in summary.cells.items():
-        for metric in CURVES:
+        for metric in cell.curves:
             mean, low, high = mean_band(cell.curves[metric], level)
             median = np.median(cell.curves[metric], axis=0)
             frame = pd.DataFrame(
@@ -125,41 +133,94 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
-def _cell(store: Store, group: pd.DataFrame, diagnostics: list[str], task: Task, n_points: int) -> Cell:
-    t, rule = thin(task.horizon, n_points), parse_feedback(task.feedback)
-    traces = store.traces([*COLUMNS, *diagnostics], list(group.index))
-    # Files that turn out to be damaged are set aside by the store, and their runs are missing here.
-    code = traces["key"].cat.codes.to_numpy()
-    starts = np.flatnonzero(np.diff(code, prepend=-1))
-    stops = np.append(starts[1:], len(code))
-    columns = {name: traces[name].to_numpy() for name in COLUMNS}
-    spoken = {name: traces[name].to_numpy() for name in diagnostics}
-    by_key = {}
-    said_by_key = {}
-    for start, stop in zip(starts, stops):
-        key = traces["key"].cat.categories[code[start]]
-        by_key[key] = reduce_run({name: x[start:stop] for name, x in columns.items()}, t, rule)
-        said_by_key[key] = {name: x[start:stop][t - 1] for name, x in spoken.items()}
-    kept = group.loc[[key for key in group.index if key in by_key]].sort_values(["seed", "repetition"])
-    reduced = [by_key[key] for key in kept.index]
+def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]) -> None:
+    """Add the scores of those runs of a task that are not in `reduced` yet."""
+    new = [run for run in runs if run.key not in reduced]
+    if not new:
+        return
+    rule = parse_feedback(task.feedback)
+    stated = dict.fromkeys(name for run in runs for name in run.columns)
+    diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
+    for run, trace in store.traces([*COLUMNS, *diagnostics], [run.key for run in new]):
+        reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
+
+
+def _cell(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> Cell:
+    scores = [reduced[run.key] for run in runs]
+    first = scores[0] if scores else RunScores({}, {}, {})
+    stated = dict.fromkeys(name for each in scores for name in each.diagnostics)
+    silent = np.full(len(t), np.nan)
     return Cell(
         t,
-        tuple(zip(kept["seed"].astype(int), kept["repetition"].astype(int))),
-        {name: np.array([curves[name] for curves, _ in reduced]) for name in reduced[0][0]} if reduced else {},
-        {name: np.array([finals[name] for _, finals in reduced]) for name in reduced[0][1]} if reduced else {},
-        {name: np.array([said_by_key[key][name] for key in kept.index]) for name in diagnostics},
+        tuple(_unit(run) for run in runs),
+        {name: np.array([each.curves[name] for each in scores]) for name in first.curves},
+        {name: np.array([each.finals[name] for each in scores]) for name in first.finals},
+        {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
     )
 
 
-def _distinct(origins: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({canonical_json(origin): origin for origin in origins}.values())
+def _unit(run: RunEntry) -> tuple[int, int]:
+    return run.spec.seed, run.spec.repetition
 
 
-def _facts(done: pd.DataFrame, entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Means of the facts of the distinct instances of each task; all agents met the same instances."""
-    facts: dict[str, dict[str, float]] = {}
-    for task, group in done.groupby("task", sort=False):
-        instances = group.drop_duplicates(["seed", "repetition"]).index
-        frame = pd.DataFrame([entries[key]["facts"] for key in instances])
-        facts[str(task)] = {str(name): float(value) for name, value in frame.mean(numeric_only=True).items()}
-    return facts
+def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
+    """Means of the facts of the distinct instances of a task; all agents met the same instances."""
+    instances: dict[tuple[int, int], dict[str, float]] = {}
+    for run in runs:
+        instances.setdefault(_unit(run), run.facts)
+    frame = pd.DataFrame(list(instances.values()))
+    return {str(name): float(value) for name, value in frame.mean(numeric_only=True).items()}
+
+
+_UNFINISHED_COLUMNS = ["task", "agent", "status", "n", "reason", "error", "repetitions"]
+
+
+def unfinished_runs(summary: Summary) -> pd.DataFrame:
+    """One row per task, agent, status and reason of runs that are not done, worst first.
+
+    Columns: `task, agent, status` (`"crashed"`, `"timeout"`, `"skipped"` or `"missing"`), `n` (how many runs),
+    `reason`, `error` (a traceback, or None) and `repetitions` as text. Missing are the runs that the folder's suite
+    asks for; without a suite, the repetitions that another agent has played on the task.
+    """
+    rows = []
+    runs = summary.runs
+    for (task, agent, status, reason), group in (
+        runs[runs["status"] != "done"].fillna({"reason": ""}).groupby(["task", "agent", "status", "reason"], sort=False)
+    ):
+        repetitions = sorted(group["repetition"])
+        rows.append((task, agent, status, len(group), reason, group["error"].iloc[0], _text(repetitions)))
+    for (task, agent), repetitions in _missing(summary).items():
+        reason = "not played yet: the command that ran the suite goes on with what is missing"
+        rows.append((task, agent, "missing", len(repetitions), reason, None, _text(repetitions)))
+    table = pd.DataFrame(rows, columns=_UNFINISHED_COLUMNS)
+    order = table["status"].map({"crashed": 0, "timeout": 1, "missing": 2, "skipped": 3})
+    return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
+
+
+def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
+    if summary.suite is not None:
+        missing: dict[tuple[str, str], list[int]] = {}
+        for spec in summary.suite.specs():
+            if spec.key not in summary.runs.index:
+                missing.setdefault((spec.env.label, spec.agent.label), []).append(spec.repetition)
+        return missing
+    missing = {}
+    for task, on_task in summary.runs.groupby("task", sort=False):
+        units = set(zip(on_task["seed"], on_task["repetition"]))
+        for agent in summary.agents:
+            played = on_task[on_task["agent"] == agent]
+            absent = units - set(zip(played["seed"], played["repetition"]))
+            if absent:
+                missing[str(task), agent] = sorted(repetition for _, repetition in absent)
+    return missing
+
+
+def _text(repetitions: list[int]) -> str:
+    """Runs of whole numbers as "0-4, 7"."""
+    parts: list[list[int]] = []
+    for r in sorted(set(repetitions)):
+        if parts and r == parts[-1][-1] + 1:
+            parts[-1].append(r)
+        else:
+            parts.append([r])
+    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}–{p[-1]}" for p in parts)

@@ -6,11 +6,12 @@ import itertools
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pandas as pd
-
-from leaderboards.play.spec import Ref, canonical_json, task_key
+from leaderboards.play.record import InstanceData
+from leaderboards.play.run_file import RunEntry
+from leaderboards.play.spec import Ref
+from leaderboards.play.suite import Suite
 
 __all__ = ["Task", "name_all"]
 
@@ -19,7 +20,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Task:
-    """What agents are compared on: an environment, a horizon and a regime of feedback.
+    """What agents are compared on: an environment, a horizon and a feedback model.
 
     Runs that the folder's suite does not ask for, because it was edited since, are tasks of their own.
 
@@ -27,13 +28,12 @@ class Task:
         name: Its name on the page, unique in the folder.
         env: The environment.
         horizon: Number of evaluations `T`.
-        feedback: Regime of feedback.
+        feedback: When feedback arrives, see `leaderboards.play.feedback`.
         knowledge: How true the card's kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" where the
             runs do not say.
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
-        asked: Whether the folder's suite asks for it, as all tasks count that are in no suite's folder; only such tasks
-            enter the overall ranking.
+        asked: Whether the suite lists it; True for folders without a suite. Only such tasks enter the overall ranking.
     """
 
     name: str
@@ -47,78 +47,60 @@ class Task:
 
 
 def name_all(
-    runs: pd.DataFrame, entries: dict[str, dict[str, Any]], suite: Mapping[str, Any] | None
-) -> tuple[dict[str, Task], dict[str, Ref], pd.DataFrame]:
-    """Unique names for what was run, those of the suite first and in its order.
+    runs: Iterable[RunEntry], suite: Suite | None
+) -> tuple[dict[str, Task], dict[str, Ref], dict[str, tuple[str, str]]]:
+    """Tasks and agents by a unique name, those of the suite first and in its order, and the two names of each run.
 
-    What the suite asks for has its labels, whether it has been played or not; where another label collides, what
-    differs stands behind it.
+    What the suite lists has its labels, whether it has been played or not; where another label collides, what differs
+    is added to it.
     """
+    listed_tasks: dict[str, Task] = {}
+    listed_agents: dict[str, Ref] = {}
+    if suite is not None:
+        listed_tasks = {
+            task.env.label: Task(task.env.label, task.env, task.horizon, task.feedback) for task in suite.tasks
+        }
+        listed_agents = {entry.ref.label: entry.ref for entry in suite.agents}
+    labels = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
+    task_names = dict(labels)
+    agent_names = {agent.key: name for name, agent in listed_agents.items()}
     tasks: dict[str, Task] = {}
     agents: dict[str, Ref] = {}
-    columns: dict[str, list[str]] = {"task": [], "agent": []}
-    task_of, reserved_tasks = _tasks_of(suite or {})
-    agent_of, reserved_agents = _agents_of(suite or {})
-    asked = set(task_of)
-    for key, run in runs.iterrows():
-        spec = entries[str(key)]["spec"]
-        env, agent = (replace(Ref(**spec[side]), label=run[side]) for side in ("env", "agent"))
-        seed = None if suite is None or spec["seed"] == suite.get("seed", 0) else int(spec["seed"])
-        what = task_key(env, spec["horizon"], spec["feedback"]) + ("" if seed is None else f" seed {seed}")
-        data = entries[str(key)]["data"]
-        if what not in task_of:
-            task = Task("", env, spec["horizon"], spec["feedback"], seed=seed)
-            namesakes = reserved_tasks | tasks
-            details = _task_details(task, namesakes[env.label]) if env.label in namesakes else ""
-            task_of[what] = _unique(env.label, details, namesakes)
-        name = task_of[what]
-        if name not in tasks:
-            task = Task(name, env, spec["horizon"], spec["feedback"], seed=seed)
-            tasks[name] = _with_knowledge(replace(task, asked=suite is None or what in asked), data)
-        elif not tasks[name].knowledge:
-            # Runs that failed say nothing of the card.
-            tasks[name] = _with_knowledge(tasks[name], data)
-        who = canonical_json(agent.identity)
-        if who not in agent_of:
-            rivals = reserved_agents | agents
-            details = _ref_details(agent, rivals[agent.label]) if agent.label in rivals else ""
-            agent_of[who] = _unique(agent.label, details, rivals)
-        agents.setdefault(agent_of[who], agent)
-        columns["task"].append(name)
-        columns["agent"].append(agent_of[who])
-    frame = pd.DataFrame(columns, index=runs.index)
-    return _in_order(tasks, reserved_tasks), _in_order(agents, reserved_agents), frame
+    names: dict[str, tuple[str, str]] = {}
+    for run in runs:
+        spec = run.spec
+        seed = None if suite is None or spec.seed == suite.seed else spec.seed
+        task_id = spec.task if seed is None else f"{spec.task} seed {seed}"
+        if task_id not in task_names or task_names[task_id] not in tasks:
+            env = replace(spec.env, label=labels.get(spec.task, spec.env.label))
+            task = Task("", env, spec.horizon, spec.feedback, seed=seed, asked=suite is None or task_id in labels)
+            if task_id not in task_names:
+                rivals = listed_tasks | tasks
+                details = _task_details(task, rivals[env.label]) if env.label in rivals else ""
+                task_names[task_id] = _unique(env.label, details, rivals)
+            tasks[task_names[task_id]] = replace(task, name=task_names[task_id])
+        name = task_names[task_id]
+        if not tasks[name].knowledge:  # runs that failed say nothing of the problem
+            tasks[name] = _with_knowledge(tasks[name], run.data)
+        if spec.agent.key not in agent_names:
+            known = listed_agents | agents
+            label = spec.agent.label
+            details = _ref_details(spec.agent, known[label]) if label in known else ""
+            agent_names[spec.agent.key] = _unique(label, details, known)
+        agent = agent_names[spec.agent.key]
+        agents.setdefault(agent, listed_agents.get(agent, spec.agent))
+        names[run.key] = name, agent
+    return _in_order(tasks, listed_tasks), _in_order(agents, listed_agents), names
 
 
-def _tasks_of(suite: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Task]]:
-    """Name by key, and task by name, of what a frozen suite asks for."""
-    named = {
-        entry["label"]: Task(entry["label"], _ref(entry), entry["horizon"], entry["feedback"])
-        for entry in suite.get("environments", ())
-    }
-    return {task_key(task.env, task.horizon, task.feedback): name for name, task in named.items()}, named
-
-
-def _agents_of(suite: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Ref]]:
-    """Name by canonical identity, and agent by name, of those that a frozen suite asks for."""
-    named = {entry["label"]: _ref(entry) for entry in suite.get("agents", ())}
-    return {canonical_json(agent.identity): name for name, agent in named.items()}, named
-
-
-def _with_knowledge(task: Task, data: Mapping[str, Any]) -> Task:
-    return replace(
-        task, knowledge=data.get("knowledge") or "", misspecification=dict(data.get("misspecification") or {})
-    )
+def _with_knowledge(task: Task, data: InstanceData) -> Task:
+    return replace(task, knowledge=data.knowledge, misspecification=dict(data.misspecification))
 
 
 def _in_order(named: Mapping[str, _T], asked: Iterable[str]) -> dict[str, _T]:
     """What a suite asks for in its order, then the others."""
     places = {name: i for i, name in enumerate(asked)}
     return {name: named[name] for name in sorted(named, key=lambda name: places.get(name, len(places)))}
-
-
-def _ref(entry: Mapping[str, Any]) -> Ref:
-    return Ref(**{name: entry[name] for name in ("id", "kwargs", "label") if name in entry})
 
 
 def _unique(label: str, details: str, taken: Container[str]) -> str:

@@ -23,14 +23,11 @@ from agents import BoundInputs, RegretGuarantee
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_agent, make_env
-from leaderboards.play.runner import card
+from leaderboards.play.make import make_agent
+from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed
-from leaderboards.play.threads import one_blas_thread
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval, mean_interval
-from leaderboards.score.statistics import Slope, loglog_slope
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [
@@ -180,12 +177,7 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
     seed, repetition = next(iter(cells.values())).units[0]
     agent = summary.agents[next(iter(cells))]
     spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
-    env = make_env((about.env.id, about.env.kwargs), about.horizon)
-    try:
-        env.reset(seed=env_seed(spec))
-        problem = card(env, about.horizon)
-    finally:
-        env.close()
+    problem = instance_problem(spec)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
     kept = next(iter(cells.values())).t
@@ -214,7 +206,7 @@ def _compare(summary: Summary, name: str, cell: Cell, problem: Problem, greedy: 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
     """What the policy states of its regret; nothing if it cannot be asked: agents of others may raise anything."""
     try:
-        agent = make_agent((ref.id, ref.kwargs))
+        agent = make_agent(ref)
     except Exception as error:
         # As when the package of a submitted run's agent is not installed here.
         _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)

@@ -1,7 +1,7 @@
 """Showing results: the offline site of a results folder, figures for papers and a live view."""
 
-from leaderboards.show.figures import make_figures
 from leaderboards.show.page import build_page
+from leaderboards.show.paper import make_figures
 from leaderboards.show.watch import watch
 
 __all__ = ["build_page", "make_figures", "watch"]

@@ -1,134 +1,121 @@
-"""What the page of one agent shows: where it wins and loses, and what it said of itself."""
+"""The page of one agent: its scores on all tasks, its comparisons with the others and its diagnostics."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from markupsafe import Markup
 
-from leaderboards.score.catalogue import METRICS
-from leaderboards.score.intervals import mean_band
-from leaderboards.score.statistics import loglog_slope
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.statistics import ALPHA, loglog_slope
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
-from leaderboards.show.charts import chart_of, curve, tab_texts
-from leaderboards.show.environment import slope_cell
-from leaderboards.show.inspection_charts import audit_tabs
-from leaderboards.show.overview import gap_rows, score_cell
-from leaderboards.show.palette import LineStyle
+from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_chart, memory_chart, variance_chart
 from leaderboards.show.site import Site
+from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell, slope_cell, tie_mark
 
-__all__ = ["agent_page", "task_looks"]
+__all__ = ["agent_page"]
 
-_DIAGNOSTICS = {
-    "width": ("Confidence width", "What multiplies the standard deviation in the confidence band."),
-    "information_gain": ("Information gain", "Realised information gain of the evaluations so far, in nats."),
-    "d_eff": ("Effective dimension", "Sum of the ridge leverage scores of the evaluations so far."),
-    "unique_arms": ("Distinct arms", "How many different arms have been pulled."),
-    "dictionary_size": ("Dictionary size", "Inducing arms of the sketched posterior."),
-    "resparsifications": ("Resparsifications", "How often the dictionary was drawn anew."),
-    "batch_length": ("Batch length", "Evaluations in the batch."),
-    "epsilon": ("Exploration rate", "Probability of a uniform action."),
-    "alive": ("Arms alive", "Arms that have not been ruled out."),
-}
-_COLUMNS = ("regret_ratio", "cumulative_regret", "simple_regret", "inference_regret", "batches", "policy_seconds")
+
+@dataclass(frozen=True)
+class TaskRow:
+    """The agent on one task.
+
+    Attributes:
+        task: Name of the task.
+        file: File name of its page.
+        rank: Rank of the agent's tie group, such as "2="; "" if it is not ranked.
+        rank_sort: The same as a number.
+        scores: One score a metric.
+        slope: Growth exponent of the regret.
+        n: Number of finished repetitions.
+    """
+
+    task: str
+    file: str
+    rank: str
+    rank_sort: float
+    scores: list[TableCell]
+    slope: TableCell
+    n: int
+
+
+@dataclass(frozen=True)
+class Rival:
+    """On how many tasks the tests find the agent better than another, not different from it, or worse.
+
+    Attributes:
+        agent: The other agent.
+        swatch: Its line style.
+        link: Address of the comparison.
+        better: Number of tasks on which the agent of the page is better.
+        level: Number of tasks on which there is no significant difference.
+        worse: Number of tasks on which the agent of the page is worse.
+    """
+
+    agent: str
+    swatch: Markup
+    link: str
+    better: int
+    level: int
+    worse: int
 
 
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""
     summary, ref = site.summary, site.summary.agents[agent]
-    looks = task_looks(site)
+    # The headline first: what most tasks are ranked by.
+    metrics = [METRICS["regret_ratio"], *(m for m in METRICS.values() if m.in_tables and m.name != "regret_ratio")]
     rows = []
     for task in summary.tasks:
-        cell = summary.cells.get((task, agent))
-        slope = loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None
-        scores = [score_cell(site, task, agent, metric) for metric in _COLUMNS]
+        cell, rank = summary.cells.get((task, agent)), site.rank(task, agent)
         rows.append(
-            {
-                "task": task,
-                "file": site.task_files[task],
-                "place": scores[0]["place"],
-                "place_sort": site.place(task, agent) or 1e9,
-                "scores": [{**score, "place": "", "lead": i == 0 and score["lead"]} for i, score in enumerate(scores)],
-                "slope": slope_cell(slope),
-                "n": len(cell) if cell else 0,
-            }
+            TaskRow(
+                task=task,
+                file=site.task_files[task],
+                rank=tie_mark(site, task, rank),
+                rank_sort=rank or LAST,
+                scores=[score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
+                slope=slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None),
+                n=len(cell) if cell else 0,
+            )
         )
-    chart = _diagnostics(site, agent, looks)
     return {
         "agent": agent,
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
-        "swatch": svg.swatch(site.looks[agent]),
-        "metrics": [METRICS[name] for name in _COLUMNS],
+        "swatch": svg.swatch(site.styles[agent]),
+        "metrics": metrics,
         "rows": rows,
         "rivals": [_rival(site, agent, other) for other in summary.agents if other != agent],
-        "chart": chart,
-        "tabs": tab_texts(chart),
+        "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),
     }
 
 
-def task_looks(site: Site) -> dict[str, LineStyle]:
-    """A look for each task, where a figure compares tasks."""
-    from leaderboards.show.palette import DASHES, HUES
-
-    dashes = list(DASHES)
-    return {
-        task: LineStyle(i % len(HUES), dashes[i // len(HUES) % len(dashes)])
-        for i, task in enumerate(site.summary.tasks)
-    }
-
-
-def _rival(site: Site, agent: str, other: str) -> dict[str, Any]:
-    """On how many tasks the tests find the agent better, equal or worse than another."""
+def _rival(site: Site, agent: str, other: str) -> Rival:
     better = worse = level = 0
-    for found in site.standings.values():
+    for found in site.rankings.values():
         if found is None or agent not in found.agents or other not in found.agents:
             continue
         i, j = found.agents.index(agent), found.agents.index(other)
-        if found.ranking.p[i, j] >= 0.05:
+        if found.ranking.p[i, j] >= ALPHA:
             level += 1
         elif found.Y[:, i].mean() < found.Y[:, j].mean():
             better += 1
         else:
             worse += 1
-    return {
-        "agent": other,
-        "swatch": svg.swatch(site.looks[other]),
-        "file": site.pair_files.get(frozenset((agent, other))),
-        "better": better,
-        "level": level,
-        "worse": worse,
-    }
+    link = site.comparison_link(agent, other)
+    return Rival(other, svg.swatch(site.styles[other]), link, better, level, worse)
 
 
-def _diagnostics(site: Site, agent: str, looks: Mapping[str, LineStyle]) -> dict[str, Any]:
+def _charts(site: Site, agent: str) -> list[Chart]:
+    """What the agent reports along the run and what audits found, one curve a task."""
     cells = {task: cell for (task, name), cell in site.summary.cells.items() if name == agent}
-    names = dict.fromkeys(name for cell in cells.values() for name in cell.diagnostics)
-    tabs: list[dict[str, Any]] = []
-    for name in names:
-        title, meaning = _DIAGNOSTICS.get(name, (name.replace("_", " ").capitalize(), "As the agent reports it."))
-        series = {}
-        for task, cell in cells.items():
-            Y = cell.diagnostics.get(name)
-            if Y is None or not np.isfinite(Y).all(axis=0).any():
-                continue
-            series[task] = curve(cell.t, *mean_band(Y), single=len(cell) == 1)
-        if series:
-            tabs.append(
-                {
-                    "key": f"said-{len(tabs)}",
-                    "title": title,
-                    "axis": title,
-                    "meaning": meaning,
-                    "log": False,
-                    "series": series,
-                    "alt": f"{title} of {agent} against the number of evaluations, one curve per environment.",
-                }
-            )
-    audited = {task: one for (task, name), one in site.inspections.items() if name == agent}
-    return chart_of([*tabs, *audit_tabs(audited)], {task: looks[task] for task in cells})
+    audits = {task: report for (task, name), report in site.audits.items() if name == agent}
+    charts = [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
+    return [*diagnostic_charts(agent, cells), *(chart for chart in charts if chart is not None)]

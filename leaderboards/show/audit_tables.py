@@ -8,9 +8,9 @@ from typing import Any
 
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport, BandReport, SketchReport
-from leaderboards.score.intervals import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.show import svg
-from leaderboards.show.numbers import between, duration, duration_between, number, size
+from leaderboards.show.format import between, duration, duration_between, number, size
 from leaderboards.show.site import Site
 
 __all__ = ["audits_of", "coverage_table"]
@@ -22,7 +22,7 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
     """Context of the macro `audit_tables`, for the audits on one task or of one agent; None without any."""
     reports = {
         pair: report
-        for pair, report in site.inspections.items()
+        for pair, report in site.audits.items()
         if (task is None or pair[0] == task) and agent in (None, pair[1])
     }
     if not reports:
@@ -50,7 +50,7 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
 
 def coverage_table(site: Site) -> dict[str, Any] | None:
     """Agents by tasks: how often bands held, and how wide they were; None without audited bands."""
-    bands = {pair: report.band for pair, report in site.inspections.items() if report.band is not None}
+    bands = {pair: report.band for pair, report in site.audits.items() if report.band is not None}
     if not bands:
         return None
     tasks = [task for task in site.summary.tasks if any(pair[0] == task for pair in bands)]
@@ -90,7 +90,7 @@ def _head(site: Site, task: str, agent: str, by_agent: bool) -> dict[str, Any]:
     return {
         "name": name,
         "file": site.agent_files[agent] if by_agent else site.task_files[task],
-        "swatch": svg.swatch(site.looks[agent]) if by_agent else "",
+        "swatch": svg.swatch(site.styles[agent]) if by_agent else "",
     }
 
 

@@ -1,173 +1,356 @@
-"""The data of the interactive charts, small enough to sit in the page; `static/page.js` draws them with Plotly."""
+"""The charts of results: metrics along the run, time, accuracy, differences, delays and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from leaderboards.play.feedback import FeedbackRule, parse_feedback
-from leaderboards.score.catalogue import METRICS
-from leaderboards.score.cell import Cell, has_batches, workers_of
-from leaderboards.score.intervals import mean_band
-from leaderboards.show.numbers import number, rounded
-from leaderboards.show.palette import LineStyle
+from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.report import AuditReport
+from leaderboards.play.feedback import FeedbackRule
+from leaderboards.score.cell import Cell
+from leaderboards.score.comparison import PairedComparison
+from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
+from leaderboards.score.metrics import METRICS, Metric, has_batches, workers_of
+from leaderboards.score.statistics import mean_interval, performance_profile
+from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
+from leaderboards.show.format import duration, number
 
-__all__ = ["TABS", "chart_data", "chart_of", "curve", "describe_chart", "tab_texts"]
+__all__ = [
+    "DELAY_TITLES",
+    "band_chart",
+    "best_first",
+    "delay_chart",
+    "diagnostic_charts",
+    "dictionary_chart",
+    "difference_chart",
+    "frontier_chart",
+    "memory_chart",
+    "metric_chart",
+    "profile_chart",
+    "time_chart",
+    "variance_chart",
+]
 
-TABS = (
-    "cumulative_regret",
-    "simple_regret",
-    "inference_regret",
-    "regret_ratio",
-    "average_regret",
-    "batches",
-    "policy_seconds",
-)
-"""Metrics with a tab, in order."""
+DELAY_TITLES = {
+    "delay": "Cost of delay",
+    "geometric": "Cost of random delay",
+    "batch": "Cost of batches",
+    "workers": "Cost of parallel workers",
+}
 
-_BUDGET = 130_000  # characters of numbers in a page
-_SMALL = 100  # curves on a page for which one of many small charts is thinned
-_FEWEST = 18  # points below which a curve would no longer be one
-_WIDE = 10.0  # spread from which a linear axis would press the good agents into one line
-_CHARACTERS = 8.0  # of a number and its comma
+_WIDE = 10.0  # largest over smallest value from which a linear axis would press the good agents into one line
+_SETTLED = 0.02  # ratios of the first few evaluations are mostly noise and would flatten the rest
+_MEBIBYTE = 2**20
+
+_DIAGNOSTICS = {
+    "width": ("Confidence width", "What multiplies the standard deviation in the confidence band."),
+    "information_gain": ("Information gain", "Realised information gain of the evaluations so far, in nats."),
+    "d_eff": ("Effective dimension", "Sum of the ridge leverage scores of the evaluations so far."),
+    "unique_arms": ("Distinct arms", "How many different arms have been pulled."),
+    "dictionary_size": ("Dictionary size", "Inducing arms of the sketched posterior."),
+    "resparsifications": ("Resparsifications", "How often the dictionary was drawn anew."),
+    "batch_length": ("Batch length", "Evaluations in the batch."),
+    "epsilon": ("Exploration rate", "Probability of a uniform action."),
+    "alive": ("Arms alive", "Arms that have not been ruled out."),
+}
 
 
-def chart_data(
-    cells: Mapping[str, Cell],
-    looks: Mapping[str, LineStyle],
-    metrics: Sequence[str] = TABS,
-    more: Sequence[dict[str, Any]] = (),
-    feedback: str = "on_request",
-) -> dict[str, Any]:
-    """Mean curves with 95 % bands of every agent, a tab for each metric, and the tabs `more`.
+# ---- agents on one task ----
 
-    What the regime of `feedback` has none of, such as batches under delays, has no tab. The curves are thinned until a
-    page stays under its size, whatever the number of agents.
-    """
-    if not cells:
-        return chart_of([], {})
-    t = next(iter(cells.values())).t
-    keep = _kept(len(t), len(metrics) * len(cells))
-    tabs = []
-    for metric in metrics:
-        series = {}
-        for name, cell in cells.items():
-            mean, low, high = mean_band(cell.curves[metric])
-            if np.isfinite(mean).any():
-                series[name] = curve(None, mean[keep], low[keep], high[keep], single=len(cell) == 1)
-        if series:
-            about = METRICS[metric]
-            tabs.append(
-                {
-                    "key": metric,
-                    "title": about.title,
-                    "meaning": about.meaning,
-                    "formula": about.symbol,
-                    "axis": f"{about.title} ({about.unit})" if about.unit else about.title,
-                    "log": _spread(metric, cells) > _WIDE,
-                    "series": series,
-                    "alt": describe_chart(metric, cells),
-                }
-            )
-    if "cumulative_regret" in metrics and (timed := _against_time(cells, keep, parse_feedback(feedback))):
-        tabs.append(timed)
+
+def best_first(cells: Mapping[str, Cell]) -> list[str]:
+    """Agents in the order of their final cumulative regret; those for which it is unknown come last."""
     last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
-    order = sorted(cells, key=lambda name: (not np.isfinite(last[name]), last[name]))
-    return chart_of([*tabs, *more], {name: looks[name] for name in order}, t[keep])
+    return sorted(cells, key=lambda name: (not math.isfinite(last[name]), last[name]))
 
 
-def tab_texts(chart: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
-    """Key, title, alternative text, meaning and formula of each tab, as the templates want them."""
-    return [(tab["key"], tab["title"], tab["alt"], tab["meaning"], tab.get("formula", "")) for tab in chart["tabs"]]
+def metric_chart(metric: Metric, cells: Mapping[str, Cell]) -> Chart | None:
+    """Mean curves of a metric with 95 % bands, one an agent; None if it is known of no agent."""
+    lines = _known(mean_line(name, cell.t, cell.curves[metric.name]) for name, cell in cells.items())
+    if not lines:
+        return None
+    ends = {line.name: float(line.y[-1]) for line in lines}
+    known = sorted((value, name) for name, value in ends.items() if math.isfinite(value))
+    text = ", ".join(f"{name} {number(value)}" for value, name in known)
+    return Chart(
+        metric.name,
+        metric.title,
+        Axis(EVALUATIONS),
+        Axis(metric.title, metric.unit, log=_is_wide(ends.values())),
+        lines,
+        meaning=metric.meaning,
+        formula=metric.symbol,
+        alt=f"{metric.title} against the number of evaluations; means at t = {lines[0].x[-1]}: {text}.",
+    )
 
 
-def _against_time(cells: Mapping[str, Cell], keep: np.ndarray, rule: FeedbackRule) -> dict[str, Any] | None:
-    """Cumulative regret against the time of the simulated experiment, where that has a clock and costs are known."""
+def time_chart(cells: Mapping[str, Cell], rule: FeedbackRule) -> Chart | None:
+    """Cumulative regret against the time of the simulated experiment; None without a clock or without costs."""
     workers = workers_of(rule)
     if workers is None:
         return None
-    at_once = f"{workers} worker{'' if workers == 1 else 's'}"
-    series = {}
-    for name, cell in cells.items():
-        time = cell.curves["simulated_time"].mean(axis=0)
-        mean, low, high = mean_band(cell.curves["cumulative_regret"])
-        if np.isfinite(time).all() and np.isfinite(mean).any():
-            series[name] = {"t": _list(time[keep]), **curve(None, mean[keep], low[keep], high[keep], len(cell) == 1)}
-    if not series:
+    times = {name: cell.curves["simulated_time"].mean(axis=0) for name, cell in cells.items()}
+    lines = _known(
+        mean_line(name, times[name], cell.curves["cumulative_regret"])
+        for name, cell in cells.items()
+        if np.isfinite(times[name]).all()
+    )
+    if not lines:
         return None
-    about = METRICS["simulated_time"]
-    ends = ", ".join(f"{name} {number(float(cells[name].finals['simulated_time'].mean()))}" for name in series)
-    return {
-        "key": "simulated_time",
-        "title": "Regret against time",
-        "meaning": f"How long the experiment takes with {at_once}: "
+    regret, time = METRICS["cumulative_regret"], METRICS["simulated_time"]
+    with_workers = f"{workers} worker{'' if workers == 1 else 's'}"
+    ends = ", ".join(f"{line.name} {number(float(line.x[-1]))}" for line in lines)
+    return Chart(
+        time.name,
+        "Regret against time",
+        Axis(f"experiment time with {with_workers}", time.unit),
+        Axis(regret.title, regret.unit, log=_is_wide(float(line.y[-1]) for line in lines)),
+        lines,
+        meaning=f"How long the experiment takes with {with_workers}: "
         + ("a batch lasts until its last evaluation is done." if has_batches(rule) else "none waits for another."),
-        "formula": about.symbol,
-        "axis": f"{METRICS['cumulative_regret'].title} ({METRICS['cumulative_regret'].unit})",
-        "x": f"experiment time with {at_once} ({about.unit})",
-        "log": _spread("cumulative_regret", cells) > _WIDE,
-        "series": series,
-        "alt": f"Cumulative regret against experiment time with {at_once}, which ends at: {ends}.",
-    }
+        formula=time.symbol,
+        alt=f"Cumulative regret against experiment time with {with_workers}, which ends at: {ends}.",
+    )
 
 
-def chart_of(tabs: list[dict[str, Any]], looks: Mapping[str, LineStyle], t: np.ndarray | None = None) -> dict[str, Any]:
-    """The JSON value of a chart: its tabs, the look of every curve in order of the legend, and times they share."""
-    lines = [{"name": name, "hue": look.hue, "dash": look.dash} for name, look in looks.items()]
-    return {"t": [] if t is None else t.tolist(), "lines": lines, "tabs": tabs}
+def frontier_chart(cells: Mapping[str, Cell]) -> Chart | None:
+    """Final regret against the policy's seconds, one point an agent, and the frontier; None for fewer than two."""
+    points: dict[str, tuple[float, float]] = {}
+    lines = []
+    for name, cell in cells.items():
+        seconds = float(cell.finals["policy_seconds"].mean()) / float(cell.t[-1])
+        regret = mean_interval(cell.finals["cumulative_regret"])
+        if not (math.isfinite(regret.estimate) and seconds > 0):
+            continue
+        points[name] = (seconds, regret.estimate)
+        ends = (np.array([max(regret.low, 0.0)]), np.array([regret.high])) if regret.is_known else (None, None)
+        lines.append(Line(name, np.array([seconds]), np.array([regret.estimate]), *ends))
+    if len(lines) < 2:
+        return None
+    undominated = (name for name in points if not any(_dominates(other, points[name]) for other in points.values()))
+    frontier = tuple(sorted(undominated, key=lambda name: points[name]))
+    ends_text = ", ".join(f"{name} {number(points[name][1])} in {duration(points[name][0])}" for name in frontier)
+    return Chart(
+        "frontier",
+        "Accuracy and time",
+        Axis("policy seconds for an evaluation", log=True),
+        Axis("cumulative regret at the end", log=_is_wide(regret for _, regret in points.values())),
+        tuple(lines),
+        meaning="Each agent by its seconds for an evaluation and its regret, with the 95 % interval; the line joins "
+        "those that no other beats in both.",
+        alt=f"Final cumulative regret against policy seconds for an evaluation; on the frontier: {ends_text}.",
+        mark="points",
+        frontier=frontier,
+    )
 
 
-def curve(
-    t: np.ndarray | None,
-    mean: Float[np.ndarray, " p"],
-    low: Float[np.ndarray, " p"],
-    high: Float[np.ndarray, " p"],
-    single: bool,
-    least: float | None = 0.0,
-    curves: int = _SMALL,
-) -> dict[str, Any]:
-    """One curve as JSON: mean `m` and, for more than one run, the ends `l` and `h` of its band.
+def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
+    """Performance profiles: share of runs with at most that regret ratio.
 
     Args:
-        t: Times of its own, thinned to what small charts need; None if it shares those of the chart.
-        mean: Means.
-        low: Lower ends.
-        high: Upper ends.
-        single: Whether there is a single run, and so no band.
-        least: What no value is below, though a symmetric interval does not know it; None for differences.
-        curves: How many like it the page holds.
+        ratios: Final regret ratios by agent, one array a task; agents of which one is unknown are left out.
     """
-    keep = np.arange(len(mean)) if t is None else _kept(len(t), curves)
-    found: dict[str, Any] = {"m": _list(mean[keep])}
-    if not single:
-        found |= {"l": _list((low if least is None else np.maximum(low, least))[keep]), "h": _list(high[keep])}
-    return found if t is None else {"t": t[keep].tolist(), **found}
+    known = {name: list(strata) for name, strata in ratios.items() if all(np.isfinite(x).all() for x in strata)}
+    if not known:
+        return None
+    every = np.concatenate([x for strata in known.values() for x in strata])
+    tau = np.geomspace(max(every[every > 0].min(initial=1.0), 1e-4) * 0.8, max(every.max(), 1.0) * 1.1, 400)
+    return Chart(
+        "profiles",
+        "Performance profiles",
+        Axis("regret ratio τ", log=True),
+        Axis("share of runs at or below τ", limits=(0.0, 1.02)),
+        tuple(Line(name, tau, performance_profile(strata, tau)) for name, strata in known.items()),
+        meaning="Share of runs with at most that regret ratio, every environment with the same weight.",
+        mark="steps",
+    )
 
 
-def _kept(p: int, curves: int) -> np.ndarray:
-    """Which of `p` points are kept where a page holds so many curves."""
-    most = max(int(_BUDGET / (_CHARACTERS * 3 * curves)), _FEWEST)
-    return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
+# ---- one agent on all tasks ----
 
 
-def _spread(metric: str, cells: Mapping[str, Cell]) -> float:
-    """How many times the smallest final mean goes into the largest; 1 where one of them is 0."""
-    ends = np.array([cell.curves[metric][:, -1].mean() for cell in cells.values()])
-    ends = ends[np.isfinite(ends)]
-    return float(ends.max() / ends.min()) if len(ends) and ends.min() > 0 else 1.0
+def diagnostic_charts(agent: str, cells: Mapping[str, Cell]) -> list[Chart]:
+    """Each diagnostic that the agent reports along the run, one curve a task."""
+    charts: list[Chart] = []
+    for name in dict.fromkeys(name for cell in cells.values() for name in cell.diagnostics):
+        title, meaning = _DIAGNOSTICS.get(name, (name.replace("_", " ").capitalize(), "As the agent reports it."))
+        lines = _known(
+            mean_line(task, cell.t, cell.diagnostics[name]) for task, cell in cells.items() if name in cell.diagnostics
+        )
+        if lines:
+            alt = f"{title} of {agent} against the number of evaluations, one curve per environment."
+            key = f"diagnostic-{len(charts)}"
+            charts.append(Chart(key, title, Axis(EVALUATIONS), Axis(title), lines, meaning, alt=alt))
+    return charts
 
 
-def describe_chart(metric: str, cells: Mapping[str, Cell]) -> str:
-    """What a reader who cannot see the chart would want to know: where each curve ends, best first."""
-    ends = {name: float(cell.curves[metric][:, -1].mean()) for name, cell in cells.items()}
-    known = sorted((value, name) for name, value in ends.items() if np.isfinite(value))
-    T = int(next(iter(cells.values())).t[-1])
-    text = ", ".join(f"{name} {number(value)}" for value, name in known)
-    return f"{METRICS[metric].title} against the number of evaluations; means at t = {T}: {text}."
+# ---- two agents ----
 
 
-def _list(x: np.ndarray) -> list[float | None]:
-    return [rounded(value) for value in x.tolist()]
+def difference_chart(
+    first: str, second: str, comparisons: Mapping[str, PairedComparison], metric: Metric
+) -> Chart | None:
+    """Paired differences of a metric along the run, one curve a task; None if no task is compared by it."""
+    lines = []
+    for task, found in comparisons.items():
+        if found.metric == metric.name:
+            late = found.t >= found.t[-1] * _SETTLED
+            ends = (found.low[late], found.high[late]) if len(found.units) > 1 else (None, None)
+            lines.append(Line(task, found.t[late], found.mean[late], *ends))
+    if not lines:
+        return None
+    title = f"{metric.title}: difference"
+    return Chart(
+        metric.name,
+        title,
+        Axis(EVALUATIONS),
+        Axis(f"{first} minus {second}", signed=True),
+        tuple(lines),
+        meaning=f"Below 0, {first} does better on the same instances; above 0, {second} does.",
+        alt=f"{title} of {first} and {second} against the number of evaluations, by environment.",
+    )
+
+
+# ---- delays ----
+
+
+def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
+    """Extra regret against the strength of the delay, one curve an agent; or the same over the immediate regret."""
+    lines = []
+    for agent, costs in study.costs.items():
+        intervals = [cost.relative if relative else cost.difference for cost in costs.values()]
+        x, y = np.array([IMMEDIATE[study.kind], *costs]), np.array([0.0, *(i.estimate for i in intervals)])
+        if all(interval.is_known for interval in intervals):
+            low, high = np.array([0.0, *(i.low for i in intervals)]), np.array([0.0, *(i.high for i in intervals)])
+            lines.append(Line(agent, x, y, low, high))
+        else:
+            lines.append(Line(agent, x, y))
+    unit = KINDS[study.kind]
+    title = f"{DELAY_TITLES[study.kind]}{', relative' if relative else ''}"
+    return Chart(
+        f"{study.kind}-{'relative' if relative else 'regret'}",
+        title,
+        Axis(unit),
+        Axis(f"regret above immediate{', as a share of it' if relative else ''}", signed=True),
+        tuple(lines),
+        meaning=f"Mean paired difference of each agent with itself: final cumulative regret with so many {unit}, minus "
+        f"that with feedback after every evaluation, on the same instances{', over the latter' if relative else ''}. "
+        "At 0 late feedback costs nothing.",
+        alt=f"{title} against {unit}, for {', '.join(study.costs)}; the table holds the numbers.",
+        mark="joined points",
+        references=(0.0,),
+    )
+
+
+# ---- audits ----
+
+
+def band_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+    """How much wider the confidence band would have to be along the run, one curve an agent or a task."""
+    lines = _known(
+        _along(name, report, "required_scaling") for name, report in audits.items() if report.band is not None
+    )
+    if not lines:
+        return None
+    widest = max(float(np.nanmax(line.y)) for line in lines)
+    return _audit_chart(
+        "audit-band",
+        "Confidence band",
+        Axis("required over stated width", log=widest > _WIDE),
+        lines,
+        "How wide the band would have to be to hold every mean, over how wide it is: above 1 a mean is outside. A "
+        "batch is checked when it ends.",
+        references=(1.0,),
+    )
+
+
+def dictionary_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+    """Size of the dictionary against the effective dimension of the pulls."""
+    lines = _known(
+        mean_line(name, report.along("d_eff").mean(axis=0), report.along("dictionary"))
+        for name, report in audits.items()
+        if report.sketch is not None
+    )
+    if not lines:
+        return None
+    return _audit_chart(
+        "audit-dictionary",
+        "Dictionary",
+        Axis("arms in the dictionary"),
+        lines,
+        "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory promises "
+        "a size proportional to it.",
+        x=Axis("effective dimension of the pulls"),
+    )
+
+
+def variance_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+    """Sketched over exact variance along the run, from the smallest ratio to the largest."""
+    lines = []
+    for name, report in audits.items():
+        if report.sketch is not None:
+            median, low, high = (report.along(f"ratio_{part}") for part in ("median", "low", "high"))
+            lines.append(Line(name, report.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0)))
+    known = _known(lines)
+    if not known:
+        return None
+    return _audit_chart(
+        "audit-ratio",
+        "Sketched variance",
+        Axis("sketched over exact variance", log=True),
+        known,
+        "Median over sampled arms, mean over repetitions; the band reaches from the smallest to the largest ratio of "
+        f"any arm and repetition. Theory promises between 1/{ALPHA:g} and {ALPHA:g}.",
+        references=(1 / ALPHA, 1.0, ALPHA),
+    )
+
+
+def memory_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+    """Bytes in the agent's arrays along the run."""
+    lines = _known(_along(name, report, "bytes", 1 / _MEBIBYTE) for name, report in audits.items())
+    if not lines:
+        return None
+    return _audit_chart(
+        "audit-bytes",
+        "Memory",
+        Axis("arrays of the agent", "MiB", log=True),
+        lines,
+        "What the agent's arrays hold: kernel rows, factors, counts; the problem's own arms are not counted.",
+    )
+
+
+def _audit_chart(
+    key: str,
+    title: str,
+    y: Axis,
+    lines: tuple[Line, ...],
+    meaning: str,
+    x: Axis | None = None,
+    references: tuple[float, ...] = (),
+) -> Chart:
+    against = "the number of evaluations" if x is None else x.label
+    alt = f"{title}: {y.text} against {against}, for {', '.join(line.name for line in lines)}."
+    return Chart(key, title, x or Axis(EVALUATIONS), y, lines, meaning, alt=alt, references=references)
+
+
+def _along(name: str, report: AuditReport, column: str, scale: float = 1.0) -> Line:
+    Y = report.along(column) * scale
+    Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which has no place on an axis
+    return mean_line(name, report.t, Y)
+
+
+def _known(lines: Iterable[Line]) -> tuple[Line, ...]:
+    return tuple(line for line in lines if line.is_known)
+
+
+def _is_wide(values: Iterable[float]) -> bool:
+    """Whether the largest value is more than `_WIDE` times the smallest; False where one of them is 0."""
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) / min(known) > _WIDE

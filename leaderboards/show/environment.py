@@ -1,38 +1,41 @@
-"""What the page of one task shows."""
+"""The page of one task: its facts, charts, scores, spread and theory."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import json
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.score.catalogue import METRICS
-from leaderboards.score.cell import has_batches
-from leaderboards.score.intervals import mean_interval, quantile_interval
-from leaderboards.score.statistics import Slope, iqm, loglog_slope
+from leaderboards.score.metrics import METRICS, Metric, has_batches
+from leaderboards.score.statistics import iqm, loglog_slope, quantile_interval
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
-from leaderboards.show.charts import chart_data, tab_texts
-from leaderboards.show.commands import row_command
-from leaderboards.show.inspection_charts import audit_tabs, frontier_tab
-from leaderboards.show.numbers import between, number, span
-from leaderboards.show.overview import gap_rows, knowledge_text, score_cell
-from leaderboards.show.site import Site
-
-__all__ = ["environment_page", "slope_cell"]
-
-_COLUMNS = (
-    "cumulative_regret",
-    "simple_regret",
-    "inference_regret",
-    "batches",
-    "policy_seconds",
+from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.charts import (
+    band_chart,
+    best_first,
+    dictionary_chart,
+    frontier_chart,
+    memory_chart,
+    metric_chart,
+    time_chart,
+    variance_chart,
 )
+from leaderboards.show.format import NONE, between, number, row_command, span
+from leaderboards.show.overview import knowledge_text
+from leaderboards.show.site import Site
+from leaderboards.show.table import LAST, TableCell, gap_rows, number_cell, score_cell, slope_cell, tie_mark
+
+__all__ = ["environment_page", "task_charts"]
+
 _FACTS = {
     "optimum": "Best mean (average of the instances)",
     "optimum_tol": "Error of the best mean, at most",
@@ -41,34 +44,77 @@ _FACTS = {
 }
 
 
+@dataclass(frozen=True)
+class ScoreRow:
+    """An agent in the table of scores.
+
+    Attributes:
+        agent: Name.
+        file: File name of its page.
+        swatch: Its line style.
+        rank: Rank of its tie group, such as "2="; "" if it is not ranked.
+        rank_sort: The same as a number.
+        range: Ranks that the tests leave open; "" if it is not ranked.
+        compare: Address of its comparison with the best other agent here; None if there is no other.
+        scores: One score a metric.
+        slope: Growth exponent of its regret.
+        n: Number of finished repetitions.
+        origin: How many of its runs came from elsewhere; "" if none.
+        command: What repeats its runs; None if no command can, or it has no runs.
+    """
+
+    agent: str
+    file: str
+    swatch: Markup
+    rank: str
+    rank_sort: float
+    range: str
+    compare: str | None
+    scores: list[TableCell]
+    slope: TableCell
+    n: int
+    origin: str
+    command: str | None
+
+
+@dataclass(frozen=True)
+class AgentNumbers:
+    """An agent with cells, in the tables of the spread and of the theory.
+
+    Attributes:
+        agent: Name.
+        swatch: Its line style.
+        cells: The cells.
+    """
+
+    agent: str
+    swatch: Markup
+    cells: list[TableCell]
+
+
 def environment_page(site: Site, task: str) -> dict[str, Any]:
     """Context of `environment.html.j2`."""
     about = site.summary.tasks[task]
     cells = site.summary.on(task)
-    found = site.standings[task]
-    metrics = ["regret_ratio", *_COLUMNS] if found is None or found.metric == "regret_ratio" else list(_COLUMNS)
-    if not has_batches(parse_feedback(about.feedback)):
-        metrics.remove("batches")
-    inspections = {name: one for (on, name), one in site.inspections.items() if on == task}
-    more = [tab for tab in [frontier_tab(site, task), *audit_tabs(inspections)] if tab]
-    data = chart_data(cells, site.looks, more=more, feedback=about.feedback)
+    found = site.rankings[task]
+    metrics = _table_metrics(site, task)
+    order = best_first(cells)
     return {
         "task": about,
-        "lede": _lede(about.env.id),
+        "lede": _first_sentence(about.env.id),
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
         "facts": [
             (_FACTS.get(k, k), number(v))
             for k, v in site.summary.facts.get(task, {}).items()
-            if v == v and (k, v) != ("optimum_tol", 0)
+            if not math.isnan(v) and (k, v) != ("optimum_tol", 0)
         ],
         "repetitions": max((len(cell) for cell in cells.values()), default=0),
-        "metrics": [METRICS[name] for name in metrics],
-        "rows": sorted(_rows(site, task, metrics), key=lambda row: row["order"]),
-        "chart": data,
-        "tabs": tab_texts(data),
+        "metrics": metrics,
+        "rows": _rows(site, task, metrics),
+        "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order}),
         "knowledge": knowledge_text(about),
         "audits": audits_of(site, task=task),
-        "price": next((file for p, file in site.price_files if task in (p.base, *p.tasks.values())), None),
+        "delays": next((file for study, file in site.delay_files if task in (study.base, *study.tasks.values())), None),
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
         "n_ranked": len(found.agents) if found else 0,
         "n_blocks": len(found.units) if found else 0,
@@ -78,28 +124,78 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     }
 
 
-def _spread(site: Site, task: str) -> list[dict[str, Any]]:
+def task_charts(site: Site, task: str) -> list[Chart]:
+    """All charts of a task: metrics along the run, regret against time, accuracy, and what audits found."""
+    cells, rule = site.summary.on(task), parse_feedback(site.summary.tasks[task].feedback)
+    audits = {agent: report for (on, agent), report in site.audits.items() if on == task}
+    charts = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
+    charts += [time_chart(cells, rule), frontier_chart(cells)]
+    charts += [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
+    return [chart for chart in charts if chart is not None]
+
+
+def _table_metrics(site: Site, task: str) -> list[Metric]:
+    """Metrics with a column, the one that agents are ranked by first."""
+    found = site.rankings[task]
+    ranked_by = found.metric if found else "regret_ratio"
+    batches = has_batches(parse_feedback(site.summary.tasks[task].feedback))
+    others = [
+        metric
+        for metric in METRICS.values()
+        if metric.in_tables
+        and metric.name not in (ranked_by, "regret_ratio")  # a ratio is known only where it ranks
+        and (batches or metric.name != "batches")
+    ]
+    return [METRICS[ranked_by], *others]
+
+
+def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
+    cells, found = site.summary.on(task), site.rankings[task]
+    rows = []
+    for name in site.summary.agents:
+        cell, rank = cells.get(name), site.rank(task, name)
+        ranks = ""
+        if found and name in found.agents:
+            i = found.agents.index(name)
+            ranks = span(int(found.ranking.best[i]), int(found.ranking.worst[i]))
+        rows.append(
+            ScoreRow(
+                agent=name,
+                file=site.agent_files[name],
+                swatch=svg.swatch(site.styles[name]),
+                rank=tie_mark(site, task, rank),
+                rank_sort=rank or LAST,
+                range=ranks,
+                compare=site.comparison_with_best(name, task),
+                scores=[score_cell(site, task, name, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
+                slope=slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None),
+                n=len(cell) if cell else 0,
+                origin=site.origin(task, name),
+                command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.units) if cell else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (row.rank_sort, row.scores[0].sort))
+
+
+def _spread(site: Site, task: str) -> list[AgentNumbers]:
     """How the ranked score is spread over repetitions; none where no agent has played twice."""
-    found = site.standings[task]
+    found = site.rankings[task]
     if found is None or len(found.units) < 2:
         return []
     rows = []
     for i, name in enumerate(found.agents):
         x = found.Y[:, i]
         median = quantile_interval(x, 0.5)
-        numbers = (median.estimate, float(iqm(x)), float(np.quantile(x, 0.95)), float(x.min()), float(x.max()))
-        rows.append(
-            {
-                "agent": name,
-                "swatch": svg.swatch(site.looks[name]),
-                "numbers": [(number(value), value) for value in numbers],
-                "median_interval": between(median),
-            }
-        )
-    return sorted(rows, key=lambda row: row["numbers"][0][1])
+        others = (float(iqm(x)), float(np.quantile(x, 0.95)), float(x.min()), float(x.max()))
+        cells = [
+            TableCell(number(median.estimate), median.estimate, between(median)),
+            *(number_cell(value) for value in others),
+        ]
+        rows.append(AgentNumbers(name, svg.swatch(site.styles[name]), cells))
+    return sorted(rows, key=lambda row: row.cells[0].sort)
 
 
-def _lede(id: str) -> str:
+def _first_sentence(id: str) -> str:
     """What the environment is, in the first line of its documentation; empty for environments of others."""
     row = next((row for row in ENVIRONMENTS if row.id == id), None)
     if row is None:
@@ -110,32 +206,23 @@ def _lede(id: str) -> str:
 
 
 def _theory(site: Site, task: str) -> dict[str, Any] | None:
-    found = site.overlays.get(task)
+    found = site.theory.get(task)
     if found is None:
         return None
     if isinstance(found, str):
         return {"problem": found}
     rows = []
     for comparison in found.comparisons:
-        bound, exponent = comparison.proven.bound, comparison.proven.exponent
-        rows.append(
-            {
-                "agent": comparison.agent,
-                "swatch": svg.swatch(site.looks[comparison.agent]),
-                "fitted": slope_cell(comparison.fitted),
-                "proven": "–" if exponent is None else f"{exponent:.2f}",
-                "proven_sort": 1e9 if exponent is None else exponent,
-                "measured": number(comparison.measured.estimate),
-                "measured_sort": comparison.measured.estimate,
-                "bound": "–" if bound is None else number(bound),
-                "bound_sort": 1e9 if bound is None else bound,
-                "theorem": comparison.proven.theorem,
-                "gain": "–" if comparison.gain is None else number(comparison.gain),
-                "gain_sort": 1e9 if comparison.gain is None else comparison.gain,
-                "d_eff": "–" if comparison.d_eff is None else number(comparison.d_eff),
-                "d_eff_sort": 1e9 if comparison.d_eff is None else comparison.d_eff,
-            }
-        )
+        exponent, bound = comparison.proven.exponent, comparison.proven.bound
+        cells = [
+            slope_cell(comparison.fitted),
+            TableCell(NONE) if exponent is None else TableCell(f"{exponent:.2f}", exponent),
+            number_cell(comparison.measured.estimate),
+            TableCell(NONE) if bound is None else TableCell(number(bound), bound, comparison.proven.theorem),
+            number_cell(comparison.gain),
+            number_cell(comparison.d_eff),
+        ]
+        rows.append(AgentNumbers(comparison.agent, svg.swatch(site.styles[comparison.agent]), cells))
     return {
         "problem": None,
         "true": found.knowledge == "oracle",
@@ -144,59 +231,3 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
         "d_eff": number(found.greedy.d_eff),
         "rows": rows,
     }
-
-
-def slope_cell(slope: Slope | None) -> dict[str, Any]:
-    """The growth exponent of the cumulative regret, as a cell of a table."""
-    if slope is None:
-        return {"text": "–", "interval": "", "sort": 1e9, "lead": False, "place": "", "why": "no regret to fit"}
-    interval = slope.exponent
-    ends = f"{interval.low:.2f} – {interval.high:.2f}" if interval.is_known else ""
-    why = f"fitted from t = {slope.start}"
-    return {
-        "text": f"{interval.estimate:.2f}",
-        "interval": ends,
-        "sort": interval.estimate,
-        "lead": False,
-        "place": "",
-        "why": why,
-    }
-
-
-def _rows(site: Site, task: str, metrics: list[str]) -> list[dict[str, Any]]:
-    cells = site.summary.on(task)
-    found = site.standings[task]
-    ratios = {name: mean_interval(cell.finals["regret_ratio"]) for name, cell in cells.items()}
-    top = max((i.high if i.is_known else i.estimate for i in ratios.values() if i.estimate == i.estimate), default=1.0)
-    slopes = {name: loglog_slope(cell.t, cell.curves["cumulative_regret"]) for name, cell in cells.items()}
-    rows = []
-    for name in site.summary.agents:
-        cell = cells.get(name)
-        first, *others = (score_cell(site, task, name, metric) for metric in metrics)
-        # Tie groups belong to what was ranked.
-        scores = [{**first, "place": ""}, *({**cell, "lead": False, "place": ""} for cell in others)]
-        ranks = ""
-        if found and name in found.agents:
-            i = found.agents.index(name)
-            ranks = span(int(found.ranking.best[i]), int(found.ranking.worst[i]))
-        known = name in ratios and ratios[name].estimate == ratios[name].estimate
-        rows.append(
-            {
-                "agent": name,
-                "file": site.agent_files[name],
-                "swatch": svg.swatch(site.looks[name]),
-                "place": first["place"],
-                "place_sort": site.place(task, name) or 1e9,
-                "ranks": ranks,
-                "forest": svg.forest(ratios[name], 0.0, max(top, 1.0), site.looks[name], 1.0) if known else "",
-                "scores": scores,
-                "slope": slope_cell(slopes.get(name)),
-                "n": len(cell) if cell else 0,
-                "origin": site.origin(task, name),
-                "command": row_command(site.summary.tasks[task], site.summary.agents[name], cell.units)
-                if cell
-                else None,
-                "order": (site.place(task, name) or 1e9, first["sort"]),
-            }
-        )
-    return rows

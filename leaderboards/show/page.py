@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
@@ -13,16 +12,17 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
+from leaderboards.show.comparison import all_comparisons, comparison_data, comparison_page, script_file
+from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
-from leaderboards.show.overview import overview
-from leaderboards.show.pair import pair_page
-from leaderboards.show.price import price_page
-from leaderboards.show.site import Site, make_site
+from leaderboards.show.overview import overview_page
+from leaderboards.show.site import COMPARISON_FILE, Site, make_site
 
 __all__ = ["build_page"]
 
@@ -49,32 +49,46 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary))
-    place = directory / _PAGES
-    place.mkdir(parents=True, exist_ok=True)
-    _copy_assets(place / "assets")
+    folder = directory / _PAGES
+    (folder / "compare").mkdir(parents=True, exist_ok=True)
+    _copy_assets(folder / "assets")
     templates = _templates(site)
-    written = {file for file in place.glob("*.html")}
+    stale = {*folder.glob("*.html"), *folder.glob("compare/*.js")}
     for task, file in site.task_files.items():
-        written.discard(_write(place / file, templates, "environment.html.j2", environment_page(site, task), ""))
+        stale.discard(_write(folder / file, templates, "environment.html.j2", environment_page(site, task), ""))
     for agent, file in site.agent_files.items():
-        written.discard(_write(place / file, templates, "agent.html.j2", agent_page(site, agent), ""))
-    for first, second in itertools.combinations(summary.agents, 2):
-        path = place / site.pair_files[frozenset((first, second))]
-        written.discard(_write(path, templates, "pair.html.j2", pair_page(site, first, second), ""))
-    for file in dict.fromkeys(file for _, file in site.price_files):
-        written.discard(_write(place / file, templates, "price.html.j2", price_page(site, file), ""))
-    for stale in written:
-        stale.unlink()
-    return _write(directory / "index.html", templates, "index.html.j2", overview(site), f"{_PAGES}/")
+        stale.discard(_write(folder / file, templates, "agent.html.j2", agent_page(site, agent), ""))
+    for file in dict.fromkeys(file for _, file in site.delay_files):
+        stale.discard(_write(folder / file, templates, "delay_cost.html.j2", delay_page(site, file), ""))
+    stale -= set(_write_comparisons(folder, templates, site))
+    for path in stale:
+        path.unlink()
+    return _write(directory / "index.html", templates, "index.html.j2", overview_page(site), f"{_PAGES}/")
+
+
+def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
+    """The page of paired comparisons and its scripts, one an agent."""
+    files = [_write(folder / COMPARISON_FILE, templates, "compare.html.j2", comparison_page(site), "")]
+    table_rows = templates.get_template("compare_rows.html.j2")
+    comparisons = all_comparisons(site)
+    for first in site.summary.agents:
+        data = comparison_data(site, comparisons, first)
+        for second in data.values():
+            second["rows"] = table_rows.render(rows=second["rows"])
+        script = f"(window.comparisons ??= {{}})[{embed(first)}] = {embed(data)};\n"
+        files.append(_write_text(folder / script_file(site, first), script))
+    return files
 
 
 def _write(path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str) -> Path:
     """Render one page; `base` leads from it to the folder of the other pages."""
     home = "index.html" if base else "../index.html"
-    text = templates.get_template(template).render(context, base=base, home=home)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    return _write_text(path, templates.get_template(template).render(context, base=base, home=home))
+
+
+def _write_text(path: Path, text: str) -> Path:
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
@@ -88,7 +102,7 @@ def _templates(site: Site) -> jinja2.Environment:
     )
     templates.filters["embed"] = embed
     templates.filters["key"] = sort_key
-    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
+    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
     return templates
 
 
@@ -98,20 +112,20 @@ def sort_key(value: float) -> str:
 
 
 def embed(value: Any) -> Markup:
-    """JSON that may stand inside a `<script type="application/json">` whatever texts it holds."""
+    """JSON that may stand inside a `<script>` whatever texts it holds."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
-def _copy_assets(place: Path) -> None:
-    place.mkdir(exist_ok=True)
+def _copy_assets(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
     for name in _ASSETS:
-        (place / name).write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
+        (folder / name).write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
     # One shared copy of the plotting library; plotly's Python package carries the file of its own version.
     source = resources.files("plotly") / "package_data" / "plotly.min.js"
-    target = place / "plotly.min.js"
+    target = folder / "plotly.min.js"
     with resources.as_file(source) as path:
         if not target.exists() or target.stat().st_size != path.stat().st_size:
             shutil.copyfile(path, target)

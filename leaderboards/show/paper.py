@@ -1,25 +1,145 @@
-"""What all figures for papers share: style, looks, one legend."""
+"""Figures and tables for papers and for the README: PNG, PDF and SVG by matplotlib, tables in Markdown and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leaderboards.show.site import Site
+from leaderboards.audit.report import AuditReport, audit_reports
+from leaderboards.play.store import Store
+from leaderboards.score.metrics import METRICS, Metric
+from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.summary import summarise
+from leaderboards.show.chart import Chart
+from leaderboards.show.charts import band_chart, delay_chart, metric_chart, profile_chart, variance_chart
+from leaderboards.show.format import number
+from leaderboards.show.palette import LineStyle
+from leaderboards.show.site import Site, make_site
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMNS", "grid", "legend", "line", "new_figure", "paper_style", "plain"]
+__all__ = ["FORMATS", "draw_intervals", "draw_panels", "latex_table", "make_figures", "markdown_table", "paper_style"]
 
-COLUMNS = 3
-"""Panels beside each other."""
+FORMATS = ("png", "pdf")
 
+_COLUMNS = 3  # panels beside each other
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}
+
+
+def make_figures(
+    directory: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, formats: tuple[str, ...] = FORMATS
+) -> list[Path]:
+    """Write the figures and tables of a results folder.
+
+    One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
+    `inference_regret`, `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), the cost of
+    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), and the final scores as
+    `scores.md` and `scores.tex`. A figure for which there are no numbers is left out.
+
+    Args:
+        directory: The results folder.
+        out: Where to write; by default `directory/figures`.
+        formats: File formats that matplotlib knows.
+
+    Returns:
+        The files.
+
+    Raises:
+        ValueError: if the folder holds no finished run.
+    """
+    directory = Path(directory)
+    store = Store(directory)
+    summary = summarise(store)
+    if not summary.cells:
+        raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
+    site = make_site(summary, audits=audit_reports(store, summary))
+    folder = Path(out) if out is not None else directory / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    with paper_style():
+        for name, figure in _figures(site).items():
+            # The layout moves a little with every drawing: it is settled once, for all formats.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            for format in formats:
+                path = folder / f"{name}.{format}"
+                # Without a date the same results give the same bytes.
+                metadata = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(format, {})
+                figure.savefig(path, metadata=metadata, dpi=200)
+                files.append(path)
+    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site))):
+        path = folder / f"scores{suffix}"
+        path.write_text(table, encoding="utf-8")
+        files.append(path)
+    return files
+
+
+def _figures(site: Site) -> dict[str, Figure]:
+    """The figures for which there are numbers, by file name."""
+    panels = {
+        metric.name: _metric_panels(site, metric)
+        for metric in METRICS.values()
+        if metric.has_curve and metric.in_figures
+    }
+    ratios = {}
+    if site.overall is not None:
+        for name in site.overall.agents:
+            ratios[name] = [site.summary.cells[task, name].finals["regret_ratio"] for task in site.overall.tasks]
+    profiles = profile_chart(ratios)
+    panels["profiles"] = [profiles and replace(profiles, title="")]
+    panels["delay_cost"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
+    audits: dict[str, dict[str, AuditReport]] = {}
+    for (task, agent), report in site.audits.items():
+        audits.setdefault(task, {})[agent] = report
+    panels["bands"] = [
+        _panel(task, band_chart(audits[task]), log_y=False) for task in site.summary.tasks if task in audits
+    ]
+    panels["sketches"] = [_panel(task, variance_chart(audits[task])) for task in site.summary.tasks if task in audits]
+    figures = {}
+    for name, charts in panels.items():
+        known = [chart for chart in charts if chart is not None]
+        if known:
+            figures[name] = draw_panels(known, site.styles)
+    if site.overall is not None and len(site.overall.agents) > 1:
+        label = f"mean rank over {len(site.overall.tasks)} environments"
+        figures["ranks"] = draw_intervals(dict(zip(site.overall.agents, site.overall.mean_rank)), site.styles, label)
+    return figures
+
+
+def _metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
+    panels = []
+    for task in site.summary.tasks:
+        cells = {
+            name: cell
+            for name, cell in site.summary.on(task).items()
+            if np.isfinite(cell.curves[metric.name][:, -1]).all()
+        }
+        chart = metric_chart(metric, cells)
+        panels.append(_panel(task, chart if chart is None or metric.bands_in_figures else chart.without_bands()))
+    return panels
+
+
+def _panel(title: str, chart: Chart | None, log_y: bool = True) -> Chart | None:
+    """The chart as a panel of a figure: its title tells the panels apart, and time is on a logarithmic axis."""
+    return None if chart is None else replace(chart.on_log_axes(y=log_y), title=title)
+
+
+# ---- drawing with matplotlib ----
 
 
 @contextmanager
@@ -34,20 +154,87 @@ def paper_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that size in inches, outside pyplot's state."""
+def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Figure:
+    """A panel per chart, and one legend for all of them; a single chart is larger."""
+    n_columns = min(len(charts), _COLUMNS)
+    n_rows = -(-len(charts) // n_columns)
+    alone = len(charts) == 1
+    figure = _new_figure(4.2, 3.0) if alone else _new_figure(2.9 * n_columns + 0.3, 2.3 * n_rows + 0.5)
+    axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for ax in axes[len(charts) :]:
+        ax.set_visible(False)
+    for i, (ax, chart) in enumerate(zip(axes, charts)):
+        _draw(ax, chart, styles)
+        ax.set(title=_plain(chart.title), xlabel=_plain(chart.x.text))
+        if i % n_columns == 0:
+            ax.set_ylabel(_plain(chart.y.label))
+    _legend(figure, axes[: len(charts)])
+    return figure
+
+
+def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> None:
+    least = _least(chart) if chart.y.log else -np.inf
+    first = np.inf
+    for line in chart.lines:
+        style = styles[line.name]
+        with np.errstate(invalid="ignore"):
+            y = np.where(line.y >= least, line.y, np.nan)
+        known = np.isfinite(y)
+        first = min(first, float(line.x[known][0])) if known.any() else first
+        (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5, label=line.name)
+        if chart.mark == "steps":
+            drawn.set_drawstyle("steps-post")
+        if line.low is None or line.high is None:
+            continue
+        low = np.maximum(line.low, least)
+        if chart.mark == "joined points":
+            ends = np.stack([y - low, line.high - y])
+            ax.errorbar(line.x, y, ends, color=style.light, linestyle="none", elinewidth=1, capsize=2)
+        else:
+            shown = known & np.isfinite(low)
+            ax.fill_between(line.x, low, line.high, where=shown, color=style.light, alpha=0.16, linewidth=0)
+    for level in chart.references:
+        ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
+    if chart.x.log and np.isfinite(first):
+        ax.set_xlim(first, None)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _least(chart: Chart) -> float:
+    """Where a logarithmic axis ends below: at half the smallest late mean, but three decades below the largest."""
+    means = [line.y[line.x >= line.x[-1] / 10] for line in chart.lines]
+    values = np.concatenate(means)
+    values = values[np.isfinite(values) & (values > 0)]
+    return float(max(values.min(), values.max() / 1000)) * 0.5 if len(values) else 1e-3
+
+
+def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineStyle], label: str) -> Figure:
+    """A row per agent with its estimate and interval, the smallest estimate on top."""
+    order = sorted(intervals, key=lambda name: intervals[name].estimate, reverse=True)
+    figure = _new_figure(4.2, 0.28 * len(order) + 0.8)
+    ax = figure.subplots()
+    for y, name in enumerate(order):
+        interval, colour = intervals[name], styles[name].light
+        if interval.is_known:
+            ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
+        ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
+    ax.set_yticks(range(len(order)), [_plain(name) for name in order])
+    ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
+    ax.grid(axis="x", alpha=0.3)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
+    return figure
+
+
+def _new_figure(width_inches: float, height_inches: float) -> Figure:
+    """An empty figure, outside pyplot's state."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
 
-def line(ax: Axes, site: Site, name: str, x: np.ndarray, y: np.ndarray, **kwargs: Any) -> None:
-    """A curve in the look of the agent `name`."""
-    look = site.looks[name]
-    ax.plot(x, y, color=look.light, linestyle=_DASHES[look.dash], linewidth=1.5, label=name, **kwargs)
-
-
-def legend(figure: Figure, axes: list[Axes]) -> None:
+def _legend(figure: Figure, axes: list[Axes]) -> None:
     """One legend below the figure for all of `axes`."""
     handles: dict[str, Any] = {}
     for ax in axes:
@@ -62,17 +249,85 @@ def legend(figure: Figure, axes: list[Axes]) -> None:
     )
 
 
-def grid(n: int) -> tuple[Figure, list[Axes]]:
-    """A figure with n panels, `COLUMNS` beside each other."""
-    columns = min(n, COLUMNS)
-    rows = -(-n // columns)
-    figure = new_figure(2.9 * columns + 0.3, 2.3 * rows + 0.5)
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for ax in axes[n:]:
-        ax.set_visible(False)
-    return figure, axes[:n]
-
-
-def plain(name: str) -> str:
+def _plain(name: str) -> str:
     """A name without the dollars that matplotlib would read as mathematics."""
     return name.replace("$", r"\$")
+
+
+# ---- tables ----
+
+
+def markdown_table(site: Site) -> str:
+    """Agents by environments: mean and half-width of the 95 % interval; leading tie groups in bold."""
+    tasks = list(site.summary.tasks)
+    lines = [_row_md(["Agent", *map(_escape_md, tasks)]), _row_md(["---", *["---:"] * len(tasks)])]
+    for name in _order(site):
+        cells = []
+        for task in tasks:
+            interval = _score(site, task, name)
+            text = "–" if interval is None else _text(interval, " ± ")
+            cells.append(f"**{text}**" if site.rank(task, name) == 1 else text)
+        lines.append(_row_md([_escape_md(name), *cells]))
+    return "\n".join([*lines, "", _caption(site), ""])
+
+
+def latex_table(site: Site) -> str:
+    """The same as a `tabular` with booktabs rules."""
+    tasks = list(site.summary.tasks)
+    lines = [
+        f"% {_caption(site)}",
+        rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}",
+        r"\toprule",
+        " & ".join(["Agent", *map(_escape_latex, tasks)]) + r" \\",
+        r"\midrule",
+    ]
+    for name in _order(site):
+        cells = []
+        for task in tasks:
+            interval = _score(site, task, name)
+            text = "--" if interval is None else "$" + _text(interval, r" \pm ") + "$"
+            cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
+        lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _order(site: Site) -> list[str]:
+    found = site.overall
+    mean = {} if found is None else {a: i.estimate for a, i in zip(found.agents, found.mean_rank)}
+    return sorted(site.summary.agents, key=lambda name: (mean.get(name, np.inf), name))
+
+
+def _score(site: Site, task: str, agent: str) -> Interval | None:
+    cell, found = site.summary.cells.get((task, agent)), site.rankings[task]
+    if cell is None or found is None or not np.isfinite(cell.finals[found.metric]).all():
+        return None
+    return mean_interval(cell.finals[found.metric])
+
+
+def _text(interval: Interval, pm: str) -> str:
+    text = number(interval.estimate)
+    if not interval.is_known or interval.low == interval.high:
+        return text
+    half = (interval.high - interval.low) / 2
+    decimals = text.partition(".")[2]
+    return f"{text}{pm}{number(half, 2)}" if "e" in text else f"{text}{pm}{half:.{len(decimals)}f}"
+
+
+def _caption(site: Site) -> str:
+    metrics = sorted({found.metric.replace("_", " ") for found in site.rankings.values() if found is not None})
+    return (
+        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: mean and half-width of its 95 % interval "
+        "over repetitions; the leading tie group of each environment in bold."
+    )
+
+
+def _row_md(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _escape_md(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))

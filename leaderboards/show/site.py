@@ -1,24 +1,25 @@
-"""What every page needs to know: the summary, the rankings, looks and addresses, worked out once."""
+"""Data shared by all pages: the summary, the rankings, line styles and file names."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode
 
+import numpy as np
 import pandas as pd
 
 from leaderboards.audit.report import AuditReport
-from leaderboards.score.gaps import gap_table
-from leaderboards.score.price import Price, prices
-from leaderboards.score.standings import Overall, Standing, overall, standing
-from leaderboards.score.summary import Summary
+from leaderboards.score.delay_cost import DelayStudy, delay_studies
+from leaderboards.score.rankings import OverallRanking, TaskRanking, overall_ranking, task_ranking
+from leaderboards.score.summary import Summary, unfinished_runs
 from leaderboards.score.theory import TheoryReport, theory_report
-from leaderboards.show.names import file_names
-from leaderboards.show.numbers import moment
-from leaderboards.show.palette import LineStyle, line_styles
+from leaderboards.show.format import file_names, moment
+from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 
-__all__ = ["Site", "make_site"]
+__all__ = ["COMPARISON_FILE", "Site", "make_site"]
+
+COMPARISON_FILE = "compare.html"
 
 
 @dataclass(frozen=True)
@@ -27,34 +28,32 @@ class Site:
 
     Attributes:
         summary: The folder, reduced.
-        standings: Ranking by task; None where no regret is known.
+        rankings: Ranking by task; None where no regret is known.
         overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
-        gaps: Runs that are not done, see `leaderboards.score.gaps`.
-        looks: Line style by agent.
+        gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
+        styles: Line style by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
-        pair_files: File name of the page of each pair of agents.
-        overlays: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
-        inspections: What `gpbandit audit` found, by (task, agent); empty before it ran.
-        price_files: The prices of feedback, each with the file name of its page; an environment's prices share one.
+        theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
+        audits: Audit reports by (task, agent); empty before `gpbandit audit` ran.
+        delay_files: The delay studies, each with the file name of its page; those of one environment share a page.
     """
 
     summary: Summary
-    standings: dict[str, Standing | None]
-    overall: Overall | None
+    rankings: dict[str, TaskRanking | None]
+    overall: OverallRanking | None
     gaps: pd.DataFrame
-    looks: dict[str, LineStyle]
+    styles: dict[str, LineStyle]
     task_files: dict[str, str]
     agent_files: dict[str, str]
-    pair_files: dict[frozenset[str], str]
-    overlays: dict[str, TheoryReport | str]
-    inspections: dict[tuple[str, str], AuditReport]
-    price_files: list[tuple[Price, str]]
+    theory: dict[str, TheoryReport | str]
+    audits: dict[tuple[str, str], AuditReport]
+    delay_files: list[tuple[DelayStudy, str]]
 
     @property
     def title(self) -> str:
         """Name of the suite."""
-        return str((self.summary.suite or {}).get("name", "results"))
+        return "results" if self.summary.suite is None else self.summary.suite.name
 
     @property
     def newest(self) -> str:
@@ -68,12 +67,42 @@ class Site:
         missing = int(self.gaps.loc[self.gaps["status"] == "missing", "n"].sum())
         return counts | ({"missing": missing} if missing else {})
 
-    def place(self, task: str, agent: str) -> int | None:
-        """Place of an agent's tie group on a task; None if it is not ranked there."""
-        found = self.standings[task]
+    @property
+    def task_styles(self) -> dict[str, LineStyle]:
+        """Line style by task, where a chart compares tasks."""
+        dashes = list(DASHES)
+        return {
+            task: LineStyle(i % len(HUES), dashes[i // len(HUES) % len(dashes)])
+            for i, task in enumerate(self.summary.tasks)
+        }
+
+    def rank(self, task: str, agent: str) -> int | None:
+        """Rank of an agent's tie group on a task; None if it is not ranked there."""
+        found = self.rankings[task]
         if found is None or agent not in found.agents:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
+
+    def best_agents(self, task: str | None = None) -> list[str]:
+        """Agents from the best mean score to the worst, on a task or over all; the unranked ones come last."""
+        found = self.overall if task is None else self.rankings[task]
+        if found is None:
+            return list(self.summary.agents)
+        if isinstance(found, TaskRanking):
+            means = dict(zip(found.agents, found.Y.mean(axis=0)))
+        else:
+            means = {agent: rank.estimate for agent, rank in zip(found.agents, found.mean_rank)}
+        return sorted(self.summary.agents, key=lambda agent: means.get(agent, np.inf))
+
+    def comparison_link(self, first: str, second: str, task: str | None = None) -> str:
+        """Address of the paired comparison of two agents, from the folder of the pages."""
+        chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})
+        return f"{COMPARISON_FILE}#{urlencode(chosen, quote_via=quote)}"
+
+    def comparison_with_best(self, agent: str, task: str | None = None) -> str | None:
+        """Address of the comparison of an agent with the best other one; None if there is no other."""
+        others = [other for other in self.best_agents(task) if other != agent]
+        return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
         """How many of a cell's runs came from elsewhere, and how many of those were played again here; "" if none."""
@@ -89,40 +118,34 @@ class Site:
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 
-def make_site(
-    summary: Summary, theory: bool = False, inspections: dict[tuple[str, str], AuditReport] | None = None
-) -> Site:
+def make_site(summary: Summary, theory: bool = False, audits: dict[tuple[str, str], AuditReport] | None = None) -> Site:
     """Rank, colour and address everything in `summary`; `theory` builds every environment again for its theory."""
-    charged = prices(summary)
-    files = file_names("feedback", dict.fromkeys(price.base for price in charged))
-    standings = {task: standing(summary, task) for task in summary.tasks}
-    gaps = gap_table(summary)
-    pairs = list(itertools.combinations(summary.agents, 2))
-    numbered = file_names("pair", (f"{first} vs {second}" for first, second in pairs))
+    studies = delay_studies(summary)
+    files = file_names("feedback", dict.fromkeys(study.base for study in studies))
+    rankings = {task: task_ranking(summary, task) for task in summary.tasks}
     return Site(
         summary,
-        standings,
-        overall({task: found for task, found in standings.items() if summary.tasks[task].asked}),
-        gaps,
+        rankings,
+        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].asked}),
+        unfinished_runs(summary),
         line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
-        {frozenset(pair): file for pair, file in zip(pairs, numbered.values())},
-        _overlays(summary) if theory else {},
-        inspections or {},
-        [(price, files[price.base]) for price in charged],
+        _theory_reports(summary) if theory else {},
+        audits or {},
+        [(study, files[study.base]) for study in studies],
     )
 
 
-def _overlays(summary: Summary) -> dict[str, TheoryReport | str]:
-    found: dict[str, TheoryReport | str] = {}
+def _theory_reports(summary: Summary) -> dict[str, TheoryReport | str]:
+    reports: dict[str, TheoryReport | str] = {}
     for task in summary.tasks:
         try:
-            about = theory_report(summary, task)
+            report = theory_report(summary, task)
         except Exception as error:
             # Third-party environments may raise anything; the page says what instead of having no page at all.
-            found[task] = f"{type(error).__name__}: {error}"
+            reports[task] = f"{type(error).__name__}: {error}"
             continue
-        if about is not None:
-            found[task] = about
-    return found
+        if report is not None:
+            reports[task] = report
+    return reports

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from leaderboards.play.store import Store
-from leaderboards.play.suite import parse_suite, unasked
-from leaderboards.score.summary import UNIFORM
+from leaderboards.play.suite import Suite
+from leaderboards.score.cell import RunScores
+from leaderboards.score.summary import Summary, summarise
+from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]
 
 _SPAN = 300.0  # seconds over which the speed is measured
 _AGENTS_SHOWN = 15
+_POINTS = 2  # of each curve: only the end is shown
 
 
 class Watcher:
@@ -38,38 +41,34 @@ class Watcher:
     def __init__(self, directory: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> None:
         self.store = Store(directory)
         self.clock = clock
-        self._regret: dict[str, float] = {}
-        self._suite: dict[str, Any] | None = None
+        self._reduced: dict[str, RunScores] = {}
+        self._suite: Suite | None = None
         self._keys: set[str] = set()
 
     def look(self) -> tuple[RenderableType, bool]:
         """The view now, and whether everything that the suite asks for has been tried."""
-        runs = self.store.runs()
-        keys = self._asked()
-        asked = None if keys is None else len(keys)
-        counts = runs["status"].value_counts()
-        ended = len(runs) if keys is None else len(keys.intersection(runs.index))
+        summary = summarise(self.store, _POINTS, self._reduced)
+        runs = summary.runs
+        wanted = self._keys_of(summary.suite)
+        ended = len(runs) if wanted is None else len(wanted.intersection(runs.index))
         parts: list[RenderableType] = [Text(f"{self.store.directory}", style="bold")]
-        if asked:
-            parts.append(ProgressBar(total=asked, completed=ended, width=60))
-        words = ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing yet"
-        parts.append(
-            Text(
-                f"{words}{f' of {asked}' if asked else ''}{self._pace(runs, None if asked is None else asked - ended)}"
-            )
-        )
-        ranking = self._ranking(runs)
+        counts = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items()) or "nothing yet"
+        if wanted is None:
+            parts.append(Text(f"{counts}{self._pace(runs, None)}"))
+        else:
+            parts.append(ProgressBar(total=len(wanted), completed=ended, width=60))
+            parts.append(Text(f"{counts} of {len(wanted)}{self._pace(runs, len(wanted) - ended)}"))
+        ranking = _ranking(summary)
         if ranking is not None:
             parts.append(ranking)
-        return Group(*parts), asked is not None and ended == asked
+        return Group(*parts), wanted is not None and ended == len(wanted)
 
-    def _asked(self) -> set[str] | None:
-        """Keys of the runs that the suite asks for; worked out anew only if the suite has changed."""
-        suite = self.store.suite()
+    def _keys_of(self, suite: Suite | None) -> set[str] | None:
+        """Keys of the runs of the suite; worked out anew only if the suite has changed."""
         if suite is None:
             return None
         if suite != self._suite:
-            self._suite, self._keys = suite, {spec.key for spec in parse_suite(suite).specs()}
+            self._suite, self._keys = suite, {spec.key for spec in suite.specs()}
         return self._keys
 
     def speed(self, runs: pd.DataFrame) -> float:
@@ -91,42 +90,36 @@ class Watcher:
             return ""
         if speed == 0:
             return "; nothing has finished in the last minutes"
-        left = "" if missing is None else f", about {_duration(missing / speed)} left"
+        left = "" if missing is None else f", about {duration(missing / speed)} left"
         return f"; {speed * 60:.1f} runs a minute{left}"
 
-    def _ranking(self, runs: pd.DataFrame) -> Table | None:
-        """Mean regret ratio so far, over the repetitions that the uniform policy has finished too."""
-        done = runs[runs["status"] == "done"]
-        if self._suite is not None:
-            # Left from before the suite was edited: perhaps of the same name, and of another horizon or seed.
-            specs = {key: entry["spec"] for key, entry in self.store.entries().items()}
-            done = done.drop(index=unasked(parse_suite(self._suite), specs), errors="ignore")
-        new = [str(key) for key in done.index if key not in self._regret]
-        if new:
-            traces = self.store.traces(["regret"], new)
-            # Files that turn out damaged are set aside; their runs are no longer there at the next look.
-            totals = traces.groupby("key", observed=True)["regret"].sum(min_count=1)
-            self._regret |= {str(key): float(total) for key, total in totals.items()}
-        done = done.assign(regret=[self._regret.get(str(key), np.nan) for key in done.index])
-        block = ["env", "horizon", "feedback", "seed", "repetition"]
-        uniform = done[done["agent_id"] == UNIFORM].drop_duplicates(block)[[*block, "regret"]]
-        paired = done.merge(uniform, on=block, suffixes=("", "_uniform"))
-        paired = paired[paired["regret_uniform"] > 0]
-        if not len(paired):
-            return None
-        paired["ratio"] = paired["regret"] / paired["regret_uniform"]
-        by_task = paired.groupby(["agent", "env"])["ratio"].mean().unstack("env")
-        by_task = by_task.loc[by_task.mean(axis=1).sort_values().index]
-        table = Table(title="regret ratio so far", title_justify="left", box=None, pad_edge=False)
-        table.add_column("agent")
-        for env in by_task.columns:
-            table.add_column(escape(str(env)), justify="right")
-        table.add_column("runs", justify="right")
-        n = paired["agent"].value_counts().to_dict()
-        for agent, row in by_task.head(_AGENTS_SHOWN).iterrows():
-            scores = ["–" if np.isnan(x) else f"{x:.3f}" for x in row]
-            table.add_row(escape(str(agent)), *scores, str(n[agent]))
-        return table
+
+def _ranking(summary: Summary) -> Table | None:
+    """Mean regret ratio so far, over the repetitions that the uniform policy has finished too; best agents first."""
+    ratios: dict[str, dict[str, float]] = {}
+    counts: Counter[str] = Counter()
+    # Runs from before the suite was edited are apart: perhaps of the same name, and of another horizon or seed.
+    tasks = [task.name for task in summary.tasks.values() if task.asked]
+    for task in tasks:
+        for agent, cell in summary.on(task).items():
+            ratio = cell.finals["regret_ratio"]
+            paired = ratio[np.isfinite(ratio)]
+            if len(paired):
+                ratios.setdefault(agent, {})[task] = float(paired.mean())
+                counts[agent] += len(paired)
+    if not ratios:
+        return None
+    shown = [task for task in tasks if any(task in on_task for on_task in ratios.values())]
+    table = Table(title="regret ratio so far", title_justify="left", box=None, pad_edge=False)
+    table.add_column("agent")
+    for task in shown:
+        table.add_column(escape(task), justify="right")
+    table.add_column("runs", justify="right")
+    ranked = sorted(ratios, key=lambda agent: np.mean(list(ratios[agent].values())))
+    for agent in ranked[:_AGENTS_SHOWN]:
+        scores = [f"{ratios[agent][task]:.3f}" if task in ratios[agent] else "–" for task in shown]
+        table.add_row(escape(agent), *scores, str(counts[agent]))
+    return table
 
 
 def watch(
@@ -156,11 +149,3 @@ def watch(
                 live.update(view)
         except KeyboardInterrupt:
             pass  # the way to leave
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -80,7 +80,7 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     """NaN reward and a flag in the trace, full regret, and the run goes on to its end."""
     from agents import Agent, Capabilities, Pending
     from leaderboards.play.feedback import parse_feedback
-    from leaderboards.play.loop import Loop
+    from leaderboards.play.run import Loop
 
     seen: list[bool] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +78,10 @@ def folder(
                 else:
                     store.write(record(env, agent, repetition, T, failure[0], reason=failure[1], error=failure[2]))
     return store
+
+
+def stacked(store: Store, columns: Sequence[str], keys: Collection[str] | None = None) -> pd.DataFrame:
+    """Rows of many runs below each other in the order of `keys`, with their key."""
+    frames = {run.key: pd.DataFrame(trace).assign(key=run.key) for run, trace in store.traces(columns, keys)}
+    ordered = [frames[key] for key in (frames if keys is None else keys) if key in frames]
+    return pd.concat(ordered, ignore_index=True) if ordered else pd.DataFrame(columns=[*columns, "key"])

@@ -16,7 +16,7 @@ import leaderboards
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
-from leaderboards.cli.running import with_agents
+from leaderboards.cli.run import with_agents
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite, suite_names
 from tests.leaderboards.play import players
@@ -68,7 +68,9 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     assert code == 0
     assert f"{out}: 4 runs in " in text
     assert "(4 done), 0 were there before" in text
-    assert Store(out).suite()["name"] == "tiny"  # type: ignore[index]
+    kept = Store(out).suite()
+    assert kept is not None
+    assert kept.name == "tiny"
     code, text, _ = call("run", suite, "--out", out, "--executor", "serial")
     assert code == 0
     assert "0 runs" in text
@@ -156,7 +158,7 @@ def test_the_label_of_a_further_agent_has_a_number_where_its_id_is_taken_too() -
     suite = parse_suite({**values, "agents": [{"id": "a", "label": "X"}, {"id": "b", "label": "m:X"}]})
     found = with_agents(suite, ["m:X", "n:X"])
     assert [entry.ref.label for entry in found.agents] == ["X", "m:X", "m:X 2", "n:X"]
-    assert parse_suite(found.frozen()).frozen() == found.frozen()
+    assert parse_suite(found.frozen().model_dump()) == found.frozen()
 
 
 def test_what_an_edited_suite_does_not_ask_for_is_named_and_shown_apart(

@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, tabs, charts, copy buttons and the theme. Without it the pages are whole but for the charts.
+// Sorting, tabs, charts, the comparison of two agents, copy buttons and the theme. Without it the tables are whole.
 {
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -33,7 +33,7 @@
   }
 
   // ---- filters: environments, as columns and cards, by what they are ----
-  const filters = document.querySelector(".filters");
+  const filters = document.querySelector(".filters:not(.comparison)");
   if (filters) {
     const selects = all("select", filters);
     const filter = () => {
@@ -75,134 +75,221 @@
     for (const menu of all("details.menu[open]")) { menu.open = false; menu.querySelector("summary").focus(); }
   });
 
-  // ---- charts ----
-  const source = document.getElementById("chart-data");
-  const chart = source ? JSON.parse(source.textContent) : null;
-  const plot = document.getElementById("plot");
+  // ---- charts: what leaderboards/show/chart.py describes ----
   const small = matchMedia("(max-width: 40rem)");
-  let current = chart?.tabs[0] ?? null;
-  // The scale of the second axis belongs to its tab: what the data suggest until the reader says otherwise.
-
   const checked = (id) => document.getElementById(id).checked;
   // Plotly reads a few HTML tags in names.
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  const SYMBOLS = { solid: "circle", dash: "square", dot: "diamond", dashdot: "triangle-up" };
   // A long name would leave no room for the chart.
-  const shown = (name) => escaped(name.length > 32 ? `${name.slice(0, 31)}…` : name);
+  const shortened = (name) => escaped(name.length > 32 ? `${name.slice(0, 31)}…` : name);
   const translucent = (colour) => {
     const n = parseInt(colour.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},.16)`;
   };
-  const traces = (tab) => {
+  const SYMBOLS = { solid: "circle", dash: "square", dot: "diamond", dashdot: "triangle-up" };
+  const SHAPES = { steps: "hv" };
+
+  let page = null; // the charts of the page: { xs, styles, charts }
+  let current = null; // the one whose tab is chosen
+
+  const hasPoints = (chart) => chart.mark === "points" || chart.mark === "joined points";
+  const points = (chart, line, colour, dash) => {
+    const open = chart.mark === "points" && !chart.frontier.includes(line.name);
+    const whiskers = {
+      type: "data", symmetric: false, thickness: 1.6, width: 4, color: colour,
+      array: line.high?.map((y, i) => y - line.y[i]), arrayminus: line.low?.map((y, i) => line.y[i] - y),
+    };
+    return {
+      mode: chart.mark === "points" ? "markers" : "lines+markers",
+      error_y: line.low && checked("show-bands") ? whiskers : undefined,
+      hovertemplate: chart.mark === "points" ? "%{x:.3g}: %{y:.4g}" : "%{y:.4g}",
+      marker: { color: colour, size: chart.mark === "points" ? 11 : 7, symbol: `${SYMBOLS[dash] ?? "circle"}${open ? "-open" : ""}`, line: { width: 2, color: colour } },
+    };
+  };
+  const band = (chart, line, x, colour) => {
+    const edge = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
+    // A logarithmic axis has no place for a lower end at or below 0: the band then reaches down to a hundredth of the mean.
+    const low = checked("log-y") ? line.low.map((y, i) => (y === null ? null : Math.max(y, line.y[i] / 100))) : line.low;
+    return [{ ...edge, y: low }, { ...edge, y: line.high, fill: "tonexty", fillcolor: translucent(colour) }];
+  };
+  const traces = (chart) => {
     const found = [];
     for (const line of chart.lines) {
-      const curve = tab.series[line.name];
-      if (!curve) continue;
-      const colour = css(`--hue${line.hue}`);
-      const x = curve.t ?? chart.t;
-      if (tab.points || tab.marked) {
-        // Points with whiskers: what was measured at a few settings, not along the run.
-        const whiskers = curve.l && checked("bands") ? { type: "data", symmetric: false, array: curve.h.map((y, i) => y - curve.m[i]), arrayminus: curve.m.map((y, i) => y - curve.l[i]), thickness: 1.6, width: 4, color: colour } : undefined;
-        const quiet = tab.points && !tab.front.includes(line.name);
-        found.push({
-          x, y: curve.m, type: "scatter", mode: tab.points ? "markers" : "lines+markers", name: shown(line.name), error_y: whiskers,
-          line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: tab.points ? "%{x:.3g}: %{y:.4g}" : "%{y:.4g}",
-          marker: { color: colour, size: tab.points ? 11 : 7, symbol: `${SYMBOLS[line.dash] ?? "circle"}${quiet ? "-open" : ""}`, line: { width: 2, color: colour } },
-        });
+      const { hue, dash } = page.styles[line.name];
+      const colour = css(`--hue${hue}`);
+      const x = page.xs[line.x];
+      const trace = {
+        x, y: line.y, type: "scatter", mode: "lines", name: shortened(line.name), legendgroup: line.name, hovertemplate: "%{y:.4g}",
+        line: { color: colour, dash, width: 2.2, shape: SHAPES[chart.mark] ?? "linear" },
+      };
+      if (hasPoints(chart)) {
+        found.push({ ...trace, ...points(chart, line, colour, dash) });
         continue;
       }
-      if (curve.l && checked("bands")) {
-        const quiet = { x, type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: line.name };
-        // A logarithmic axis has no place for a lower end at or below 0: the band then reaches down to a hundredth of the mean.
-        const low = checked("log-y") ? curve.l.map((y, i) => (y === null ? null : Math.max(y, curve.m[i] / 100))) : curve.l;
-        found.push({ ...quiet, y: low }, { ...quiet, y: curve.h, fill: "tonexty", fillcolor: translucent(colour) });
-      }
-      found.push({
-        x, y: curve.m, type: "scatter", mode: "lines", name: shown(line.name), legendgroup: line.name,
-        line: { color: colour, dash: line.dash, width: 2.2 }, hovertemplate: "%{y:.4g}",
-      });
+      if (line.low && checked("show-bands")) found.push(...band(chart, line, x, colour));
+      found.push(trace);
     }
-    if (tab.front) {
-      const corners = tab.front.map((name) => tab.series[name]);
-      found.push({ x: corners.map((c) => c.t[0]), y: corners.map((c) => c.m[0]), type: "scatter", mode: "lines", line: { color: css("--soft"), width: 1.2, dash: "dot", shape: "hv" }, hoverinfo: "skip", showlegend: false });
+    if (chart.frontier.length) {
+      const corners = chart.frontier.map((name) => chart.lines.find((line) => line.name === name));
+      found.push({
+        x: corners.map((line) => page.xs[line.x][0]), y: corners.map((line) => line.y[0]), type: "scatter", mode: "lines",
+        line: { color: css("--soft"), width: 1.2, dash: "dot", shape: "hv" }, hoverinfo: "skip", showlegend: false,
+      });
     }
     return found;
   };
   // On a logarithmic axis the first few evaluations and the bands' lower ends would take most of the height.
-  const decades = (tab) => {
-    const longest = Math.max(...chart.lines.map((line) => (tab.series[line.name]?.t ?? chart.t).at(-1) ?? 0));
-    const means = Object.values(tab.series).flatMap((curve) => {
-      const t = curve.t ?? chart.t;
-      const from = checked("log-x") ? 0 : longest / 50;
-      return curve.m.filter((y, i) => y > 0 && t[i] >= from);
-    });
-    means.push(...(tab.reference ?? []));
-    const tops = Object.values(tab.series).flatMap((curve) => (checked("bands") && curve.h) || curve.m).filter((y) => y > 0);
+  const decades = (chart) => {
+    const longest = Math.max(...chart.lines.map((line) => page.xs[line.x].at(-1) ?? 0));
+    const from = checked("log-x") ? 0 : longest / 50;
+    const means = chart.lines.flatMap((line) => line.y.filter((y, i) => y > 0 && page.xs[line.x][i] >= from));
+    means.push(...chart.references);
+    const tops = chart.lines.flatMap((line) => (checked("show-bands") && line.high) || line.y).filter((y) => y > 0);
     if (!means.length) return {};
     const low = means.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
     return { range: [Math.log10(low) - .15, Math.log10(high) + .08], dtick: high / low > 50 ? 1 : "D1" };
   };
-  const layout = (tab) => {
+  const layout = (chart) => {
     const ink = css("--ink"), soft = css("--soft"), rule = css("--rule");
-    const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, tickfont: { color: soft }, automargin: true };
+    const axis = (described) => ({
+      gridcolor: rule, linecolor: rule, zerolinecolor: rule, tickfont: { color: soft }, automargin: true,
+      title: { text: escaped(described.label), font: { color: soft, size: 12 }, standoff: 9 },
+      ...(described.limits ? { range: described.limits } : {}),
+    });
+    const along = chart.x.label === "evaluations t";
+    const logX = checked("log-x") || chart.x.log;
     return {
       height: small.matches ? 420 : 460,
       margin: { l: 12, r: 8, t: 8, b: 12 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: css("--sans"), size: 13, color: ink },
-      hovermode: tab.points ? "closest" : "x unified", hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
+      hovermode: chart.mark === "points" ? "closest" : "x unified",
+      hoverlabel: { bgcolor: css("--page"), bordercolor: rule, font: { color: ink } },
       legend: small.matches ? { orientation: "h", y: -0.22, yanchor: "top" } : { y: 1, yanchor: "top", x: 1.01 },
-      xaxis: { ...axis, title: { text: escaped(tab.x ?? "evaluations t"), font: { color: soft, size: 12 }, standoff: 8 }, ...(checked("log-x") || tab.points ? { type: "log", dtick: 1 } : { type: "linear" }), unifiedhovertitle: { text: tab.x ? `${escaped(tab.x)}: %{x:.4g}` : "t = %{x}" } },
-      shapes: (tab.reference ?? []).map((y) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: soft, width: 1.2, dash: "dash" } })),
-      yaxis: { ...axis, title: { text: escaped(tab.axis), font: { color: soft, size: 12 }, standoff: 10 }, ...(checked("log-y") ? { type: "log", ...decades(tab) } : { type: "linear", rangemode: tab.signed ? "normal" : "tozero" }) },
+      shapes: chart.references.map((y) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: soft, width: 1.2, dash: "dash" } })),
+      xaxis: {
+        ...axis(chart.x), ...(logX ? { type: "log", dtick: 1 } : { type: "linear" }),
+        unifiedhovertitle: { text: along ? "t = %{x}" : `${escaped(chart.x.label)}: %{x:.4g}` },
+      },
+      yaxis: {
+        ...axis(chart.y),
+        ...(checked("log-y") ? { type: "log", ...decades(chart) } : { type: "linear", rangemode: chart.y.signed ? "normal" : "tozero" }),
+      },
     };
   };
   const draw = () => {
     if (!current) return;
+    const plot = document.getElementById("plot");
     Plotly.react(plot, traces(current), layout(current), { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
     plot.setAttribute("aria-label", current.alt);
-    const note = document.getElementById("meaning");
     const formula = document.createElement("span");
     formula.className = "formula";
-    const tab = document.getElementById(`tab-${current.key}`);
-    formula.textContent = tab.dataset.formula;
-    note.replaceChildren(`${tab.dataset.meaning} `, formula);
+    formula.textContent = current.formula;
+    document.getElementById("meaning").replaceChildren(`${current.meaning} `, formula);
   };
-  if (current) {
-    for (const note of all(".needs-script")) note.remove();
-    const tabs = all("[role=tab]");
-    const show = (entry) => {
-      current = entry;
-      const scale = document.getElementById("log-y");
-      scale.checked = entry.log;
-      scale.disabled = Boolean(entry.signed);
-      document.getElementById("log-x").disabled = Boolean(entry.points);
-      draw();
-    };
-    const choose = (tab, focus) => {
-      for (const other of tabs) {
-        other.setAttribute("aria-selected", String(other === tab));
-        other.tabIndex = other === tab ? 0 : -1;
-      }
-      document.getElementById("panel").setAttribute("aria-labelledby", tab.id);
-      if (focus) tab.focus();
-      show(chart.tabs.find((entry) => entry.key === tab.dataset.key));
-    };
-    tabs.forEach((tab, i) => {
-      tab.addEventListener("click", () => choose(tab, false));
-      tab.addEventListener("keydown", (event) => {
-        const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
-        if (to === undefined) return;
-        event.preventDefault();
-        choose(tabs[(to + tabs.length) % tabs.length], true);
-      });
+  // The scale of the second axis belongs to its tab: what the data suggest until the reader says otherwise.
+  const show = (chart) => {
+    current = chart;
+    const scale = document.getElementById("log-y");
+    scale.checked = chart.y.log;
+    scale.disabled = chart.y.signed;
+    document.getElementById("log-x").disabled = chart.x.log;
+    draw();
+  };
+  const choose = (tab, focus) => {
+    for (const other of all("[role=tab]")) {
+      other.setAttribute("aria-selected", String(other === tab));
+      other.tabIndex = other === tab ? 0 : -1;
+    }
+    document.getElementById("panel").setAttribute("aria-labelledby", tab.id);
+    if (focus) tab.focus();
+    show(page.charts.find((chart) => chart.key === tab.dataset.key));
+  };
+  const makeTab = (chart) => {
+    const tab = document.createElement("button");
+    Object.assign(tab, { type: "button", id: `tab-${chart.key}`, textContent: chart.title });
+    for (const [name, text] of [["role", "tab"], ["aria-controls", "panel"]]) tab.setAttribute(name, text);
+    tab.dataset.key = chart.key;
+    tab.addEventListener("click", () => choose(tab, false));
+    tab.addEventListener("keydown", (event) => {
+      const tabs = all("[role=tab]"), i = tabs.indexOf(tab);
+      const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      choose(tabs[(to + tabs.length) % tabs.length], true);
     });
-    for (const id of ["log-x", "log-y", "bands"]) {
-      document.getElementById(id).addEventListener("change", () => { current.log = checked("log-y"); draw(); });
+    return tab;
+  };
+  // Other charts than before, with the tab of the same key chosen if there still is one.
+  const setCharts = (charts) => {
+    const before = current?.key;
+    page = charts;
+    current = null;
+    document.getElementById("chart-section").hidden = !page.charts.length;
+    if (!page.charts.length) return;
+    const tabs = page.charts.map(makeTab);
+    document.querySelector(".tabs").replaceChildren(...tabs);
+    choose(tabs.find((tab) => tab.dataset.key === before) ?? tabs[0], false);
+  };
+  for (const note of all(".needs-script")) note.remove();
+  for (const part of all(".with-script")) part.hidden = false;
+  if (document.getElementById("plot")) {
+    for (const id of ["log-x", "log-y", "show-bands"]) {
+      document.getElementById(id).addEventListener("change", () => { current.y.log = checked("log-y"); draw(); });
     }
     small.addEventListener("change", draw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    show(current);
+  }
+  const source = document.getElementById("chart-data");
+  if (source) setCharts(JSON.parse(source.textContent));
+
+  // ---- comparison of two agents: the address says which, their numbers come from a script beside the page ----
+  const comparison = document.querySelector("form.comparison");
+  if (comparison) {
+    const { first, second, task } = comparison.elements;
+    const load = (option) => new Promise((loaded, failed) => {
+      if (window.comparisons?.[option.value]) { loaded(); return; }
+      const script = document.createElement("script");
+      Object.assign(script, { src: option.dataset.script, onload: loaded, onerror: failed });
+      document.head.append(script);
+    });
+    const pick = (select, name) => {
+      const option = Array.from(select.options).find((one) => one.value === name);
+      if (option) select.value = option.value;
+    };
+    const update = async () => {
+      const asked = new URLSearchParams(location.hash.slice(1));
+      for (const select of [first, second]) pick(select, asked.get(select.name));
+      pick(task, asked.get("task") ?? "");
+      if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
+      for (const option of second.options) option.disabled = option.value === first.value;
+      const chosen = [first.value, second.value, task.value];
+      await load(first.selectedOptions[0]);
+      // Another pair may have been chosen meanwhile.
+      if (chosen.some((value, i) => value !== [first, second, task][i].value)) return;
+      const found = window.comparisons[first.value][second.value];
+      const versus = document.createElement("small");
+      versus.textContent = " against ";
+      document.getElementById("pair").replaceChildren(first.value, versus, second.value);
+      const body = document.querySelector("#comparison tbody");
+      body.innerHTML = found.rows;
+      for (const row of Array.from(body.rows)) if (task.value && row.dataset.task !== task.value) row.remove();
+      for (const header of all("#comparison th[aria-sort]")) header.removeAttribute("aria-sort");
+      const apart = found.apart.filter((name) => !task.value || name === task.value);
+      const note = document.getElementById("apart");
+      note.hidden = !apart.length;
+      note.textContent = `No repetition with known regret in common on ${apart.join(", ")}.`;
+      const only = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !task.value || line.name === task.value) });
+      setCharts({ ...found.chart, charts: found.chart.charts.map(only).filter((chart) => chart.lines.length) });
+    };
+    comparison.hidden = false;
+    comparison.addEventListener("submit", (event) => event.preventDefault());
+    comparison.addEventListener("change", () => {
+      if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
+      location.hash = new URLSearchParams(Array.from(new FormData(comparison)).filter(([, value]) => value)).toString();
+    });
+    addEventListener("hashchange", update);
+    update();
   }
 
   // ---- theme ----

@@ -11,7 +11,7 @@ from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
 from leaderboards.claims.measures import batches, faster, found, gap, growth, more_regret, simple, spread
 from leaderboards.claims.reproduce import check, suite_of
 from leaderboards.claims.runs import NotPlayedError, Runs, rows_of
-from leaderboards.score.intervals import Interval
+from leaderboards.score.statistics import Interval
 
 
 def runs(**regrets: np.ndarray) -> Runs:

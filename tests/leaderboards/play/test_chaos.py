@@ -16,10 +16,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
+from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play import players
 from tests.leaderboards.play.test_schedule import rows, specs_of
 
@@ -32,7 +32,7 @@ WORKER_START_SECONDS = 2.0  # a Dask worker killed while it starts takes its nan
 
 SCRIPT = """
 import sys
-from leaderboards.play.executors import make_executor
+from leaderboards.play.workers import make_executor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from tests.leaderboards.play.test_chaos import chaos_specs

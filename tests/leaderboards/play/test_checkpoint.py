@@ -17,15 +17,12 @@ import pandas as pd
 import pytest
 
 import leaderboards.play.checkpoint as checkpoints
-from leaderboards.play import sources
 from leaderboards.play.checkpoint import Checkpoint
-from leaderboards.play.executors import LocalExecutor, SerialExecutor
-from leaderboards.play.loop import Loop
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.work import Limits
+from leaderboards.play.workers import Limits, LocalExecutor, SerialExecutor
 from tests.leaderboards.play import players
 
 RKHS = Ref("GPBandit/RKHS-v0", {"n_arms": 30})
@@ -101,7 +98,7 @@ def test_a_killed_harness_resumes_inside_the_run(tmp_path: Path) -> None:
     harness.join()
     assert path.exists()
     assert run_missing(specs, store, SerialExecutor()).ended == {"done": 1}
-    assert store.metadata(specs[0].key)["resumed"] == 1
+    assert store.entry(specs[0].key).resumed == 1
     assert not path.exists()
     whole = run_spec(specs[0])
     pd.testing.assert_frame_equal(
@@ -121,7 +118,7 @@ def test_a_lost_worker_resumes_inside_the_run(tmp_path: Path) -> None:
         assert run_missing(specs, store, executor, limits=limits).ended == {"done": 1}
     finally:
         executor.close()
-    assert store.metadata(specs[0].key)["resumed"] == 1
+    assert store.entry(specs[0].key).resumed == 1
 
 
 def test_checkpoints_that_cannot_be_used_are_thrown_away(
@@ -136,7 +133,7 @@ def test_checkpoints_that_cannot_be_used_are_thrown_away(
         for content in (good[: len(good) // 2], b"", good):
             path.write_bytes(content)
             if content == good:
-                monkeypatch.setattr(checkpoints, "_identity", lambda: {"code": "another"})
+                monkeypatch.setattr(checkpoints, "_identity", lambda: ("another",))
             record = run_spec(spec("Uniform"), Checkpoint(path, every=1e9))
             assert record.resumed == 0
             pd.testing.assert_frame_equal(without_clock(record.trace), without_clock(whole.trace), check_exact=True)
@@ -159,8 +156,7 @@ class Own(Counter):
 PART = """
 import sys
 from leaderboards.play.checkpoint import Checkpoint
-from leaderboards.play.loop import Loop
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 import leaderboards.play.checkpoint as checkpoints
 
@@ -219,9 +215,9 @@ def test_an_edit_while_a_run_plays_counts(tmp_path: Path) -> None:
     edits = """
 import pathlib, sys
 save = Checkpoint.save
-def edit_and_save(self, env, loop):
+def edit_and_save(self, env, agent, loop):
     pathlib.Path(sys.argv[1]).with_name("helping.py").write_text("ARM = 7")
-    save(self, env, loop)
+    save(self, env, agent, loop)
 Checkpoint.save = edit_and_save
 """
     part(tmp_path, 8, script=edits)
@@ -242,12 +238,12 @@ def test_agents_of_a_script_go_on_and_those_of_no_file_start_over(tmp_path: Path
 
 def test_classes_that_are_looked_at() -> None:
     env = gym.wrappers.TimeLimit(players.Plain(), 10)
-    found = sources.sources(env, players.Counter())
+    found = checkpoints.sources(env, players.Counter())
     assert players.Plain.__module__ in found
     assert not {name for name in found if name.partition(".")[0] in ("agents", "leaderboards", "numpy", "gymnasium")}
-    assert sources.edited(found) is None
-    assert sources.edited({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
-    assert sources.edited({"a_module_that_is_not_there.at_all": "x"}) == "a_module_that_is_not_there.at_all"
+    assert checkpoints.edited(found) is None
+    assert checkpoints.edited({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
+    assert checkpoints.edited({"a_module_that_is_not_there.at_all": "x"}) == "a_module_that_is_not_there.at_all"
 
 
 def test_a_run_that_cannot_be_saved_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.play.executors import ExecutorError, SerialExecutor, make_executor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
-from leaderboards.play.work import Limits
+from leaderboards.play.workers import ExecutorError, Limits, SerialExecutor, make_executor
 from tests.leaderboards.play import players
 from tests.leaderboards.play.test_schedule import MIXED, rows, specs_of
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-from leaderboards.play.dask_executor import DaskExecutor
+from leaderboards.play.workers import DaskExecutor
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,7 +64,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboards.play.dask_executor._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("leaderboards.play.workers._CONNECT_SECONDS", 0.5)
     with pytest.raises(ExecutorError, match=r"tcp://127.0.0.1:9 does not answer .* start it, then give the same"):
         make_executor("dask", 1, scheduler="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="expected the executor 'dask', got 'local'"):

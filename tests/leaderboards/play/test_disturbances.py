@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
+from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play.test_schedule import rows, specs_of
 
 SUITE = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,16 +15,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaderboards.play.exchange import add, merge, pack
-from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.query import QueryError, query
 from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import run_spec
 from leaderboards.play.schedule import run_missing, shard
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
+from leaderboards.play.suite import parse_suite
 from leaderboards.play.verify import compare, verify
+from leaderboards.play.workers import SerialExecutor
+from tests.leaderboards.folders import stacked
 
-SUITE = {"name": "s", "environments": [], "agents": []}
+SUITE = parse_suite(
+    {
+        "name": "s",
+        "horizon": 15,
+        "repetitions": 6,
+        "environments": [{"id": "GPBandit/RKHS-v0"}],
+        "agents": [{"id": "Uniform"}],
+    }
+).frozen()
 
 
 def specs(repetitions: int = 6) -> list[RunSpec]:
@@ -45,16 +54,17 @@ def played(directory: Path, which: list[RunSpec] | None = None) -> Store:
 
 
 def rows(store: Store) -> pd.DataFrame:
-    return store.traces(["action", "reward", "inference_regret", "width"], sorted(store.keys()))
+    return stacked(store, ["action", "reward", "inference_regret", "width"], sorted(store.keys()))
 
 
 def alter(store: Store, agent: str) -> str:
     """Change one reward of one run of `agent`; returns the run's key."""
     key = str(store.runs().query(f"agent == '{agent}'").index[0])
-    path = Path(store.place(key)["path"])
+    run = store.entry(key)
+    path = store.path(run)
     table = pq.read_table(path)
     frame = table.to_pandas()
-    frame.loc[store.place(key)["start"] + 6, "reward"] += 1e-6
+    frame.loc[run.start + 6, "reward"] += 1e-6
     columns = [frame[name].to_numpy() for name in table.column_names]
     pq.write_table(type(table).from_arrays(columns, schema=table.schema), path)
     return key
@@ -98,7 +108,7 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
     assert "zeros.parquet: not a whole parquet file" in received.rejected[1]
     with pytest.raises(StoreError, match="holds no results"):
         merge([tmp_path / "none"], tmp_path / "all")
-    other.write_suite({**SUITE, "name": "another"})
+    other.write_suite(SUITE.model_copy(update={"name": "another"}))
     with pytest.raises(StoreError, match="holds suite 's' and not 'another'"):
         merge([other.directory], tmp_path / "all")
 
@@ -229,7 +239,8 @@ def test_verification_is_of_one_record(tmp_path: Path) -> None:
     add(submitted(tmp_path, run_spec(ONE)), ours.directory)
     assert all(verdict.agrees for verdict in verify(ours, [ONE.key], tmp_path / "again", SerialExecutor()))
     assert standings(ours.directory) == {0: ("done", "verified")}
-    Path(Store(ours.directory).place(ONE.key)["path"]).unlink()
+    again = Store(ours.directory)
+    again.path(again.entry(ONE.key)).unlink()
     add(submitted(tmp_path, forged(ONE)), ours.directory)
     assert standings(ours.directory) == {0: ("done", "submitted")}
     ours.write(run_spec(ONE))
@@ -253,23 +264,6 @@ def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
         assert standings(tmp_path / f"copy {number}") == expected
     source = json.loads((tmp_path / "all 0" / "provenance.json").read_text())["submitted"]
     assert {entry["from"] for entry in source.values()} == {archive.name}
-
-
-def test_folders_of_before_are_read(tmp_path: Path) -> None:
-    """Files that were added had half of their hash as name, and provenance.json knew keys alone."""
-    store = Store(tmp_path / "old")
-    store.write(run_spec(ONE))
-    for number, record in enumerate((forged(TWO), run_spec(THREE), forged(ONE))):
-        written = Store(tmp_path / f"elsewhere {number}").write(record)
-        shutil.copy(written, store.runs_directory / f"{number:032x}.parquet")
-    when = {key: {"when": time.time()} for key in (THREE.key,)}
-    keys = {key: {"from": "x.zip", "added": 0.0} for key in (TWO.key, THREE.key)}
-    (store.directory / "provenance.json").write_text(json.dumps({"submitted": keys, "verified": when}))
-    expected = {0: ("done", "local"), 1: ("done", "submitted"), 2: ("done", "verified")}
-    assert standings(store.directory) == expected
-    merge([store.directory], tmp_path / "new")
-    assert standings(tmp_path / "new") == expected
-    assert Store(tmp_path / "new").trace(ONE.key)["reward"].max() < 100
 
 
 @pytest.mark.parametrize("content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}'])
@@ -322,7 +316,7 @@ def test_query(tmp_path: Path) -> None:
     runs = store.runs()
     for agent, total in zip(answer["agent"], answer["r"]):
         keys = [str(key) for key in runs.index[runs["agent"] == agent]]
-        assert total == pytest.approx(store.traces(["regret"], keys)["regret"].sum())
+        assert total == pytest.approx(stacked(store, ["regret"], keys)["regret"].sum())
     assert query(store, "SELECT count(*) AS n FROM runs WHERE status = 'done'")["n"].tolist() == [18]
     one = store.runs().index[0]
     first = query(store, f"SELECT t, reward FROM traces WHERE key = '{one}' ORDER BY t")

@@ -97,20 +97,21 @@ def test_one_worker_is_sequential() -> None:
     assert deliveries(channel("workers:1"), [3, 1, 2]) == [[0], [1], [2]]
 
 
-def test_misfits_give_their_reason() -> None:
-    assert parse_feedback("batch:2").misfit(SEQUENTIAL) == "the agent is sequential and feedback comes in batches of 2"
-    assert "delayed" in str(parse_feedback("delay:2").misfit(ADAPTIVE))
+def test_incompatible_agents_get_their_reason() -> None:
+    reason = "the agent is sequential and feedback comes in batches of 2"
+    assert parse_feedback("batch:2").incompatibility(SEQUENTIAL) == reason
+    assert "delayed" in str(parse_feedback("delay:2").incompatibility(ADAPTIVE))
     for text, fits in (
         ("batch:1", SEQUENTIAL),
         ("batch:5", ADAPTIVE),
         ("workers:2", FIXED),
         ("on_request", SEQUENTIAL),
     ):
-        assert parse_feedback(text).misfit(fits) is None
+        assert parse_feedback(text).incompatibility(fits) is None
 
 
 def test_no_two_numbers_share_a_text_and_so_a_key() -> None:
     texts = {parse_feedback(f"geometric:{number}").text for number in (33.3333, 33.33333, 100 / 3, 1e6, 1e6 + 0.5)}
     assert len(texts) == 5
     assert parse_feedback("delay:5.0").text == "delay:5"
-    assert "batches of 1234567" in str(parse_feedback("batch:1234567").misfit(SEQUENTIAL))
+    assert "batches of 1234567" in str(parse_feedback("batch:1234567").incompatibility(SEQUENTIAL))

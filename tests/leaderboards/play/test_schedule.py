@@ -17,12 +17,12 @@ import pandas as pd
 import pytest
 
 import agents
-from leaderboards.play.executors import Executor, LocalExecutor, SerialExecutor, make_executor
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.work import Limits, read_diary
+from leaderboards.play.workers import Executor, Limits, LocalExecutor, SerialExecutor, make_executor, read_progress
+from tests.leaderboards.folders import stacked
 from tests.leaderboards.play import players
 
 RKHS = Ref("GPBandit/RKHS-v0", {"n_arms": 30})
@@ -39,7 +39,7 @@ def specs_of(*names: str | Ref, repetitions: int = 3, horizon: int = 60, env: Re
 def rows(store: Store) -> pd.DataFrame:
     """Everything but the clock."""
     columns = ["t", "action", "reward", "mean", "regret", "batch", "inference_regret", "cost", "width"]
-    return store.traces(columns, sorted(store.keys()))
+    return stacked(store, columns, sorted(store.keys()))
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def children(parent: int) -> list[int]:
 
 SCRIPT = """
 import sys
-from leaderboards.play.executors import make_executor
+from leaderboards.play.workers import make_executor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from tests.leaderboards.play.test_schedule import killed_specs
@@ -321,11 +321,11 @@ def test_results_that_cannot_be_written_stop_the_harness(tmp_path: Path, kind: t
 
 def test_diaries(tmp_path: Path) -> None:
     diary = tmp_path / "diary.txt"
-    assert read_diary(diary) == (None, "")
+    assert read_progress(diary) == (None, "")
     diary.write_text("one\ntwo\n")
-    assert read_diary(diary) == ("two", "")
+    assert read_progress(diary) == ("two", "")
     diary.write_text("one\ntwo\nTimeout (0:00:01)!\nThread 0x1\n")
-    assert read_diary(diary) == ("two", "Timeout (0:00:01)!\nThread 0x1")
+    assert read_progress(diary) == ("two", "Timeout (0:00:01)!\nThread 0x1")
 
 
 def test_unknown_executors() -> None:

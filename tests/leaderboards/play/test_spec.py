@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, labels_of, task_key
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
 from leaderboards.play.streams import env_seed, generator, stream
 
 JSON = st.recursive(
@@ -59,12 +60,20 @@ def test_what_enters_the_key() -> None:
 def test_labels() -> None:
     assert Ref("GPBandit/RKHS-v0").label == "RKHS"
     assert Ref("package.module:MyUCB").label == "MyUCB"
-    env = {"id": "E", "kwargs": {"x": 2.0}, "label": "e", "horizon": 20, "feedback": "batch:2"}
-    longer = {**env, "horizon": 60, "label": "long"}
-    found = labels_of({"environments": [env, longer], "agents": [{"id": "A", "kwargs": {}, "label": "a"}]})
-    assert found[canonical_json([{"id": "E", "kwargs": {"x": 2}}, 20, "batch:2"])] == "e"
-    assert found[task_key(Ref("E", {"x": 2}), 60, "batch:2")] == "long"
-    assert found[canonical_json(Ref("A").identity)] == "a"
+
+
+def test_keys_of_tasks_and_pairs_leave_labels_out_and_hold_all_else() -> None:
+    one = spec()
+    assert one.task == task_key(one.env, one.horizon, one.feedback)
+    renamed = replace(one, env=replace(one.env, label="x"), agent=replace(one.agent, label="y"))
+    assert (renamed.task, renamed.pair) == (one.task, one.pair)
+    assert Ref("E", {"x": 2}).key == Ref("E", {"x": 2.0}).key == canonical_json({"id": "E", "kwargs": {"x": 2}})
+    for other in (replace(one, horizon=7), replace(one, feedback="batch:2"), replace(one, env=Ref("E"))):
+        assert other.task != one.task
+        assert other.pair != one.pair
+    assert replace(one, agent=Ref("A")).task == one.task
+    assert replace(one, agent=Ref("A")).pair != one.pair
+    assert replace(one, repetition=5, seed=9).pair == one.pair
 
 
 def test_objects_are_described_but_not_rebuildable() -> None:

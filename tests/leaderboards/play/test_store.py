@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.play import index
-from leaderboards.play.files import FileError, read_columns, read_runs
+from leaderboards.play import store as stores
 from leaderboards.play.record import RunRecord
+from leaderboards.play.run_file import FileError, Seeds, origin, read_columns, read_runs
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
 from leaderboards.play.streams import env_seed
+from leaderboards.play.suite import load_suite, parse_suite
+from tests.leaderboards.folders import stacked
 
 
 def record(repetition: int, horizon: int = 20, **changes: Any) -> RunRecord:
@@ -62,9 +65,12 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert again.done_keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
     assert again.keys("crashed") == {crashed(2).spec.key, crashed(4).spec.key}
     assert again.spec(record(3).spec.key) == record(3).spec
-    metadata = again.metadata(record(3).spec.key)
-    assert metadata["facts"] == {"gap": 0.1}
-    assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(metadata["origin"])
+    entry = again.entry(record(3).spec.key)
+    assert entry.facts == {"gap": 0.1}
+    assert entry.origin == origin()
+    assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
+    written = json.loads(pq.read_metadata(again.path(entry)).metadata[b"gpbandit"])
+    assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(written["origin"])
 
 
 def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:
@@ -91,7 +97,9 @@ def test_runs_has_one_row_a_run(store: Store) -> None:
 def test_labels_are_those_of_the_suite(store: Store) -> None:
     store.write(record(0))
     environment = {"id": "Test/Plain-v0", "kwargs": {}, "label": "plain", "horizon": 20, "feedback": "on_request"}
-    store.write_suite({"environments": [environment], "agents": [{"id": "A", "kwargs": {"w": 1.0}, "label": "best"}]})
+    agent = {"id": "A", "kwargs": {"w": 1.0}, "label": "best"}
+    values = {"name": "s", "horizon": 5, "repetitions": 1, "environments": [environment], "agents": [agent]}
+    store.write_suite(parse_suite(values))
     assert store.runs()[["env", "agent"]].to_numpy().tolist() == [["plain", "best"]]
 
 
@@ -99,13 +107,14 @@ def test_traces_of_many_runs(store: Store) -> None:
     store.write(record(2), record(0))
     store.write(record(1))
     keys = [record(repetition).spec.key for repetition in (1, 2, 0)]
-    frame = store.traces(["reward", "width", "unknown"], keys)
+    found = list(store.traces(["reward", "width", "unknown"], keys))
+    assert [run.key for run, _ in found] == keys
+    assert [len(trace["reward"]) for _, trace in found] == [20, 20, 20]
+    frame = stacked(store, ["reward", "width", "unknown"], keys)
     expected = pd.concat([record(repetition).trace for repetition in (1, 2, 0)], ignore_index=True)
     np.testing.assert_array_equal(frame["reward"], expected["reward"])
     assert frame["unknown"].isna().all()
-    assert frame["key"].cat.categories.tolist() == keys
-    assert frame.groupby("key", observed=True).size().tolist() == [20, 20, 20]
-    assert len(store.traces(["t"])) == 60
+    assert len(stacked(store, ["t"])) == 60
 
 
 def test_what_is_not_there_is_named(store: Store) -> None:
@@ -156,6 +165,13 @@ def damage_footer(path: Path) -> None:
     path.write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
 
 
+def damage_missing(path: Path) -> None:
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    del metadata["runs"][0]["seeds"]
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+
+
 def damage_time(path: Path) -> None:
     rewrite(path, finished=float("nan"))
 
@@ -187,10 +203,11 @@ def damage_type(path: Path) -> None:
         (damage_foreign, "without the gpbandit metadata"),
         (damage_key, "does not belong to its spec"),
         (damage_rows, "done with 19 rows, horizon 20"),
-        (damage_status, "unknown status 'great'"),
+        (damage_status, "status: Input should be 'done', .* got 'great'"),
         (damage_footer, "not a whole parquet file"),
-        (damage_time, "expected finite times"),
-        (damage_seconds, "seconds: expected int or float, got 'long'"),
+        (damage_missing, "seeds: Field required"),
+        (damage_time, "finished: Input should be a finite number, got nan"),
+        (damage_seconds, "seconds: Input should be a valid number, got 'long'"),
         (damage_columns, "no column 'regret'"),
         (damage_label, "label: expected str, got None"),
         (damage_type, "column reward: expected numbers, got string"),
@@ -209,7 +226,7 @@ def test_a_damaged_file_is_set_aside_and_named(
     assert found.path == store.directory / "quarantine" / path.name
     assert found.path.exists()
     assert not path.exists()
-    assert reason in found.reason
+    assert re.search(reason, found.reason)
     assert str(found.path) in caplog.text
     # Its run is played again, and a second damaged file of the same name does not overwrite the first.
     store.write(record(0))
@@ -230,7 +247,7 @@ def test_no_damage_is_another_error(store: Store) -> None:
         path.write_bytes(data)
         try:
             runs = read_runs(path)
-            read_columns(path, sorted({name for run in runs for name in run["columns"]}))
+            read_columns(path, sorted({name for run in runs for name in run.columns}))
         except FileError:
             set_aside += 1
     assert set_aside > 200
@@ -264,7 +281,7 @@ def test_a_run_that_is_done_is_never_replaced_by_one_that_is_not(store: Store) -
     store.write(record(3, status="timeout", trace=pd.DataFrame()))
     store.write(crashed(3), crashed(4))
     store.write(crashed(3))
-    assert store.metadata(record(3).spec.key)["status"] == "crashed"
+    assert store.entry(record(3).spec.key).status == "crashed"
     store.write(record(3, status="timeout", trace=pd.DataFrame()))
     assert store.keys("timeout") == {record(3).spec.key}
     store.write(record(3))
@@ -273,7 +290,7 @@ def test_a_run_that_is_done_is_never_replaced_by_one_that_is_not(store: Store) -
 
 
 def rows_of(store: Store) -> pd.DataFrame:
-    return store.traces(["t", "reward"])
+    return stacked(store, ["t", "reward"])
 
 
 def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
@@ -287,7 +304,7 @@ def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
     with pytest.raises(StoreError, match="is in quarantine: run the suite again"):
         fresh.trace(key)
     assert fresh.keys() == set()
-    assert fresh.traces(["reward"]).empty
+    assert not list(fresh.traces(["reward"]))
 
 
 def test_a_file_that_has_gone_is_named(store: Store) -> None:
@@ -296,7 +313,7 @@ def test_a_file_that_has_gone_is_named(store: Store) -> None:
     only_file(store).unlink()
     with pytest.raises(StoreError, match="has gone: run the suite again"):
         store.trace(record(0).spec.key)
-    assert store.traces(["t"], [record(0).spec.key]).empty
+    assert not list(store.traces(["t"], [record(0).spec.key]))
     assert store.keys() == set()
 
 
@@ -362,11 +379,12 @@ def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pyt
 
 def test_a_damaged_suite_file_says_what_to_do(store: Store) -> None:
     assert store.suite() is None
-    store.write_suite({"name": "x"})
-    assert store.suite() == {"name": "x"}
-    (store.directory / "suite.json").write_text("{")
-    with pytest.raises(StoreError, match="delete it and run the suite again"):
-        store.suite()
+    store.write_suite(load_suite("quick"))
+    assert store.suite() == load_suite("quick").frozen()
+    for content in ("{", "[]", '{"name": "x"}'):
+        (store.directory / "suite.json").write_text(content)
+        with pytest.raises(StoreError, match="delete it and run the suite again"):
+            store.suite()
 
 
 def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,7 +397,7 @@ def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.
         opened.append(path)
         return read_runs(path)
 
-    monkeypatch.setattr(index, "read_runs", counted)
+    monkeypatch.setattr(stores, "read_runs", counted)
     pd.testing.assert_frame_equal(Store(store.directory).runs(), store.runs())
     assert not opened
     store.write(record(3))
@@ -391,24 +409,6 @@ def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.
     for content in ("{", "{}", json.dumps({"schema": 0, "files": {}}), json.dumps({"schema": 2, "files": {"a": 1}})):
         (store.directory / "manifest.json").write_text(content)
         assert len(Store(store.directory).keys()) == 3
-
-
-def test_files_of_schema_1_are_migrated(store: Store) -> None:
-    store.write(record(0))
-    path = only_file(store)
-    table = pq.read_table(path)
-    metadata = json.loads(table.schema.metadata[b"gpbandit"])
-    assert metadata["schema"] == 2
-    metadata["schema"] = 1
-    for name in ("resumed", "seeds", "data"):
-        del metadata["runs"][0][name]
-    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
-    old = Store(store.directory)
-    found = old.metadata(record(0).spec.key)
-    assert found["resumed"] == 0
-    assert found["seeds"] == {"root": 0, "env": env_seed(record(0).spec)}
-    assert not old.quarantined
-    pd.testing.assert_frame_equal(old.trace(record(0).spec.key), record(0).trace, check_exact=True)
 
 
 def test_files_of_a_newer_schema_are_left_where_they_are(store: Store, caplog: pytest.LogCaptureFixture) -> None:

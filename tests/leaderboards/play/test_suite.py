@@ -66,10 +66,10 @@ def test_specs_go_repetition_by_repetition_with_the_settings_of_their_environmen
 
 def test_frozen_form_is_the_same_suite(tmp_path: Path) -> None:
     suite = load(tmp_path, TEXT)
-    again = Suite(**suite.frozen())
+    again = Suite(**suite.frozen().model_dump())
     assert [s.key for s in again.specs()] == [s.key for s in suite.specs()]
     assert again.frozen() == suite.frozen()
-    assert suite.frozen()["environments"][0]["feedback"] == "on_request"
+    assert suite.frozen().environments[0].feedback == "on_request"
 
 
 @pytest.mark.parametrize(

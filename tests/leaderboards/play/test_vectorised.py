@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leaderboards.play.executors import LocalExecutor, SerialExecutor
 from leaderboards.play.record import RunRecord
-from leaderboards.play.runner import run_spec
+from leaderboards.play.run import run_spec
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.vectorised import play, suits
+from leaderboards.play.vectorised import has_vector_form, play_together
 from leaderboards.play.verify import compare, verify
+from leaderboards.play.workers import LocalExecutor, SerialExecutor
 
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
 
@@ -29,16 +29,13 @@ def specs(agent: str, n: int = 5, env: Ref = ENV, horizon: int = 40, **kwargs: A
 def assert_same(together: RunRecord, alone: RunRecord) -> None:
     assert together.spec == alone.spec
     assert (together.status, together.reason) == (alone.status, alone.reason)
-    rounded = together.data.get("rounded", [])
     assert together.facts == alone.facts
-    assert {name: value for name, value in together.data.items() if name != "rounded"} == alone.data
+    assert together.data == alone.data
     assert list(together.trace.columns) == list(alone.trace.columns)
     for name in together.trace.columns:
         ours, theirs = together.trace[name].to_numpy(), alone.trace[name].to_numpy()
         assert ours.dtype == theirs.dtype
-        if name in rounded:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-        elif name != "policy_seconds":
+        if name != "policy_seconds":
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
@@ -57,7 +54,7 @@ def assert_same(together: RunRecord, alone: RunRecord) -> None:
 def test_records_of_single_runs(agent: str, kwargs: dict[str, Any]) -> None:
     """Groups of two, so that the last is smaller."""
     runs = specs(agent, **kwargs)
-    records = list(play(runs, group=2))
+    records = list(play_together(runs, group=2))
     assert [record.spec for record in records] == runs
     for record in records:
         assert_same(record, run_spec(record.spec))
@@ -68,7 +65,7 @@ def test_misspecified_and_heteroscedastic() -> None:
         "GPBandit/RKHS-v0",
         {"n_arms": 80, "noise": "heteroscedastic", "misspecification": {"lengthscale": 2.0}, "instance_seed": 3},
     )
-    for record in play(specs("GP-UCB", 3, env)):
+    for record in play_together(specs("GP-UCB", 3, env)):
         assert_same(record, run_spec(record.spec))
 
 
@@ -80,7 +77,7 @@ def test_what_has_no_vectorised_form_is_played_alone() -> None:
         *specs("Uniform", 2, box),
         *specs("GP-UCB", 1),
     ]
-    for record in play(lonely):
+    for record in play_together(lonely):
         assert_same(record, run_spec(record.spec))
 
 
@@ -91,29 +88,29 @@ def test_what_goes_wrong_together_is_played_alone(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("broken on purpose")
 
     monkeypatch.setattr(VectorUCB, "select", broken)
-    records = list(play(specs("GP-UCB", 2)))
+    records = list(play_together(specs("GP-UCB", 2)))
     assert [record.status for record in records] == ["done", "done"]
     assert "one by one" in caplog.text
 
 
 def test_a_group_of_none_is_refused() -> None:
     with pytest.raises(ValueError, match="group: expected at least 1"):
-        list(play(specs("Uniform"), group=0))
+        list(play_together(specs("Uniform"), group=0))
 
 
 def test_the_store_takes_them(tmp_path: Any) -> None:
     store = Store(tmp_path)
-    store.write(*play([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
+    store.write(*play_together([*specs("GP-UCB", 2), *specs("Uniform", 2)]))
     assert store.runs()["status"].eq("done").all()
-    assert len(store.traces(["regret"])) == 4 * 40
+    assert [len(trace["regret"]) for _, trace in store.traces(["regret"])] == 4 * [40]
 
 
-def test_what_suits() -> None:
-    assert suits(specs("GP-UCB")[0])
-    assert suits(specs("Uniform")[0])
-    assert not suits(specs("BBKB")[0])
-    assert not suits(specs("Uniform", feedback="batch:2")[0])
-    assert not suits(specs("tests.leaderboards.play.players:Sequential")[0])
+def test_what_has_vector_form() -> None:
+    assert has_vector_form(specs("GP-UCB")[0])
+    assert has_vector_form(specs("Uniform")[0])
+    assert not has_vector_form(specs("BBKB")[0])
+    assert not has_vector_form(specs("Uniform", feedback="batch:2")[0])
+    assert not has_vector_form(specs("tests.leaderboards.play.players:Sequential")[0])
 
 
 LAB = """
@@ -129,17 +126,17 @@ def test_environments_of_modules_that_register_them(tmp_path: Any, monkeypatch: 
     (tmp_path / "together_lab.py").write_text(LAB)
     monkeypatch.syspath_prepend(tmp_path)
     single, many = (Ref(f"together_lab:Together/{name}-v0", {"n_arms": 20}) for name in ("Single", "Many"))
-    assert not suits(specs("GP-UCB", env=single)[0])
-    assert suits(specs("GP-UCB", env=many)[0])
+    assert not has_vector_form(specs("GP-UCB", env=single)[0])
+    assert has_vector_form(specs("GP-UCB", env=many)[0])
     for env in (single, many):
-        for record in play(specs("GP-UCB", 2, env, 10)):
+        for record in play_together(specs("GP-UCB", 2, env, 10)):
             assert_same(record, run_spec(record.spec))
 
 
 def test_what_cannot_be_found_does_not_suit() -> None:
-    assert not suits(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
-    assert not suits(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
-    assert not suits(specs("GP-UCB", nope=1)[0])
+    assert not has_vector_form(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
+    assert not has_vector_form(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
+    assert not has_vector_form(specs("GP-UCB", nope=1)[0])
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -159,14 +156,15 @@ def test_the_harness_plays_together(tmp_path: Any, workers: int) -> None:
             np.testing.assert_array_equal(store.trace(run.key)[name], alone.trace[name])
     verdicts = list(verify(store, [run.key for run in runs[:3]], tmp_path / "again", SerialExecutor()))
     assert [verdict.agrees for verdict in verdicts] == [True] * 3
-    assert "information_gain" in verdicts[0].text
+    assert [verdict.text for verdict in verdicts] == ["identical"] * 3
     files = len(list(store.runs_directory.iterdir()))
     assert files < len(runs)
 
 
-def test_only_what_is_rounded_may_differ_by_rounding() -> None:
+def test_a_difference_by_rounding_is_a_difference() -> None:
     one = run_spec(specs("GP-UCB", 1)[0]).trace
-    for name, change in (("width", 1 + 1e-12), ("reward", 1 + 1e-12), ("width", 1 + 1e-3)):
-        other = one.assign(**{name: one[name] * change})
-        found = compare(one, other, rounded=["width"])
-        assert (found is None) == (name == "width" and change < 1 + 1e-6)
+    assert compare(one, one.copy()) is None
+    for name in ("width", "reward"):
+        other = one.assign(**{name: one[name] * (1 + 1e-12)})
+        assert name in (compare(one, other) or "")
+        assert compare(one, other, tolerance=1e-9) is None

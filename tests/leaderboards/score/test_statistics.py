@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -7,15 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leaderboards.score import statistics
 from leaderboards.score.statistics import (
+    holm,
     improvement,
     iqm,
     loglog_slope,
+    mean_band,
+    mean_interval,
     paired_difference,
+    paired_t,
     performance_profile,
+    quantile_interval,
+    rank,
     repetitions_needed,
-    stratified_bootstrap,
+    sign_flip,
+    stratified_mean,
 )
 
 SAMPLES = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e3, 1e3))
@@ -23,6 +31,64 @@ SAMPLES = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e3, 1e
 
 def rng(*key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(key))
+
+
+def test_the_mean_interval_is_scipys() -> None:
+    x = rng(1).normal(3, 2, 7)
+    expected = scipy.stats.ttest_1samp(x, 0).confidence_interval(0.9)
+    found = mean_interval(x, level=0.9)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert found.estimate == pytest.approx(x.mean())
+    assert found.n == 7
+
+
+def test_one_repetition_has_no_interval() -> None:
+    found = mean_interval(np.array([2.0]))
+    assert found.estimate == 2.0
+    assert not found.is_known
+
+
+def test_a_band_is_the_interval_of_each_point() -> None:
+    Y = rng(2).normal(size=(5, 4))
+    mean, low, high = mean_band(Y)
+    for j in range(4):
+        point = mean_interval(Y[:, j])
+        assert (mean[j], low[j], high[j]) == pytest.approx((point.estimate, point.low, point.high))
+
+
+def test_the_mean_interval_covers_as_often_as_it_says() -> None:
+    hits = sum(0.0 in mean_interval(x) for x in rng(3).normal(size=(4000, 5)))
+    # Five standard errors of a binomial share.
+    assert abs(hits / 4000 - 0.95) < 5 * (0.95 * 0.05 / 4000) ** 0.5
+
+
+def test_the_median_interval_covers_at_least_as_often_as_it_says() -> None:
+    samples = rng(4).exponential(size=(4000, 12))
+    found = [quantile_interval(x, 0.5) for x in samples]
+    share = np.mean([np.log(2) in interval for interval in found])
+    exact = 1 - 2 * scipy.stats.binom(12, 0.5).cdf(2)  # between the third and the tenth of twelve
+    assert abs(share - exact) < 5 * (exact * (1 - exact) / 4000) ** 0.5
+    assert exact >= 0.95
+    x = np.sort(samples[0])
+    assert (found[0].low, found[0].high) == (x[2], x[9])
+
+
+def test_too_small_a_sample_has_no_quantile_interval() -> None:
+    x = np.arange(5.0)  # 2 * 0.5^5 > 0.05
+    assert not quantile_interval(x, 0.5).is_known
+    assert quantile_interval(np.arange(6.0), 0.5).is_known
+    assert quantile_interval(x, 0.5).estimate == 2.0
+
+
+def test_one_stratum_is_the_plain_interval_and_two_are_welchs() -> None:
+    x, y = rng(10).normal(size=6), rng(11).normal(2, 3, 9)
+    one, plain = stratified_mean([x]), mean_interval(x)
+    assert (one.low, one.high) == pytest.approx((plain.low, plain.high))
+    # Half the sum of x and y has the interval of half the difference of x and -y.
+    welch = scipy.stats.ttest_ind(x, -y, equal_var=False).confidence_interval(0.95)
+    two = stratified_mean([x, y])
+    assert (two.low, two.high) == pytest.approx((welch.low / 2, welch.high / 2))
+    assert not stratified_mean([x, np.array([1.0])]).is_known
 
 
 def test_a_paired_difference_is_scipys_and_forgets_what_both_share() -> None:
@@ -40,8 +106,8 @@ def test_iqm_is_the_trimmed_mean_where_a_quarter_is_whole(n: int) -> None:
 
 
 def test_iqm_of_five_worked_by_hand() -> None:
-    # The middle half of five holds a quarter of the second, the third, a quarter of the fourth: .15, .2, .15 of .5.
-    assert iqm(np.array([0.0, 1.0, 2.0, 4.0, 100.0])) == pytest.approx((0.15 * 1 + 0.2 * 2 + 0.15 * 4) / 0.5)
+    # A quarter of five is one on either side.
+    assert iqm(np.array([4.0, 0.0, 100.0, 1.0, 2.0])) == pytest.approx((1 + 2 + 4) / 3)
 
 
 @given(SAMPLES)
@@ -72,19 +138,6 @@ def test_a_profile_rises_from_none_to_all(strata: list[np.ndarray]) -> None:
     assert profile[0] == 0
     assert profile[-1] == pytest.approx(1)
     assert (np.diff(profile) >= -1e-12).all()
-
-
-def test_the_stratified_bootstrap_covers_the_iqm() -> None:
-    hits = 0
-    for i in range(200):
-        strata = [rng(4, i).normal(size=12), rng(5, i).normal(size=12)]
-        hits += 0.0 in stratified_bootstrap(strata, iqm, rng(6, i), n_resamples=400)
-    # The percentile bootstrap is a little short at 12 repetitions.
-    assert 0.87 <= hits / 200 <= 0.99
-
-
-def test_one_repetition_a_task_has_no_interval() -> None:
-    assert not stratified_bootstrap([np.ones(1), np.zeros(1)], iqm, rng(7)).is_known
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
@@ -126,18 +179,111 @@ def test_the_planner_at_its_ends() -> None:
     assert repetitions_needed(50.0, 1.0) == 2 or repetitions_needed(50.0, 1.0) == 3
 
 
+def symmetric(values: list[float], k: int) -> np.ndarray:
+    p = np.ones((k, k))
+    p[np.triu_indices(k, 1)] = values
+    return np.minimum(p, p.T)
+
+
+def test_paired_t_is_scipys() -> None:
+    Y = rng(1).normal(size=(6, 4)) + np.array([0, 0.5, 1, 1])
+    p = paired_t(Y)
+    for i in range(4):
+        for j in range(4):
+            expected = 1.0 if i == j else scipy.stats.ttest_rel(Y[:, i], Y[:, j]).pvalue
+            assert p[i, j] == pytest.approx(expected, rel=1e-10)
+
+
+def test_sign_flips_are_scipys_permutation_test() -> None:
+    Y = rng(2).normal(size=(8, 3)) + np.array([0, 0.3, 1])
+    p = sign_flip(Y, rng(3))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        expected = scipy.stats.permutation_test(
+            (Y[:, i] - Y[:, j],), lambda d, axis: d.sum(axis), permutation_type="samples", n_resamples=np.inf
+        ).pvalue
+        assert p[i, j] == p[j, i] == pytest.approx(expected)
+
+
+def test_random_sign_flips_come_close_to_all_of_them() -> None:
+    Y = rng(4).normal(size=(13, 2)) + np.array([0, 0.5])
+    d = Y[:, 0] - Y[:, 1]
+    signs = 1 - 2 * ((np.arange(2**13)[:, None] >> np.arange(13)) & 1)
+    exact = (np.abs(signs @ d) >= abs(d.sum()) - 1e-12).mean()
+    assert sign_flip(Y, rng(5), 20_000)[0, 1] == pytest.approx(exact, abs=5 * (exact / 20_000) ** 0.5)
+
+
+def test_holm_worked_by_hand() -> None:
+    p = symmetric([0.01, 0.04, 0.03], 3)
+    # 3 * 0.01; 2 * 0.03; max(0.06, 1 * 0.04).
+    np.testing.assert_allclose(holm(p)[np.triu_indices(3, 1)], [0.03, 0.06, 0.06])
+
+
+@given(hnp.arrays(np.float64, 10, elements=st.floats(0, 1)))
+def test_holm_keeps_the_order_and_lies_between_raw_and_bonferroni(raw: np.ndarray) -> None:
+    adjusted = holm(symmetric(raw.tolist(), 5))[np.triu_indices(5, 1)]
+    assert (adjusted >= raw).all()
+    assert (adjusted <= np.minimum(10 * raw, 1)).all()
+    order = np.argsort(raw, kind="stable")
+    assert (np.diff(adjusted[order]) >= 0).all()
+
+
+def test_clear_differences_give_ranks_and_none_gives_one_group() -> None:
+    clear = rng(6).normal(0, 0.01, (8, 3)) + np.array([3, 1, 2])
+    found = rank(clear)
+    np.testing.assert_array_equal(found.group, [3, 1, 2])
+    np.testing.assert_array_equal(found.best, found.worst)
+    same = rank(np.tile([[1.0, 1.0, 1.0]], (5, 1)))
+    np.testing.assert_array_equal(same.group, [1, 1, 1])
+    np.testing.assert_array_equal(same.worst, [3, 3, 3])
+
+
+def test_an_agent_between_two_that_differ_ties_with_the_leader_and_keeps_an_open_rank() -> None:
+    p = symmetric([0.5, 0.01, 0.5], 3)
+    found = rank(np.array([[1.0, 2.0, 3.0]]), p)
+    np.testing.assert_array_equal(found.group, [1, 1, 3])
+    np.testing.assert_array_equal(found.best, [1, 1, 2])
+    np.testing.assert_array_equal(found.worst, [2, 3, 3])
+
+
+def test_one_block_tells_nobody_apart() -> None:
+    np.testing.assert_array_equal(rank(np.array([[1.0, 100.0]])).group, [1, 1])
+
+
+def test_a_constant_difference_is_certain() -> None:
+    base = rng(7).normal(size=5)
+    p = paired_t(np.stack([base, base + 1, base], axis=1))
+    assert p[0, 1] == 0
+    assert p[0, 2] == 1
+
+
+def test_equal_agents_are_told_apart_no_more_often_than_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels' Holm collects garbage at every call
+    wrong = [len(set(rank(Y).group)) > 1 for Y in rng(8).normal(size=(2000, 6, 4))]
+    assert np.mean(wrong) < 0.05 + 5 * (0.05 * 0.95 / 2000) ** 0.5
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: mean_interval(np.zeros(0)), "Y: expected shape|x: expected one value"),
+        (lambda: mean_interval(np.ones((2, 2))), "x: expected one value per repetition"),
+        (lambda: mean_interval(np.ones(2), level=1.0), "level: expected a number in"),
+        (lambda: quantile_interval(np.ones(2), 1.0), "q: expected a number in"),
+        (lambda: mean_band(np.ones(3)), "Y: expected shape"),
+        (lambda: stratified_mean([]), "strata: expected at least one"),
         (lambda: paired_difference(np.ones(2), np.ones(3)), r"y: expected the shape \(2,\)"),
         (lambda: improvement(np.ones(2), np.ones(3)), "y: expected one score a block"),
         (lambda: performance_profile([], np.ones(2)), "strata: expected at least one"),
-        (lambda: stratified_bootstrap([], iqm, rng(0)), "strata: expected at least one"),
         (lambda: loglog_slope(np.ones(3), np.ones((2, 4))), r"R: expected shape \(n, 3\)"),
         (lambda: loglog_slope(np.ones(3), np.ones((2, 3)), 1.0), "share: expected a number"),
         (lambda: repetitions_needed(1.0, -1.0), "difference, sd: expected"),
         (lambda: repetitions_needed(1.0, 1.0, power=0.01), "alpha, power: expected"),
-        (lambda: statistics.high_quantile(np.zeros(0)), "x: expected one value"),
+        (lambda: rank(np.ones(3)), "Y: expected shape"),
+        (lambda: rank(np.array([[np.nan, 1.0]])), "Y: expected finite scores"),
+        (lambda: rank(np.ones((2, 2)), np.ones((3, 3))), "p: expected shape"),
+        (lambda: holm(np.array([[1.0, 0.5], [0.4, 1.0]])), "p: expected a symmetric matrix"),
+        (lambda: holm(np.array([[1.0, 1.5], [1.5, 1.0]])), r"p: expected entries in \[0, 1\]"),
+        (lambda: quantile_interval(np.zeros(0), 0.95), "x: expected one value"),
     ],
 )
 def test_bad_input_is_named(call: object, message: str) -> None:

@@ -13,13 +13,12 @@ import leaderboards
 from leaderboards.play.feedback import WorkerChannel, parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.play.suite import parse_suite
-from leaderboards.score.catalogue import CURVES, FINALS
+from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.cell import COLUMNS, reduce_run, thin
-from leaderboards.score.gaps import gap_table
-from leaderboards.score.intervals import mean_interval
-from leaderboards.score.standings import overall, standing
-from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import overall_ranking, task_ranking
+from leaderboards.score.statistics import mean_interval
+from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
 from leaderboards.show.site import make_site
 from tests.leaderboards.folders import Failure, folder, record, trace
 
@@ -36,8 +35,10 @@ def test_thinned_times_are_few_distinct_and_reach_both_ends(T: int, n: int, spac
 def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
     t = thin(300, 20)
-    arrays = {name: frame[name].to_numpy() for name in COLUMNS}
-    curves, finals = reduce_run(arrays, t, parse_feedback("batch:7"))
+    arrays = {name: frame[name].to_numpy() for name in (*COLUMNS, "reward")}
+    scores = reduce_run(arrays, t, parse_feedback("batch:7"), ["reward"])
+    curves, finals = scores.curves, scores.finals
+    np.testing.assert_array_equal(scores.diagnostics["reward"], frame["reward"].to_numpy()[t - 1])
     np.testing.assert_allclose(curves["cumulative_regret"], frame["regret"].cumsum().to_numpy()[t - 1])
     np.testing.assert_allclose(curves["average_regret"] * t, curves["cumulative_regret"])
     assert finals["batches"] == 43
@@ -78,9 +79,8 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
     policy = ("GP-BUCB", {"width": 1.0, "batch_size": open_at_most})
     found = leaderboards.run(env, policy, horizon=40, feedback=f"workers:{workers}").trace
     t = np.arange(1, 41)
-    curves, finals = reduce_run(
-        {name: found[name].to_numpy() for name in COLUMNS}, t, parse_feedback(f"workers:{workers}")
-    )
+    scores = reduce_run({name: found[name].to_numpy() for name in COLUMNS}, t, parse_feedback(f"workers:{workers}"))
+    curves, finals = scores.curves, scores.finals
     np.testing.assert_allclose(curves["simulated_time"], np.maximum.accumulate(ends))
     assert finals["simulated_time"] == max(ends)
     if workers == 4:
@@ -92,7 +92,9 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
 @pytest.mark.parametrize("feedback", ["delay:3", "geometric:2"])
 def test_delays_counted_in_evaluations_have_neither_clock_nor_batches(feedback: str) -> None:
     frame = trace(30, 0.5, np.random.default_rng(0))
-    curves, finals = reduce_run({name: frame[name].to_numpy() for name in COLUMNS}, thin(30), parse_feedback(feedback))
+    arrays = {name: frame[name].to_numpy() for name in COLUMNS}
+    scores = reduce_run(arrays, thin(30), parse_feedback(feedback))
+    curves, finals = scores.curves, scores.finals
     for name in ("simulated_time", "batches"):
         assert np.isnan(curves[name]).all()
     assert np.isnan([finals["batch_length"], finals["regret_per_batch"]]).all()
@@ -103,7 +105,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
     store = folder(tmp_path)
     summary = summarise(store)
     table = score_table(summary)
-    assert set(table["metric"]) == set(FINALS)
+    assert set(table["metric"]) == set(METRICS)
     scores = {(str(row["task"]), str(row["agent"]), str(row["metric"])): row for row in table.to_dict("records")}
     runs = store.runs().reset_index()
     total = {
@@ -119,7 +121,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
     assert found["median"] == pytest.approx(np.median(ratios))
     assert scores["GPSample", "Uniform", "regret_ratio"]["mean"] == 1
     curves = curve_table(summary)
-    assert set(curves["metric"]) == set(CURVES)
+    assert set(curves["metric"]) == {name for name, metric in METRICS.items() if metric.has_curve}
     last = curves[(curves["task"] == "RKHS") & (curves["agent"] == "BBKB") & (curves["metric"] == "regret_ratio")]
     assert last["mean"].iloc[-1] == pytest.approx(expected.estimate)
 
@@ -127,7 +129,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
 def test_without_the_uniform_policy_there_is_no_ratio_but_a_ranking(tmp_path: Path) -> None:
     summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")]))
     assert np.isnan(summary.cells["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
-    found = standing(summary, "RKHS")
+    found = task_ranking(summary, "RKHS")
     assert found is not None
     assert found.metric == "cumulative_regret"
     assert found.ranking.group.tolist() == [2, 1]  # in order of name: EpsGreedy, GP-UCB
@@ -163,8 +165,8 @@ def test_unknown_regret_is_not_ranked(tmp_path: Path) -> None:
         frame = trace(20, 0.5, np.random.default_rng(repetition)).assign(regret=np.nan, mean=np.nan)
         store.write(record(Ref("GPBandit/RKHS-v0"), Ref("GP-UCB"), repetition, 20, frame=frame))
     summary = summarise(store)
-    assert standing(summary, "RKHS") is None
-    assert overall({"RKHS": None}) is None
+    assert task_ranking(summary, "RKHS") is None
+    assert overall_ranking({"RKHS": None}) is None
 
 
 def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_path: Path) -> None:
@@ -173,11 +175,11 @@ def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_pa
     victim = summary.runs[(summary.runs["agent"] == "BBKB") & (summary.runs["task"] == "RKHS")].index[0]
     (tmp_path / "runs" / f"{victim}.parquet").unlink()
     summary = summarise(Store(tmp_path))
-    found = standing(summary, "RKHS")
+    found = task_ranking(summary, "RKHS")
     assert found is not None
     assert "BBKB" not in found.agents
     assert len(found.units) == 4
-    every = overall({task: standing(summary, task) for task in summary.tasks})
+    every = overall_ranking({task: task_ranking(summary, task) for task in summary.tasks})
     assert every is not None
     assert set(every.agents) == {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"}
     assert every.agents[int(np.argmin(every.ranking.group))] in ("GP-UCB", "GP-AUCB")
@@ -195,8 +197,8 @@ def test_gaps_are_named_with_their_reasons(tmp_path: Path) -> None:
     )
     failures: dict[tuple[str, str], Failure] = {("RKHS", "GP-UCB"): ("crashed", "ValueError: no", "Traceback ...")}
     store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("GP-UCB")], 4, failures=failures)
-    store.write_suite(suite.frozen())
-    gaps = gap_table(summarise(Store(tmp_path)))
+    store.write_suite(suite)
+    gaps = unfinished_runs(summarise(Store(tmp_path)))
     found = [tuple(row) for row in gaps[["agent", "status", "n", "repetitions"]].itertuples(index=False)]
     assert found[0] == ("GP-UCB", "crashed", 4, "0–3")
     assert set(found[1:]) == {
@@ -214,13 +216,13 @@ def test_an_empty_folder_is_an_empty_summary(tmp_path: Path) -> None:
     assert curve_table(summary).empty
 
 
-def asked(**changes: Any) -> dict[str, Any]:
+def asked(**changes: Any) -> Suite:
     values = {"name": "small", "horizon": 20, "repetitions": 2, "agents": [{"id": "Uniform"}, {"id": "GP-UCB"}]}
-    return parse_suite({**values, "environments": [{"id": "GPBandit/RKHS-v0"}], **changes}).frozen()
+    return parse_suite({**values, "environments": [{"id": "GPBandit/RKHS-v0"}], **changes})
 
 
-def play_suite(store: Store, suite: dict[str, Any], horizons: tuple[int, ...]) -> None:
-    for spec in parse_suite(suite).specs():
+def play_suite(store: Store, suite: Suite, horizons: tuple[int, ...]) -> None:
+    for spec in suite.specs():
         if spec.horizon in horizons:
             store.write(record(spec.env, spec.agent, spec.repetition, spec.horizon, seed=spec.seed))
     store.write_suite(suite)
@@ -239,14 +241,14 @@ def test_one_environment_with_two_horizons_is_two_tasks_with_their_labels(tmp_pa
         ("short", 20, True),
         ("long", 60, True),
     ]
-    assert gap_table(summary).empty
+    assert unfinished_runs(summary).empty
 
 
 def test_gaps_are_on_the_task_that_the_suite_asks_for_and_what_it_does_not_is_apart(tmp_path: Path) -> None:
     store = Store(tmp_path)
     play_suite(store, asked(), (20,))
     store.write_suite(asked(horizon=60))
-    gaps = gap_table(summarise(store))
+    gaps = unfinished_runs(summarise(store))
     assert set(zip(gaps["task"], gaps["agent"])) == {("RKHS", "Uniform"), ("RKHS", "GP-UCB")}
     store.write(record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0, 60))
     summary = summarise(store)
@@ -254,7 +256,7 @@ def test_gaps_are_on_the_task_that_the_suite_asks_for_and_what_it_does_not_is_ap
         ("RKHS", 60, True),
         ("RKHS (T = 20)", 20, False),
     ]
-    gaps = gap_table(summary)
+    gaps = unfinished_runs(summary)
     assert set(zip(gaps["task"], gaps["agent"], gaps["n"])) == {("RKHS", "Uniform", 1), ("RKHS", "GP-UCB", 2)}
     found = make_site(summary).overall
     assert found is not None

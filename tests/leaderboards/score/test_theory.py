@@ -10,6 +10,7 @@ import scipy.integrate
 import leaderboards
 from agents import RegretGuarantee
 from gpbandit_envs.gp import SE, Linear
+from leaderboards.play.make import make_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
@@ -17,7 +18,7 @@ from leaderboards.score.theory import greedy_information, realised_information, 
 from tests.leaderboards.folders import folder, record
 
 BATCHED = (("GP-BUCB", {"batch_size": 3}), "GP-AUCB")
-ENV = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
+ENV: tuple[str, dict[str, object]] = ("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 1, "lengthscale": 0.2})
 
 
 def rng(*key: int) -> np.random.Generator:
@@ -127,13 +128,11 @@ def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(t
 
 
 def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_path: Path) -> None:
-    store = folder(tmp_path, [Ref(ENV[0], ENV[1])], [Ref("GP-UCB")], 2, T=1500)
+    store = folder(tmp_path, [Ref(*ENV)], [Ref("GP-UCB")], 2, T=1500)
     found = theory_report(summarise(store), "RKHS")
     assert found is not None
     assert 900 < found.t <= 1000
-    from leaderboards.play.build import make_env
-
-    problem = make_env(ENV, 1500).unwrapped.problem  # type: ignore[attr-defined]
+    problem = make_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).cells["RKHS", "GP-UCB"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from leaderboards.audit.store import audit_runs
-from leaderboards.play.executors import SerialExecutor
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
+from leaderboards.play.workers import SerialExecutor
 from leaderboards.show import build_page
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\""
@@ -44,7 +44,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     store = Store(directory)
-    store.write_suite(suite.frozen())
+    store.write_suite(suite)
     run_missing(list(suite.specs()), store, SerialExecutor())
     assert not any(one.error or one.differs for one in audit_runs(store, sorted(store.done_keys()), checkpoints=12))
     build_page(directory)

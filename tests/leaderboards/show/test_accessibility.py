@@ -43,7 +43,7 @@ def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, real: Path, open
     folder(tmp_path, agents=AGENTS, repetitions=3, failures=failures)
     folder(tmp_path, envs=[Ref("GPBandit/Needle-v0")], agents=AGENTS[:2], repetitions=1)
     build_page(tmp_path)
-    made = [tmp_path / f"{name}.html" for name in ("index", "site/env-rkhs", "site/pair-bbkb-vs-gp-ucb")]
+    made = [tmp_path / f"{name}.html" for name in ("index", "site/env-rkhs", "site/compare")]
     audited = [real / f"{name}.html" for name in ("site/agent-gp-bucb", "site/env-gpsample", "site/feedback-gpsample")]
     views = [(path, DESKTOP, "light") for path in [*made, audited[0]]]
     views += [(path, PHONE, "dark") for path in [made[0], *audited[1:]]]

@@ -15,16 +15,17 @@ import pytest
 
 import leaderboards
 from leaderboards.play.exchange import add, pack
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.score.cell import Cell
-from leaderboards.score.intervals import Interval
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
-from leaderboards.show.charts import chart_data
-from leaderboards.show.commands import row_command
-from leaderboards.show.names import file_names
-from leaderboards.show.numbers import between, number
+from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.charts import metric_chart, time_chart
+from leaderboards.show.format import between, file_names, number, row_command
 from leaderboards.show.page import embed
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 from tests.leaderboards.folders import Failure, folder, record
@@ -65,7 +66,7 @@ def test_the_palette_stands_out_and_survives_colour_blindness(theme: str) -> Non
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(lab, 2)) > 0.07
 
 
-def test_agents_keep_their_style_whoever_else_plays() -> None:
+def test_agents_keep_their_line_style_whoever_else_plays() -> None:
     some = line_styles({name: Ref(name) for name in ("BBKB", "GP-UCB")})
     more = line_styles({name: Ref(name) for name in ("Zeta", "GP-UCB", "Alpha", "BBKB", "Uniform")})
     assert all(more[name] == some[name] for name in some)
@@ -78,7 +79,7 @@ def test_settings_of_one_agent_share_its_hue_and_differ_in_dash() -> None:
     assert len({style.dash for style in found.values()}) == 3
 
 
-def test_more_agents_than_styles_still_have_one() -> None:
+def test_more_agents_than_line_styles_still_have_one() -> None:
     found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
     assert len(found) == 40
     assert set(found.values()) == {LineStyle(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
@@ -117,6 +118,11 @@ def test_embedded_json_closes_no_tag_and_reads_back() -> None:
         embed(float("nan"))
 
 
+def charts_of(cells: dict[str, Cell]) -> list[Chart]:
+    made = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
+    return [chart for chart in made if chart is not None]
+
+
 def test_charts_are_thinned_until_the_page_is_small() -> None:
     rng = np.random.default_rng(0)
     t = np.arange(1, 151)
@@ -126,21 +132,24 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
         names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
         curves = {name: rng.random((3, 150)) for name in (*names, *rest)}
         cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
-    data = chart_data(cells, line_styles({name: Ref(name) for name in cells}))
+    timed = time_chart(cells, parse_feedback("on_request"))
+    assert timed is not None
+    data = page_json([*charts_of(cells), timed], line_styles({name: Ref(name) for name in cells}))
     assert len(json.dumps(data)) < 260_000
-    assert data["t"][0] == 1
-    assert data["t"][-1] == 150
-    assert len(data["tabs"]) == 8
+    assert data["xs"][0][0] == 1
+    assert data["xs"][0][-1] == 150
+    assert len(data["charts"]) == 8
+    assert all(line["x"] == 0 for chart in data["charts"][:-1] for line in chart["lines"]), "times are written once"
 
 
-def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
+def test_an_unknown_metric_has_no_chart_and_one_run_no_band() -> None:
     t = np.arange(1, 6)
     names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
     curves = {name: np.full((1, 5), np.nan) for name in names}
     curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5)), "simulated_time": np.ones((1, 5))}
-    data = chart_data({"a": Cell(t, ((0, 0),), curves)}, {"a": LineStyle(0, "solid")})
-    assert [tab["key"] for tab in data["tabs"]] == ["batches", "policy_seconds"]
-    assert set(data["tabs"][0]["series"]["a"]) == {"m"}
+    data = page_json(charts_of({"a": Cell(t, ((0, 0),), curves)}), {"a": LineStyle(0, "solid")})
+    assert [chart["key"] for chart in data["charts"]] == ["batches", "policy_seconds"]
+    assert set(data["charts"][0]["lines"][0]) == {"name", "x", "y"}
 
 
 @pytest.mark.parametrize(
@@ -151,11 +160,11 @@ def test_an_unknown_metric_has_no_tab_and_one_run_no_band() -> None:
         ("delay:4", None),
     ],
 )
-def test_experiment_time_has_the_workers_of_the_regime_or_no_tab(feedback: str, title: str | None) -> None:
+def test_experiment_time_has_the_workers_of_the_feedback_model_or_no_chart(feedback: str, title: str | None) -> None:
     names = ("cumulative_regret", "simulated_time")
     cell = Cell(np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)})
-    data = chart_data({"a": cell}, {"a": LineStyle(0, "solid")}, names[:1], feedback=feedback)
-    assert [tab["x"] for tab in data["tabs"][1:]] == ([] if title is None else [title])
+    chart = time_chart({"a": cell}, parse_feedback(feedback))
+    assert (chart.x.text if chart else None) == title
 
 
 def test_batches_are_shown_only_where_feedback_comes_in_batches(tmp_path: Path) -> None:
@@ -166,8 +175,8 @@ def test_batches_are_shown_only_where_feedback_comes_in_batches(tmp_path: Path) 
     build_page(tmp_path)
     pages = {path.stem: path.read_text() for path in (tmp_path / "site").glob("*.html")}
     for page, n in (("env-delay-3", 0), ("env-batch-1", 1)):
-        assert pages[page].count(">Batches</th>") == pages[page].count('id="tab-batches"') == n
-        assert pages[page].count('id="tab-simulated_time"') == n
+        assert pages[page].count(">Batches</th>") == pages[page].count('"key":"batches"') == n
+        assert pages[page].count('"key":"simulated_time"') == n
     assert "feedback does not come in batches under delay:3" in pages["agent-gp-bucb"]
 
 

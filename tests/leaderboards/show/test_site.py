@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import quote, unquote, urlparse
 
 import pytest
 
@@ -47,7 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "agents": [{"id": ref.id, "label": ref.label} for ref in agents],
         }
     )
-    Store(directory).write_suite(suite.frozen())
+    Store(directory).write_suite(suite)
     build_page(directory)
     return directory
 
@@ -236,13 +236,66 @@ def test_the_frontier_joins_what_none_beats(real: Path, open_page: Open) -> None
         assert sorted(line) == sorted(front)
 
 
-def test_the_price_of_feedback_has_a_page(real: Path, open_page: Open) -> None:
+CHOSEN = "Array.from(document.querySelectorAll('form.comparison select'), s => s.value)"
+
+
+def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) -> None:
+    found = summarise(Store(real))
     with open_page(real / "index.html") as page:
-        page.locator("section[aria-labelledby=prices] a").click()
-        assert page.locator("h1").inner_text().startswith("Price of feedback")
-        delay = page.locator("section[aria-labelledby=price-delay] tbody tr")
+        row = page.locator("table.ranking tbody tr", has=page.get_by_text("GP-BUCB", exact=True))
+        row.locator("td.place a").click()
+        page.locator("#plot .legend").wait_for()
+        assert "GP-BUCB against" in page.locator("h1").inner_text()
+        page.locator("select[name=second]").select_option(EVIL)
+        page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 3")
+        rows = page.locator("#comparison tbody tr")
+        for task in ("GPSample", "GPSample, batches of 8"):
+            cells = [found.cells[task, agent].finals["regret_ratio"] for agent in ("GP-BUCB", EVIL)]
+            shown = rows.filter(has=page.get_by_text(task, exact=True)).locator("td").first.get_attribute("data-sort")
+            assert float(shown) == pytest.approx((cells[0] - cells[1]).mean(), rel=1e-5)
+        assert "GPSample, delay 8" in page.locator("#apart").inner_text(), "BBKB does not play delays"
+        assert EVIL in page.locator("h1").inner_text()
+        forward = [float(row.locator("td").first.get_attribute("data-sort")) for row in rows.all()]
+        page.locator("select[name=task]").select_option("GPSample")
+        page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 1")
+        assert page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.name)") == [
+            "GPSample"
+        ]
+        assert "Below 0, GP-BUCB does better" in page.locator("#meaning").inner_text()
+        address = page.url
+    with open_page(real / "site" / "compare.html") as page:
+        page.goto(address)
+        page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 1")
+        assert page.evaluate(CHOSEN) == ["GP-BUCB", EVIL, "GPSample"], "the address holds the choice"
+        page.goto(real.joinpath("site", "compare.html").resolve().as_uri() + f"#first={quote(EVIL)}&second=GP-BUCB")
+        page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 3")
+        back = [
+            float(row.locator("td").first.get_attribute("data-sort"))
+            for row in page.locator("#comparison tbody tr").all()
+        ]
+        assert back == pytest.approx([-x for x in forward])
+        page.locator("select[name=first]").select_option("GP-BUCB")
+        page.wait_for_function(f"{CHOSEN}[0] === 'GP-BUCB' && {CHOSEN}[1] !== 'GP-BUCB'")
+
+
+def test_a_pair_that_is_chosen_is_shown_whatever_the_address_was(real: Path, open_page: Open) -> None:
+    with open_page(real / "site" / "compare.html") as page:
+        page.goto(page.url + "#first=nobody&second=<script>&task=nowhere")
+        page.locator("#plot .legend").wait_for()
+        assert page.evaluate(f"new Set({CHOSEN}.slice(0, 2)).size") == 2
+    with open_page(real / "site" / "agent-gp-bucb.html") as page:
+        page.get_by_role("link", name="compare GP-BUCB with Uniform").click()
+        page.locator("#plot .legend").wait_for()
+        assert page.evaluate(CHOSEN) == ["GP-BUCB", "Uniform", ""]
+
+
+def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html") as page:
+        page.locator("section[aria-labelledby=delays] a").click()
+        assert page.locator("h1").inner_text().startswith("Cost of delay")
+        delay = page.locator("section[aria-labelledby=delay-delay] tbody tr")
         assert set(delay.locator("th").all_inner_texts()) == {"Uniform", "GP-BUCB"}
-        batch = page.locator("section[aria-labelledby=price-batch] tbody tr")
+        batch = page.locator("section[aria-labelledby=delay-batch] tbody tr")
         assert set(batch.locator("th").all_inner_texts()) == {"Uniform", "GP-BUCB", EVIL}
         uniform = delay.filter(has_text="Uniform")
         assert "0 (0%)" in uniform.inner_text(), "what does not listen pays nothing"
@@ -312,7 +365,7 @@ def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
         page.locator("#plot .legend").wait_for()
         count = "document.getElementById('plot').data.length"
         with_bands = page.evaluate(count)
-        page.locator("#bands").uncheck()
+        page.locator("#show-bands").uncheck()
         assert page.evaluate(count) * 3 == with_bands
         page.locator("#log-x").check()
         assert page.evaluate("document.getElementById('plot').layout.xaxis.type") == "log"

@@ -1,0 +1,167 @@
+"""Commands on a results folder: `gpbandit figures`, `watch`, `merge`, `submit`, `add`, `verify` and `query`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.play import exchange
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.query import QueryError
+from leaderboards.play.query import query as answer_query
+from leaderboards.play.store import Store
+from leaderboards.play.verify import verify as run_again
+from leaderboards.play.workers import make_executor
+
+__all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
+
+_DIFFERS = 1
+_ROWS_SHOWN = 1000
+
+
+def figures(
+    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; DIRECTORY/figures by default.")] = None,
+) -> None:
+    """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
+    results_folder(directory)
+    with user_errors(directory):
+        if not Store(directory).done_keys():
+            raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
+        from leaderboards.show import make_figures
+
+        for path in make_figures(directory, out):
+            typer.echo(path)
+
+
+def watch(
+    directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
+    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
+) -> None:
+    """Show a running suite: done, failed, speed, time left, the ranking so far."""
+    results_folder(directory)
+    if interval <= 0:
+        raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
+    with user_errors(directory):
+        from leaderboards.show import watch as show
+
+        show(directory, interval=interval, once=once)
+
+
+def merge(
+    sources: Annotated[list[Path], typer.Argument(help="Results folders, such as those of shards.")],
+    out: Annotated[Path, typer.Option(help="The folder that gets all runs.")],
+) -> None:
+    """Copy the runs of several results folders of one suite into one."""
+    with user_errors(out):
+        received = exchange.merge([results_folder(source) for source in sources], out)
+    _print_received(received, out)
+
+
+def submit(
+    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    out: Annotated[Path | None, typer.Option(help="The archive; by default beside the folder.")] = None,
+) -> None:
+    """Pack a results folder, with hashes, for another machine's leaderboard."""
+    archive = out if out is not None else directory.with_name(f"{directory.resolve().name}.zip")
+    with user_errors(archive):
+        runs = exchange.pack(results_folder(directory), archive)
+    typer.echo(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
+
+
+def add(
+    archive: Annotated[Path, typer.Argument(help="What `gpbandit submit` packed.")],
+    directory: Annotated[Path, typer.Argument(help="The results folder that gets the runs.")],
+) -> None:
+    """Add what another machine packed; it is marked as submitted until `gpbandit verify`."""
+    with user_errors(directory):
+        received = exchange.add(archive, directory)
+    _print_received(received, directory)
+
+
+def verify(
+    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    row: Annotated[
+        list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all.")] = None,
+    workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+) -> None:
+    """Re-run and compare traces; exit code 1 on a mismatch."""
+    if workers < 1:
+        raise UserError(f"--workers: expected at least 1, got {workers}")
+    if sample is not None and sample < 1:
+        raise UserError(f"--sample: expected at least 1, got {sample}")
+    load_plugins()
+    store = Store(results_folder(directory))
+    differing = 0
+    with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        keys = choose(store, row or [])
+        if sample is not None and sample < len(keys):
+            keys = [keys[i] for i in np.linspace(0, len(keys) - 1, sample).round().astype(int)]
+        runs = store.runs()
+        executor = make_executor("local", workers)
+        try:
+            for verdict in run_again(store, keys, Path(scratch), executor):
+                run = runs.loc[verdict.key]
+                what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
+                typer.echo(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
+                differing += not verdict.agrees
+        finally:
+            executor.close()
+    typer.echo(f"{len(keys) - differing} of {len(keys)} runs agree")
+    if differing:
+        raise typer.Exit(_DIFFERS)
+
+
+def query(
+    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    sql: Annotated[str, typer.Argument(help="SQL over the tables runs and traces.")],
+    csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
+) -> None:
+    """Answer a query over runs and traces, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
+    store = Store(results_folder(directory))
+    with user_errors(directory):
+        try:
+            answer = answer_query(store, sql)
+        except QueryError as error:
+            raise UserError(str(error)) from None
+    typer.echo(answer.to_csv(index=False).rstrip() if csv else answer.head(_ROWS_SHOWN).to_string(index=False))
+
+
+def choose(store: Store, rows: list[str]) -> list[str]:
+    """Keys of the done runs that `rows` name, or of all.
+
+    Raises:
+        UserError: if a row names none.
+    """
+    runs = store.runs()
+    runs = runs[runs["status"] == "done"]
+    if runs.empty:
+        raise UserError(f"{store.directory} holds no run that is done")
+    if not rows:
+        return [str(key) for key in runs.index]
+    keys: list[str] = []
+    for row in rows:
+        agent, _, env = row.partition("@")
+        named = runs[(runs["agent"] == agent) & ((runs["env"] == env) | (env == ""))]
+        found = [str(key) for key in named.index] or [str(key) for key in runs.index if str(key).startswith(row)]
+        if not found:
+            raise UserError(
+                f"--row: no run that is done is named {row!r}; agents are {', '.join(sorted(set(runs['agent'])))}"
+            )
+        keys += found
+    return list(dict.fromkeys(keys))
+
+
+def _print_received(received: exchange.Received, directory: Path) -> None:
+    typer.echo(f"{directory}: {received.runs} runs are new, {received.known} were there before")
+    for text in received.rejected:
+        typer.echo(f"  left out: {text}", err=True)

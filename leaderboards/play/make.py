@@ -1,0 +1,238 @@
+"""Build environments and agents from refs, and describe what a user gives as a ref."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import inspect
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import gymnasium as gym
+
+import agents
+import gpbandit_envs  # noqa: F401  registers the environments
+from agents import Agent
+from agents.core.registry import load_entry_point
+from leaderboards.play.spec import Ref, RunSpec
+
+__all__ = [
+    "AgentLike",
+    "EnvLike",
+    "as_agent",
+    "as_env",
+    "check_agent_ref",
+    "check_env_ref",
+    "describe_agent",
+    "describe_env",
+    "env_spec",
+    "horizon_of",
+    "make_agent",
+    "make_env",
+    "preload_modules",
+    "to_plain_dict",
+]
+
+EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
+AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
+
+
+def describe_env(env: EnvLike) -> Ref:
+    """The spec reference of an environment.
+
+    Raises:
+        TypeError: if it is neither id, pair nor environment.
+    """
+    if isinstance(env, gym.Env):
+        if env.spec is None:
+            kind = type(env.unwrapped)
+            return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
+        return Ref(env.spec.id, env.spec.kwargs)
+    return Ref(*_pair(env, "env", "an environment"))
+
+
+def describe_agent(agent: AgentLike) -> Ref:
+    """The spec reference of an agent.
+
+    Raises:
+        TypeError: if it is neither id, pair nor agent.
+    """
+    if isinstance(agent, Agent):
+        kind = type(agent)
+        return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
+    return Ref(*_pair(agent, "agent", "an agents.Agent"))
+
+
+def horizon_of(env: EnvLike, horizon: int | None) -> int:
+    """The number of evaluations: `horizon`, or the environment's own time limit.
+
+    Raises:
+        ValueError: if neither is there, or `horizon` is longer than the limit that an environment object has.
+    """
+    if isinstance(env, gym.Env):
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        own = limit or getattr(getattr(env.unwrapped, "problem", None), "horizon", None)
+    else:
+        own = limit = env_spec(_pair(env, "env", "an environment")[0]).max_episode_steps
+    if horizon is None:
+        if own is None:
+            raise ValueError("horizon: expected a number of evaluations, since the environment has no time limit")
+        return int(own)
+    if isinstance(env, gym.Env) and limit is not None and horizon > limit:
+        raise ValueError(f"horizon: expected at most {limit}, the environment's time limit, got {horizon}")
+    return horizon
+
+
+def make_env(ref: Ref, horizon: int) -> gym.Env[Any, Any]:
+    """Build the environment with `horizon` as its time limit.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword.
+    """
+    return _make_env(ref.id, ref.kwargs, horizon)
+
+
+def make_agent(ref: Ref) -> Agent:
+    """Build the agent.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword, or if what is built is no agent.
+    """
+    return _make_agent(ref.id, ref.kwargs)
+
+
+def as_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
+    """`env` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_env`."""
+    return env if isinstance(env, gym.Env) else _make_env(*_pair(env, "env", "an environment"), horizon)
+
+
+def as_agent(agent: AgentLike) -> Agent:
+    """`agent` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_agent`."""
+    return agent if isinstance(agent, Agent) else _make_agent(*_pair(agent, "agent", "an agents.Agent"))
+
+
+def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, Any]:
+    # The passive checker is for development: it costs more than a step of a bandit.
+    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **to_plain_dict(kwargs))
+
+
+def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
+    if ":" not in id and not id.endswith(".py"):
+        return agents.make(id, **to_plain_dict(kwargs))
+    found = _load_class(id)
+    # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
+    return found(**to_plain_dict(kwargs))
+
+
+def preload_modules(spec: RunSpec) -> None:
+    """Import the modules of both sides of a run; import errors are reported by the run itself."""
+    with contextlib.suppress(Exception):
+        entry_point: Any = env_spec(spec.env.id).entry_point
+        if isinstance(entry_point, str):
+            gym.envs.registration.load_env_creator(entry_point)
+    with contextlib.suppress(Exception):
+        load_entry_point(spec.agent.id) if ":" in spec.agent.id else agents.spec(spec.agent.id).load()
+
+
+def check_env_ref(ref: Ref) -> None:
+    """Find wrong ids and keywords without building the environment, which may need its data.
+
+    Raises:
+        ValueError: for an unknown id.
+        TypeError: for an unknown keyword.
+    """
+    entry_point: Any = env_spec(ref.id).entry_point
+    if isinstance(entry_point, str):
+        entry_point = gym.envs.registration.load_env_creator(entry_point)
+    parameters = inspect.signature(entry_point).parameters if callable(entry_point) else {}
+    known = [name for name in parameters if name != "self"]
+    split = getattr(entry_point, "parameters", None)
+    if split is not None:
+        from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS
+
+        known = [*split, *COMMON_ARGUMENTS]
+    elif any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return
+    for name in ref.kwargs:
+        if name not in known:
+            raise TypeError(f"{ref.id}: unknown argument {name!r}; it takes {', '.join(known) or 'none'}")
+
+
+def check_agent_ref(ref: Ref) -> None:
+    """Find wrong ids, keywords and values by building the agent, which is cheap before `reset`.
+
+    Raises:
+        ValueError: for an unknown id or a bad value.
+        TypeError: for an unknown keyword.
+    """
+    make_agent(ref)
+
+
+def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(thing, str):
+        return thing, {}
+    if isinstance(thing, tuple | list) and len(thing) == 2:
+        id, kwargs = thing
+        if isinstance(id, str) and isinstance(kwargs, Mapping):
+            return id, kwargs
+    hint = ""
+    if isinstance(thing, type):
+        hint = f": give an instance of the class, {thing.__name__}(...)"
+    elif callable(thing):
+        hint = ": give what it returns"
+    raise TypeError(f"{name}: expected an id, an (id, kwargs) pair or {kind}, got {thing!r}{hint}")
+
+
+def _load_class(id: str) -> object:
+    """What `"package.module:Class"` names.
+
+    Raises:
+        ValueError: if there is no such thing.
+        ImportError: if the module is there and cannot be imported.
+    """
+    module, _, attribute = id.partition(":")
+    if module.endswith(".py") or "/" in module:
+        dotted = ".".join(part for part in PurePath(module.removesuffix(".py")).parts if part not in ("/", ".", ".."))
+        raise ValueError(
+            f"agent: expected 'module:Class', got the file {id!r}: write '{dotted}:{attribute or 'Class'}'"
+        )
+    try:
+        return load_entry_point(id)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise  # the module is there, and imports another that is not
+        raise ValueError(
+            f"agent: {id!r} names a module that is neither in this folder nor installed ({error})"
+        ) from None
+
+
+def env_spec(id: str) -> gym.envs.registration.EnvSpec:
+    """The registration of the environment `id`; as in `gymnasium.make`, `"module:id"` imports the module first.
+
+    Raises:
+        ValueError: if there is none, with ids that are close.
+    """
+    module, colon, name = id.partition(":")
+    if colon:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"env: {id!r} names a module that cannot be imported: {error}") from None
+    try:
+        return gym.spec(name if colon else id)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        same = [known for known in gym.registry if known.rpartition("/")[2] == id]  # all but the namespace
+        close = same or difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
+        raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
+
+
+def to_plain_dict(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy with plain dictionaries all the way down: what a constructor keeps must be its own."""
+    return {name: to_plain_dict(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}

@@ -1,0 +1,582 @@
+"""One run, from its spec to its record: build and reset both sides, let them interact, keep what happened.
+
+`begin` is the one place where a run starts: `run` and `run_spec` play on from there to the end, `replay` stops on the
+way to look at the agent. Theory needs the problem alone (`instance_problem`); `vectorised` resets R repetitions on the
+same streams.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import ThreadpoolController
+
+import agents
+from agents import Actions, Agent, Feedback, Pending
+from gpbandit_envs.problem import Certificate, Problem
+from leaderboards.play.checkpoint import Checkpoint, Saved
+from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.make import (
+    AgentLike,
+    EnvLike,
+    as_agent,
+    as_env,
+    check_env_ref,
+    describe_agent,
+    describe_env,
+    horizon_of,
+    make_agent,
+    make_env,
+)
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.protocol_checks import (
+    AgentError,
+    EnvError,
+    IncompatibleError,
+    RunTimeout,
+    check_actions,
+    check_recommendation,
+    incompatibility,
+)
+from leaderboards.play.record import InstanceData, RunRecord, Trace
+from leaderboards.play.spec import Ref, RunSpec, describe
+from leaderboards.play.streams import env_seed, generator
+
+__all__ = [
+    "NO_REGRET",
+    "Loop",
+    "LoopState",
+    "Oracle",
+    "begin",
+    "instance_data",
+    "instance_problem",
+    "one_blas_thread",
+    "reason_of",
+    "run",
+    "run_on",
+    "run_spec",
+    "stated_problem",
+    "with_horizon",
+]
+
+NO_REGRET = (
+    "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
+    '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
+)
+_COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
+_FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
+_log = logging.getLogger("gpbandit")
+
+
+# ---- from a spec to both sides, ready to play ----
+
+
+def begin(
+    spec: RunSpec, env: gym.Env[Any, Any] | None = None, agent: Agent | None = None, saved: Saved | None = None
+) -> Loop:
+    """Both sides of the run `spec`, reset on its random streams, before the first turn or at a saved one.
+
+    Args:
+        spec: The run.
+        env: Its environment, if it is built already. Whoever begins a run closes `loop.env` at its end.
+        agent: Its agent, if it is built already.
+        saved: The state of the same run to go on from, with an environment of its own.
+
+    Raises:
+        IncompatibleError: if the agent cannot play on the environment under the spec's feedback.
+        EnvError: if the environment does not describe its problem.
+        Exception: whatever building or resetting either side raises; an environment that was built here is closed.
+    """
+    given = saved.env if saved is not None else env
+    played = make_env(spec.env, spec.horizon) if given is None else given
+    try:
+        if saved is None:
+            played.reset(seed=env_seed(spec))
+        problem = stated_problem(played, spec.horizon)
+        agent = make_agent(spec.agent) if agent is None else agent
+        reason = incompatibility(agent, problem, spec.feedback)
+        if reason is not None:
+            raise IncompatibleError(reason)
+        agent.reset(problem, generator(spec, "agent"))
+        channel = parse_feedback(spec.feedback).channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
+        loop = Loop(played, agent, problem, channel, spec.horizon)
+        if saved is not None:
+            agent.load_state_dict(saved.agent)
+            loop.restore(saved.loop)
+    except BaseException:
+        if given is None:
+            played.close()
+        raise
+    return loop
+
+
+def instance_problem(spec: RunSpec) -> Problem:
+    """The problem of the instance that `spec` is played on, without an agent.
+
+    Raises:
+        Exception: whatever building the environment raises.
+    """
+    env = make_env(spec.env, spec.horizon)
+    try:
+        env.reset(seed=env_seed(spec))
+        return stated_problem(env, spec.horizon)
+    finally:
+        env.close()
+
+
+def stated_problem(env: gym.Env[Any, Any], horizon: int) -> Problem:
+    """What the environment tells agents, with the run's horizon if it states one.
+
+    Raises:
+        EnvError: if the environment has no problem description, or takes other actions than single ones.
+    """
+    problem = getattr(env.unwrapped, "problem", None)
+    if not isinstance(problem, Problem):
+        raise EnvError(f"problem: expected env.unwrapped.problem to be a Problem, got {type(problem).__name__}")
+    space = env.action_space
+    if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
+        raise EnvError(
+            f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}; the harness delivers "
+            "feedback itself: give it the environment without a feedback wrapper and say feedback='batch:q' or the like"
+        )
+    return with_horizon(problem, horizon)
+
+
+def with_horizon(problem: Problem, horizon: int) -> Problem:
+    """`problem` with another horizon, if it states one."""
+    return problem if problem.horizon in (None, horizon) else replace(problem, horizon=horizon)
+
+
+# ---- from the first turn to the record ----
+
+
+def run(
+    env: EnvLike,
+    agent: AgentLike,
+    repetition: int = 0,
+    horizon: int | None = None,
+    *,
+    seed: int = 0,
+    feedback: str = "on_request",
+) -> RunRecord:
+    """Let `agent` play one repetition on `env`.
+
+    All agents meet the same function, noise and delays in the same repetition of one environment and seed. What goes
+    wrong while they play is in the record: its status, reason and error. Plugins are loaded for an id that is not
+    registered yet.
+
+    Args:
+        env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
+        agent: An id (or `"package.module:Class"`), an `(id, kwargs)` pair, or an agent, which is reset.
+        repetition: Which repetition, from 0.
+        horizon: Number of evaluations; by default the time limit of the environment.
+        seed: Root seed of all streams.
+        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+
+    Raises:
+        ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
+        TypeError: for an unknown keyword, or something that is neither id, pair nor object.
+    """
+    env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    if not _registered(env, env_ref, agent_ref):
+        load_plugins()
+    if not isinstance(env, gym.Env):
+        check_env_ref(env_ref)
+    horizon = horizon_of(env, horizon)
+    spec = RunSpec(env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback)
+    started = perf_counter()
+    built_env, built_agent = as_env(env, horizon), as_agent(agent)
+    try:
+        record = run_on(built_env, built_agent, spec, started)
+    finally:
+        if built_env is not env:
+            built_env.close()
+    if record.status == "done" and record.trace["regret"].isna().all():
+        _log.warning("%s: %s", env_ref.label, NO_REGRET)
+    return record
+
+
+def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
+    """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
+
+    What goes wrong in building is in the record as well.
+    """
+    started = perf_counter()
+    try:
+        env = make_env(spec.env, spec.horizon)
+    except Exception as error:
+        return _failed(spec, error, started)
+    try:
+        return run_on(env, make_agent(spec.agent), spec, started, checkpoint)
+    except Exception as error:
+        return _failed(spec, error, started)
+    finally:
+        env.close()
+
+
+def run_on(
+    env: gym.Env[Any, Any],
+    agent: Agent,
+    spec: RunSpec,
+    started: float | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> RunRecord:
+    """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
+    started = perf_counter() if started is None else started
+    loop: Loop | None = None
+    failure: BaseException | None = None
+    try:
+        with one_blas_thread():
+            saved = None if checkpoint is None else checkpoint.load()
+            loop = begin(spec, env, agent, saved)
+            while not loop.finished:
+                loop.turn()
+                if checkpoint is not None and checkpoint.due():
+                    checkpoint.save(loop.env, agent, loop.snapshot())
+    except (Exception, SystemExit, RunTimeout) as error:
+        # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
+        failure = error
+    if isinstance(failure, IncompatibleError):
+        record = RunRecord(spec, "skipped", agent=agent, reason=str(failure), seconds=perf_counter() - started)
+    elif failure is not None:
+        record = _failed(spec, failure, started)
+        record.agent = agent
+    else:
+        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started)
+    if checkpoint is not None:
+        record.seconds += checkpoint.before
+        record.resumed = checkpoint.resumed
+    if loop is not None:
+        record.trace = loop.trace.frame(loop.t)
+        record.facts = loop.oracle.facts()
+        record.data = instance_data(loop.problem, loop.oracle)
+    return record
+
+
+def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
+    """What a record says of the instance that was played."""
+    return InstanceData(
+        instance=oracle.fingerprint(),
+        sources=describe(problem.notes.get("data")),
+        knowledge=problem.knowledge,
+        misspecification=dict(problem.misspecification),
+    )
+
+
+def reason_of(error: BaseException) -> str:
+    """One line that says what went wrong; errors of the protocol speak for themselves."""
+    text = str(error).strip().partition("\n")[0]
+    if isinstance(error, RunTimeout | IncompatibleError):
+        return text
+    if isinstance(error, AgentError | EnvError):
+        return f"{'agent' if isinstance(error, AgentError) else 'environment'}: {text}"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:
+    """Whether the registries know what is named; ids with a colon name a module, not a registration."""
+    env_known = isinstance(env, gym.Env) or ":" in env_ref.id or env_ref.id in gym.registry
+    return env_known and (":" in agent_ref.id or agent_ref.id in agents.registered())
+
+
+def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
+    return RunRecord(
+        spec,
+        "timeout" if isinstance(error, RunTimeout) else "crashed",
+        reason=reason_of(error),
+        error="".join(traceback.format_exception(error)),
+        seconds=perf_counter() - started,
+        final=isinstance(error, AgentError | EnvError | RunTimeout),
+    )
+
+
+# ---- the interaction ----
+
+
+class Loop:
+    """A run in progress, which may stop after any turn and go on.
+
+    One turn: the agent selects, the environment evaluates, what has arrived is delivered. The agent sees the
+    problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone.
+
+    Args:
+        env: After `reset`.
+        agent: After `reset` on `problem`.
+        problem: What the agent knows.
+        channel: Decides when feedback arrives.
+        horizon: Number of evaluations.
+
+    Attributes:
+        t: Evaluations so far.
+        trace: Their rows.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, channel: Channel, horizon: int) -> None:
+        self.env = env
+        self.agent = agent
+        self.problem = problem
+        self.channel = channel
+        self.horizon = horizon
+        self.oracle = Oracle.of(env, problem)
+        self.trace = Trace(horizon, problem)
+        self.t = 0
+        self._deliveries = 0
+        self._open: dict[int, None] = {}
+        self._batch = agent.capabilities.batch
+        self._given = self.trace.readonly()
+        self._nothing_pending = Pending.empty(problem)
+        self._n_arms = problem.n_arms if problem.is_finite else 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all evaluations are made and their feedback delivered."""
+        return self.t >= self.horizon and not self._open
+
+    def turn(self) -> None:
+        """Let the agent act once, or wait for feedback.
+
+        Raises:
+            AgentError: if the agent breaks its protocol.
+            EnvError: if the environment does.
+        """
+        room = min(self.horizon - self.t, self.channel.room())
+        if room <= 0:
+            self._deliver(self.channel.wait())
+            return
+        if self._batch == "sequential":
+            room = 1
+        start = perf_counter()
+        actions = self.agent.select(room, self._pending())
+        seconds = perf_counter() - start
+        chosen = self._single_arm(actions) if room == 1 else None
+        if chosen is None:
+            actions = check_actions(actions, room, self._batch == "fixed", self.problem)
+            if len(actions) == 0:
+                self._wait(seconds)
+                return
+            self._choose(actions, seconds)
+        else:
+            self.trace.actions[self.t] = chosen
+            self.trace.policy_seconds[self.t] = seconds
+            self.trace.batches[self.t] = self._deliveries + 1
+            self._evaluate(chosen)
+        arrived = self.channel.arrived()
+        if arrived:
+            self._deliver(arrived)
+
+    def snapshot(self) -> LoopState:
+        """The state of the loop between two turns, without agent and environment."""
+        trace = self.trace
+        return LoopState(
+            self.t,
+            self._deliveries,
+            list(self._open),
+            self.channel,
+            {name: getattr(trace, name)[: self.t].copy() for name in _COLUMNS},
+            {name: column[: self.t].copy() for name, column in trace.states.items()},
+        )
+
+    def restore(self, state: LoopState) -> None:
+        """Go on from a snapshot of a loop of the same run."""
+        self.t = state.t
+        self._deliveries = state.deliveries
+        self._open = dict.fromkeys(state.open)
+        self.channel = state.channel
+        for name, column in state.columns.items():
+            getattr(self.trace, name)[: self.t] = column
+        for name, column in state.states.items():
+            self.trace.states.setdefault(name, np.full(self.horizon, np.nan))[: self.t] = column
+
+    def _single_arm(self, actions: Any) -> int | None:
+        """The arm, if `actions` is one valid arm: the common case, in a tenth of the time of the full check."""
+        if type(actions) is np.ndarray and actions.shape == (1,) and actions.dtype.kind == "i":
+            arm = int(actions[0])
+            if 0 <= arm < self._n_arms:
+                return arm
+        return None
+
+    def _choose(self, actions: Actions, seconds: float) -> None:
+        rows = slice(self.t, self.t + len(actions))
+        self.trace.actions[rows] = actions
+        self.trace.policy_seconds[rows] = seconds / len(actions)
+        self.trace.batches[rows] = self._deliveries + 1
+        for action in actions.tolist() if self._n_arms else self._given[1][rows]:
+            self._evaluate(action)
+
+    def _wait(self, seconds: float) -> None:
+        if not self._open:
+            raise AgentError("select: expected an action, got none while no feedback is open")
+        self.trace.policy_seconds[self.t - 1] += seconds
+        self._deliver(self.channel.wait())
+
+    def _evaluate(self, action: Any) -> None:
+        t, trace = self.t, self.trace
+        _, reward, terminated, truncated, info = self.env.step(action)
+        failed = bool(info.get("failed", False))
+        reward = float(reward)
+        if failed:
+            trace.failed[t] = True
+            reward = math.nan
+        elif not math.isfinite(reward):
+            raise EnvError(
+                f"step: expected a finite reward or info['failed'], got {reward} for evaluation {t + 1} "
+                f"(action {np.asarray(action).tolist()})"
+            )
+        cost = float(info.get("cost", 1.0))
+        if not 0.0 <= cost < math.inf:
+            raise EnvError(
+                f"step: expected a finite info['cost'] >= 0, got {cost} for evaluation {t + 1} "
+                f"(action {np.asarray(action).tolist()})"
+            )
+        trace.rewards[t] = reward
+        trace.costs[t] = cost
+        oracle = info.get("oracle")
+        if oracle is not None:
+            trace.means[t] = oracle["mean"]
+            trace.regrets[t] = oracle["regret"]
+        self._open[t] = None
+        self.channel.start(t, cost)
+        self.t = t + 1
+        if (terminated or truncated) and self.t < self.horizon:
+            raise EnvError(f"step: the environment ended after {self.t} of {self.horizon} evaluations")
+
+    def _pending(self) -> Pending:
+        if not self._open:
+            return self._nothing_pending
+        tickets, actions = self._given[:2]
+        first = next(iter(self._open))
+        if self.t - first == len(self._open):
+            return Pending(tickets[first : self.t], actions[first : self.t])
+        rows = np.fromiter(self._open, np.int64, len(self._open))
+        return Pending(tickets[rows], actions[rows])
+
+    def _deliver(self, arrived: list[int]) -> None:
+        first, n = arrived[0], len(arrived)
+        contiguous = n == 1 or arrived == list(range(first, first + n))
+        rows: slice | np.ndarray = slice(first, first + n) if contiguous else np.array(arrived)
+        for ticket in arrived:
+            del self._open[ticket]
+        feedback = self._feedback(rows)
+        start = perf_counter()
+        self.agent.observe(feedback)
+        seconds = perf_counter() - start
+        self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
+        self._deliveries += 1
+        recommended = check_recommendation(self.agent.recommend(), self.problem)
+        self.trace.state(self.t - 1, self.oracle.regret(recommended), self.agent.diagnostics())
+
+    def _feedback(self, rows: slice | np.ndarray) -> Feedback:
+        # `_evaluate` has made sure of everything that Feedback's own check looks at, which would cost 8 microseconds.
+        feedback = object.__new__(Feedback)
+        for name, array in zip(_FEEDBACK_FIELDS, self._given):
+            feedback.__dict__[name] = array[rows]
+        return feedback
+
+
+@dataclass(frozen=True)
+class LoopState:
+    """The state of a `Loop` between two turns: counters, open evaluations, the feedback channel and the trace."""
+
+    t: int
+    deliveries: int
+    open: list[int]
+    channel: Channel
+    columns: dict[str, np.ndarray]
+    states: dict[str, np.ndarray]
+
+
+class Oracle:
+    """The scorer's side of an instance: the regret of any action, which no agent sees; NaN where it is not known.
+
+    Args:
+        problem: What the agent knows.
+        optimum: Best mean; None where the environment does not tell.
+        means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None likewise.
+        certificate: Certified numbers of the instance, if it has any.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        optimum: float | None,
+        means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        self.known = optimum is not None and means is not None
+        self._optimum = math.nan if optimum is None else float(optimum)
+        self._arms = problem.arms
+        self._certificate = certificate
+        # One call for all arms: a recommendation a step would cost a call each.
+        self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
+        self._mean = means if callable(means) else None
+
+    @classmethod
+    def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
+        """That of an environment after `reset`."""
+        played: Any = env.unwrapped
+        certificate = getattr(played, "certificate", None)
+        try:
+            optimum = float(played.optimum)
+            means = np.asarray(played.mean(np.arange(problem.n_arms))) if problem.is_finite else played.mean
+        except (AttributeError, NotImplementedError):
+            return cls(problem, None, None, certificate)
+        return cls(problem, optimum, means, certificate)
+
+    def regret(self, action: int | np.ndarray) -> float:
+        """Best mean minus the mean of `action`."""
+        if self._regrets is not None:
+            return self._regrets[int(action)]
+        if self._mean is None:
+            return math.nan
+        return self._optimum - float(self._mean(np.asarray(action)[None])[0])
+
+    def fingerprint(self) -> str | None:
+        """Hash of what is played, arms and means: equal for equal data; None where not all means are known."""
+        if self._regrets is None:
+            return None
+        digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
+        digest.update(np.array(self._regrets).tobytes())
+        return digest.hexdigest()
+
+    def facts(self) -> dict[str, float]:
+        """Certified numbers of the instance: optimum, its tolerance, gap and norm, as far as known."""
+        if self._certificate is None:
+            return {"optimum": self._optimum} if self.known else {}
+        names = ("optimum", "optimum_tol", "gap", "norm")
+        found = {name: getattr(self._certificate, name, None) for name in names}
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+
+_depth = 0
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Pin BLAS to one thread; inside another such block it costs nothing.
+
+    Small products are faster so, runs in parallel do not compete for cores, and sums are not reordered.
+    """
+    global _depth
+    if _depth:
+        yield
+        return
+    _depth += 1
+    try:
+        # SciPy brings a BLAS of its own, which is pinned only if it is loaded by now.
+        import scipy.linalg  # noqa: F401
+
+        with ThreadpoolController().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _depth -= 1

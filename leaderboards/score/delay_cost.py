@@ -1,0 +1,131 @@
+"""The cost of delay: extra regret of an agent when its feedback is late, or comes in batches.
+
+Tasks that differ in nothing but the feedback model share their instances, noise and delays, so that the cost is a
+paired difference of one agent with itself: its cumulative regret under that model minus that under immediate feedback.
+
+| feedback model | strength |
+|---|---|
+| `batch:1`, `delay:0`, `geometric:0`, `workers:1` | immediate: feedback after every evaluation |
+| `delay:d`, `geometric:m` | d, m evaluations late |
+| `batch:q`, `workers:W` | q, W evaluations open at a time |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.spec import canonical_json
+from leaderboards.score.cell import Cell
+from leaderboards.score.statistics import Interval, paired_difference
+from leaderboards.score.summary import Summary
+
+__all__ = ["IMMEDIATE", "KINDS", "DelayCost", "DelayStudy", "delay_studies"]
+
+KINDS = {
+    "delay": "evaluations of delay",
+    "geometric": "mean evaluations of delay",
+    "batch": "evaluations in a batch",
+    "workers": "workers",
+}
+"""Kinds of feedback models that have a strength, with its unit."""
+
+IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "batch": 1.0, "workers": 1.0}
+"""The strength of each kind at which feedback is immediate."""
+
+
+@dataclass(frozen=True)
+class DelayCost:
+    """Extra regret of one agent under one feedback model.
+
+    Attributes:
+        task: The task with that feedback model.
+        strength: Delay or batch size.
+        regret: Mean final cumulative regret over the blocks compared.
+        base: The same under immediate feedback.
+        difference: Mean paired difference, the former minus the latter.
+        relative: The difference and its ends over `base`; NaN where that is 0.
+    """
+
+    task: str
+    strength: float
+    regret: float
+    base: float
+    difference: Interval
+    relative: Interval
+
+
+@dataclass(frozen=True)
+class DelayStudy:
+    """The delay costs of all agents on one environment, for one kind of feedback.
+
+    Attributes:
+        env: Label of the environment, that of its immediate task.
+        kind: One of `KINDS`.
+        base: The task with immediate feedback.
+        tasks: The tasks of that kind by strength, from the weakest.
+        costs: By agent, its costs by strength; only agents that have finished runs of the base and of one of the tasks.
+    """
+
+    env: str
+    kind: str
+    base: str
+    tasks: Mapping[float, str]
+    costs: Mapping[str, Mapping[float, DelayCost]]
+
+
+def delay_studies(summary: Summary) -> list[DelayStudy]:
+    """One study for each environment, horizon and kind for which the folder holds immediate and other feedback."""
+    groups: dict[str, dict[str, dict[float, str]]] = {}
+    bases: dict[str, str] = {}
+    for name, task in summary.tasks.items():
+        rule = parse_feedback(task.feedback)
+        setting = canonical_json([task.env.identity, task.horizon, task.seed])
+        if rule.name == "on_request":
+            continue
+        if rule.value == IMMEDIATE[rule.name]:
+            bases.setdefault(setting, name)
+        else:
+            groups.setdefault(setting, {}).setdefault(rule.name, {})[rule.value] = name
+    studies = []
+    for setting, kinds in groups.items():
+        if setting not in bases:
+            continue
+        base = bases[setting]
+        for kind in (kind for kind in KINDS if kind in kinds):
+            tasks = dict(sorted(kinds[kind].items()))
+            by_agent = {agent: costs for agent in summary.agents if (costs := _costs(summary, agent, base, tasks))}
+            if by_agent:
+                studies.append(DelayStudy(summary.tasks[base].env.label, kind, base, tasks, by_agent))
+    return studies
+
+
+def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) -> dict[float, DelayCost]:
+    immediate = summary.cells.get((base, agent))
+    if immediate is None:
+        return {}
+    costs = {}
+    for strength, task in tasks.items():
+        cell = summary.cells.get((task, agent))
+        cost = None if cell is None else _cost(task, strength, immediate, cell)
+        if cost is not None:
+            costs[strength] = cost
+    return costs
+
+
+def _cost(task: str, strength: float, immediate: Cell, cell: Cell) -> DelayCost | None:
+    units = [unit for unit in cell.units if unit in set(immediate.units)]
+    if not units:
+        return None
+    x = cell.finals["cumulative_regret"][cell.rows(units)]
+    y = immediate.finals["cumulative_regret"][immediate.rows(units)]
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return None
+    difference, base = paired_difference(x, y), float(y.mean())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, estimate, high = np.array([difference.low, difference.estimate, difference.high]) / (base or np.nan)
+    relative = Interval(float(estimate), float(low), float(high), difference.n, difference.level)
+    return DelayCost(task, strength, float(x.mean()), base, difference, relative)

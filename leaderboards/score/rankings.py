@@ -1,0 +1,104 @@
+"""Rankings per task and over all tasks.
+
+| symbol | meaning |
+|---|---|
+| block | one repetition of one task: all agents met the same instance, noise and delays |
+| score | regret ratio at the horizon; cumulative regret where the uniform policy did not run |
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float
+
+from leaderboards.score.cell import Unit
+from leaderboards.score.statistics import Interval, Ranking, holm, rank, sign_flip, stratified_mean
+from leaderboards.score.summary import Summary
+
+__all__ = ["OverallRanking", "TaskRanking", "overall_ranking", "task_ranking"]
+
+_FLIPS_SEED = 20_260_101  # of the sign-flip tests alone: the same folder gives the same page
+
+
+@dataclass(frozen=True)
+class TaskRanking:
+    """The ranking on one task.
+
+    Attributes:
+        metric: What was ranked.
+        agents: Ranked agents, k of them: those that finished all blocks.
+        units: Blocks, n of them: what at least half of the agents finished.
+        Y: Scores, shape `(n, k)`.
+        ranking: Tie groups and rank intervals.
+    """
+
+    metric: str
+    agents: tuple[str, ...]
+    units: tuple[Unit, ...]
+    Y: Float[np.ndarray, "n k"]
+    ranking: Ranking
+
+
+@dataclass(frozen=True)
+class OverallRanking:
+    """The ranking over several tasks by mean rank, every task with the same weight.
+
+    Attributes:
+        tasks: Tasks that count.
+        agents: Ranked agents, k of them: those that are ranked on every task.
+        mean_rank: Mean over tasks of the mean rank within blocks, one interval an agent.
+        ranking: Tie groups from sign-flip tests of the ranks within blocks.
+    """
+
+    tasks: tuple[str, ...]
+    agents: tuple[str, ...]
+    mean_rank: tuple[Interval, ...]
+    ranking: Ranking
+
+
+def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
+    """The ranking on `task`; None where no regret is known or nothing has finished."""
+    metric = "regret_ratio" if summary.uniform(task) else "cumulative_regret"
+    cells = {
+        name: cell for name, cell in summary.on(task).items() if np.isfinite(cell.finals["cumulative_regret"]).all()
+    }
+    finished = Counter(unit for cell in cells.values() for unit in cell.units)
+    units = tuple(sorted(unit for unit, n in finished.items() if 2 * n >= len(cells)))
+    agents = tuple(name for name, cell in cells.items() if set(units) <= set(cell.units))
+    if not units or not agents:
+        return None
+    Y = np.stack([cells[name].finals[metric][cells[name].rows(list(units))] for name in agents], axis=1)
+    if not np.isfinite(Y).all():
+        # The uniform policy has no regret at all, or has not played every block: a ratio says nothing there.
+        metric = "cumulative_regret"
+        Y = np.stack([cells[name].finals[metric][cells[name].rows(list(units))] for name in agents], axis=1)
+    return TaskRanking(metric, agents, units, Y, rank(Y))
+
+
+def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:
+    """The ranking over all tasks that have one; None if no agent is ranked on all of them."""
+    ranked = {task: found for task, found in rankings.items() if found is not None}
+    if not ranked:
+        return None
+    first, *others = ranked.values()
+    agents = tuple(name for name in first.agents if all(name in other.agents for other in others))
+    if not agents:
+        return None
+    strata = [
+        scipy.stats.rankdata(found.Y[:, [found.agents.index(name) for name in agents]], axis=1)
+        for found in ranked.values()
+    ]
+    total = sum(len(R) for R in strata)
+    # Scaled so that the mean over all blocks gives every task the same weight.
+    weighted = np.concatenate([R * total / (len(strata) * len(R)) for R in strata])
+    rng = np.random.default_rng(np.random.SeedSequence(_FLIPS_SEED))
+    return OverallRanking(
+        tuple(ranked),
+        agents,
+        tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
+        rank(weighted, holm(sign_flip(weighted, rng))),
+    )

@@ -1,0 +1,187 @@
+"""What a chart is, whoever draws it: axes, lines with bands, reference levels.
+
+`page_json` with `static/page.js` draws charts for the page, `leaderboards.show.paper` for papers, and
+`leaderboards.show.svg.thumbnail` as small drawings inside text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from leaderboards.score.statistics import mean_band
+from leaderboards.show.format import rounded
+from leaderboards.show.palette import LineStyle
+
+__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json"]
+
+Mark = Literal["line", "steps", "joined points", "points"]
+
+EVALUATIONS = "evaluations t"
+"""Label of the axis along the run."""
+
+_BUDGET = 130_000  # characters of numbers in a page
+_CHARACTERS = 8.0  # of a number and its comma
+_FEWEST = 18  # points of a curve on the fullest page
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis.
+
+    Attributes:
+        label: What it shows, in words.
+        unit: Unit; "" for a pure number.
+        log: Whether its scale is logarithmic; the reader of a page may change it for values along a run.
+        signed: Whether values may be negative: then there is no logarithmic scale and the axis need not start at 0.
+        limits: Its two ends; None to fit the data.
+    """
+
+    label: str
+    unit: str = ""
+    log: bool = False
+    signed: bool = False
+    limits: tuple[float, float] | None = None
+
+    @property
+    def text(self) -> str:
+        """Label with the unit in brackets."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve, or the points of one agent.
+
+    Attributes:
+        name: Whose it is; a drawer looks its `LineStyle` up by this name.
+        x: Positions, shape `(p,)`.
+        y: Means, shape `(p,)`; NaN where there is none.
+        low: Lower ends of the band or of the whiskers, shape `(p,)`; None without.
+        high: Upper ends, shape `(p,)`; None without.
+    """
+
+    name: str
+    x: Num[np.ndarray, " p"]
+    y: Float[np.ndarray, " p"]
+    low: Float[np.ndarray, " p"] | None = None
+    high: Float[np.ndarray, " p"] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to draw."""
+        return bool(np.isfinite(self.y).any())
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    Attributes:
+        key: Name of its tab, unique on the page.
+        title: Heading of its tab, or of its panel in a figure.
+        x: Horizontal axis.
+        y: Vertical axis.
+        lines: The curves.
+        meaning: A sentence or two for the reader of the page.
+        formula: Formula in plain text.
+        alt: What a reader who cannot see the chart would want to know.
+        mark: Curves with bands, steps, points joined by lines, or points alone; points have whiskers.
+        references: Levels of dashed horizontal lines.
+        frontier: Names of the points that no other beats in both coordinates, from left to right; a step joins them.
+    """
+
+    key: str
+    title: str
+    x: Axis
+    y: Axis
+    lines: tuple[Line, ...]
+    meaning: str = ""
+    formula: str = ""
+    alt: str = ""
+    mark: Mark = "line"
+    references: tuple[float, ...] = ()
+    frontier: tuple[str, ...] = ()
+
+    def on_log_axes(self, x: bool = True, y: bool = True) -> Chart:
+        """The same chart with logarithmic axes."""
+        return replace(self, x=replace(self.x, log=x or self.x.log), y=replace(self.y, log=y or self.y.log))
+
+    def without_bands(self) -> Chart:
+        """The same chart with means alone."""
+        return replace(self, lines=tuple(replace(line, low=None, high=None) for line in self.lines))
+
+
+def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) -> Line:
+    """Mean over repetitions with its 95 % band, which a single repetition does not have.
+
+    Args:
+        name: Name of the line.
+        x: Positions, shape `(p,)`.
+        Y: One row per repetition, shape `(n, p)`; no value is below 0, and the band is cut there.
+    """
+    mean, low, high = mean_band(Y)
+    if len(Y) == 1:
+        return Line(name, x, mean)
+    return Line(name, x, mean, np.maximum(low, 0.0), high)
+
+
+def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: float = _BUDGET) -> dict[str, Any]:
+    """The charts of a page as a JSON value for `static/page.js`.
+
+    Args:
+        charts: One tab each.
+        styles: Style of each line by name, in the order of the legend.
+        budget: About how many characters of numbers there may be: curves are thinned evenly until they fit.
+    """
+    order = {name: i for i, name in enumerate(styles)}
+    n_lines = sum(len(chart.lines) for chart in charts)
+    most = max(int(budget / (_CHARACTERS * 3 * max(n_lines, 1))), _FEWEST)
+    shared: list[list[float | None]] = []
+    drawn = []
+    for chart in charts:
+        lines = []
+        for line in sorted(chart.lines, key=lambda line: order[line.name]):
+            keep = _thinned(len(line.x), most)
+            x = _numbers(line.x[keep])
+            if x not in shared:
+                shared.append(x)
+            value: dict[str, Any] = {"name": line.name, "x": shared.index(x), "y": _numbers(line.y[keep])}
+            if line.low is not None and line.high is not None:
+                value |= {"low": _numbers(line.low[keep]), "high": _numbers(line.high[keep])}
+            lines.append(value)
+        drawn.append(
+            {
+                "key": chart.key,
+                "title": chart.title,
+                "meaning": chart.meaning,
+                "formula": chart.formula,
+                "alt": chart.alt,
+                "mark": chart.mark,
+                "x": _axis(chart.x),
+                "y": _axis(chart.y),
+                "references": list(chart.references),
+                "frontier": list(chart.frontier),
+                "lines": lines,
+            }
+        )
+    used = {line.name for chart in charts for line in chart.lines}
+    hues = {name: {"hue": style.hue, "dash": style.dash} for name, style in styles.items() if name in used}
+    return {"xs": shared, "styles": hues, "charts": drawn}
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {"label": axis.text, "log": axis.log, "signed": axis.signed, "limits": axis.limits}
+
+
+def _thinned(p: int, most: int) -> np.ndarray:
+    """Which of `p` points are kept, `most` of them at the most."""
+    return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
+
+
+def _numbers(x: np.ndarray) -> list[float | None]:
+    return x.tolist() if np.issubdtype(x.dtype, np.integer) else [rounded(value) for value in x.tolist()]

@@ -1,0 +1,137 @@
+"""The page on which two agents are compared: their paired difference on every task.
+
+The page itself holds only the choice. The comparisons of each agent with all others are a script of their own, which
+the page loads when that agent is chosen: scripts beside a page may be loaded from disk, other data may not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from leaderboards.score.comparison import PairedComparison, compare
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.statistics import ALPHA
+from leaderboards.show import svg
+from leaderboards.show.chart import page_json
+from leaderboards.show.charts import difference_chart
+from leaderboards.show.format import NONE, signed
+from leaderboards.show.site import Site
+from leaderboards.show.table import TableCell
+
+__all__ = ["Comparisons", "all_comparisons", "comparison_data", "comparison_page", "script_file"]
+
+_BUDGET = 5_000  # characters of numbers in the charts of one pair
+
+Comparisons = Mapping[tuple[str, str], Mapping[str, PairedComparison]]
+"""By ordered pair of agents and by task; only tasks on which the two can be compared."""
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """Two agents on one task.
+
+    Attributes:
+        task: Name of the task.
+        file: File name of its page.
+        metric: What is compared, in words.
+        difference: Mean paired difference with its interval, first minus second.
+        forest: The same as a drawing; "" where the metric has a unit, which other tasks do not share.
+        wins: Share of repetitions in which the first does better, with its interval.
+        p: Adjusted p-value.
+        verdict: Who is better.
+        n: Repetitions that both have finished.
+        needed: Repetitions that would tell such a difference apart.
+    """
+
+    task: str
+    file: str
+    metric: str
+    difference: TableCell
+    forest: Markup
+    wins: TableCell
+    p: TableCell
+    verdict: str
+    n: int
+    needed: TableCell
+
+
+def all_comparisons(site: Site) -> Comparisons:
+    """The paired comparisons of all pairs of agents, in both orders."""
+    found: dict[tuple[str, str], dict[str, PairedComparison]] = {}
+    for first, second in itertools.combinations(site.summary.agents, 2):
+        made = {task: compare(site.summary, task, first, second) for task in site.summary.tasks}
+        found[first, second] = {task: one for task, one in made.items() if one is not None}
+        found[second, first] = {task: one.mirrored() for task, one in found[first, second].items()}
+    return found
+
+
+def comparison_page(site: Site) -> dict[str, Any]:
+    """Context of `compare.html.j2`: the agents, best first, with the scripts that hold their comparisons."""
+    return {
+        "agents": [(name, script_file(site, name)) for name in site.best_agents()],
+        "tasks": list(site.summary.tasks),
+    }
+
+
+def script_file(site: Site, agent: str) -> str:
+    """File name of the comparisons of one agent, from the folder of the pages."""
+    return f"compare/{site.agent_files[agent].removesuffix('.html')}.js"
+
+
+def comparison_data(site: Site, comparisons: Comparisons, first: str) -> dict[str, dict[str, Any]]:
+    """By second agent: table rows, the chart, and the tasks on which the two cannot be compared."""
+    styles = site.task_styles
+    data = {}
+    for second in site.summary.agents:
+        if second == first:
+            continue
+        found = comparisons[first, second]
+        charts = [
+            difference_chart(first, second, found, METRICS[name]) for name in ("regret_ratio", "cumulative_regret")
+        ]
+        data[second] = {
+            "rows": _rows(site, first, second, found),
+            "chart": page_json([chart for chart in charts if chart is not None], styles, _BUDGET),
+            "apart": [task for task in site.summary.tasks if task not in found],
+        }
+    return data
+
+
+def _rows(site: Site, first: str, second: str, found: Mapping[str, PairedComparison]) -> list[ComparisonRow]:
+    ratios = [one.difference for one in found.values() if one.metric == "regret_ratio"]
+    ends = [abs(x) for d in ratios for x in ((d.low, d.high) if d.is_known else (d.estimate,))]
+    reach = max(ends, default=1.0) or 1.0
+    return [_row(site, task, first, second, one, reach) for task, one in found.items()]
+
+
+def _row(site: Site, task: str, first: str, second: str, found: PairedComparison, reach: float) -> ComparisonRow:
+    difference, wins, ranking = found.difference, found.wins, site.rankings[task]
+    p = None
+    if ranking and first in ranking.agents and second in ranking.agents:
+        p = float(ranking.ranking.p[ranking.agents.index(first), ranking.agents.index(second)])
+    better = first if difference.estimate < 0 else second
+    return ComparisonRow(
+        task=task,
+        file=site.task_files[task],
+        metric=METRICS[found.metric].title.lower(),
+        difference=TableCell(
+            signed(difference.estimate, plus=False),
+            difference.estimate,
+            f"{signed(difference.low, plus=False)} to {signed(difference.high, plus=False)}"
+            if difference.is_known
+            else "one repetition",
+        ),
+        forest=svg.forest(difference, -reach, reach, site.task_styles[task], 0.0)
+        if found.metric == "regret_ratio"
+        else Markup(""),
+        wins=TableCell(f"{wins.estimate:.0%}", wins.estimate, f"{wins.low:.0%} – {wins.high:.0%}"),
+        p=TableCell(NONE) if p is None else TableCell("< 0.001" if p < 0.001 else f"{p:.3f}", p),
+        verdict=f"{better} is better" if p is not None and p < ALPHA else "not told apart",
+        n=len(found.units),
+        needed=TableCell(NONE) if found.needed is None else TableCell(str(found.needed), found.needed),
+    )

@@ -1,0 +1,119 @@
+"""The page of the cost of delay on one environment: regret against delay and against batch size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from leaderboards.score.delay_cost import KINDS, DelayCost, DelayStudy
+from leaderboards.show import svg
+from leaderboards.show.chart import page_json
+from leaderboards.show.charts import DELAY_TITLES, delay_chart
+from leaderboards.show.format import number, percent, signed
+from leaderboards.show.site import Site
+from leaderboards.show.table import TableCell
+
+__all__ = ["delay_links", "delay_page"]
+
+
+@dataclass(frozen=True)
+class DelayRow:
+    """The costs of one agent.
+
+    Attributes:
+        agent: Name.
+        file: File name of its page.
+        swatch: Its line style.
+        base: Its regret under immediate feedback.
+        cells: Its cost at each strength.
+    """
+
+    agent: str
+    file: str
+    swatch: Markup
+    base: TableCell
+    cells: list[TableCell]
+
+
+@dataclass(frozen=True)
+class DelayTable:
+    """The costs of one kind of delay.
+
+    Attributes:
+        key: Kind of feedback.
+        title: Heading.
+        unit: Unit of the strength.
+        tasks: Strength and file name of the task with it.
+        rows: One row an agent.
+        absent: Agents without a row.
+    """
+
+    key: str
+    title: str
+    unit: str
+    tasks: list[tuple[str, str]]
+    rows: list[DelayRow]
+    absent: list[str]
+
+
+def delay_links(site: Site) -> list[tuple[str, str, str]]:
+    """File name, environment and kinds of every page of delay costs."""
+    files: dict[str, list[DelayStudy]] = {}
+    for study, file in site.delay_files:
+        files.setdefault(file, []).append(study)
+    return [
+        (file, studies[0].env, " and ".join(DELAY_TITLES[study.kind].lower() for study in studies))
+        for file, studies in files.items()
+    ]
+
+
+def delay_page(site: Site, file: str) -> dict[str, Any]:
+    """Context of `delay_cost.html.j2`."""
+    studies = [study for study, its_file in site.delay_files if its_file == file]
+    base = site.summary.tasks[studies[0].base]
+    charts = [delay_chart(study, relative) for study in studies for relative in (False, True)]
+    return {
+        "env": studies[0].env,
+        "task": base,
+        "base_file": site.task_files[base.name],
+        "chart": page_json(charts, site.styles),
+        "kinds": [_table(site, study) for study in studies],
+    }
+
+
+def _table(site: Site, study: DelayStudy) -> DelayTable:
+    rows = []
+    for agent, costs in study.costs.items():
+        base = next(iter(costs.values())).base
+        rows.append(
+            DelayRow(
+                agent,
+                site.agent_files[agent],
+                svg.swatch(site.styles[agent]),
+                TableCell(number(base), base),
+                [_cell(costs.get(strength)) for strength in study.tasks],
+            )
+        )
+    return DelayTable(
+        key=study.kind,
+        title=DELAY_TITLES[study.kind],
+        unit=KINDS[study.kind],
+        tasks=[(f"{strength:g}", site.task_files[task]) for strength, task in study.tasks.items()],
+        rows=rows,
+        absent=[agent for agent in site.summary.agents if agent not in study.costs],
+    )
+
+
+def _cell(cost: DelayCost | None) -> TableCell:
+    if cost is None:
+        return TableCell("n/a", why="not played")
+    difference = cost.difference
+    return TableCell(
+        f"{signed(difference.estimate)} ({percent(cost.relative.estimate)})",
+        difference.estimate,
+        f"{signed(difference.low)} to {signed(difference.high)}" if difference.is_known else "one repetition",
+        why=f"{difference.n} repetitions; regret {number(cost.regret)} against {number(cost.base)}",
+        lead=difference.is_known and difference.low > 0,
+    )

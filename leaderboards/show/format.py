@@ -1,0 +1,194 @@
+"""Text of pages: numbers, file names and shell commands."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from leaderboards.play.spec import Ref
+from leaderboards.play.suite import Suite, suite_names
+from leaderboards.score.cell import Unit
+from leaderboards.score.statistics import Interval
+from leaderboards.score.tasks import Task
+
+__all__ = [
+    "NONE",
+    "between",
+    "duration",
+    "duration_between",
+    "file_names",
+    "moment",
+    "number",
+    "percent",
+    "rounded",
+    "row_command",
+    "signed",
+    "size",
+    "span",
+    "suite_command",
+]
+
+# ---- numbers ----
+
+NONE = "–"
+
+
+def number(x: float, digits: int = 3) -> str:
+    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash for what is not known."""
+    if x is None or not math.isfinite(x):
+        return NONE
+    if x == 0:
+        return "0"
+    size = math.floor(math.log10(abs(x)))
+    if -4 < size < 5:
+        return f"{x:.{max(digits - 1 - size, 0)}f}"
+    return f"{x:.{digits - 1}e}"
+
+
+def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
+    """The interval as "low – high" with the decimals of the estimate, cut at `least`, which no value is below.
+
+    Empty where the interval is not known or has no length.
+    """
+    if not interval.is_known or interval.low == interval.high:
+        return ""
+    low = max(interval.low, least)
+    _, dot, decimals = number(interval.estimate, digits).partition(".")
+    if "e" in decimals:
+        return f"{number(low, 2)} – {number(interval.high, 2)}"
+    places = len(decimals) if dot else 0
+    return f"{low:.{places}f} – {interval.high:.{places}f}" if low else f"0 – {interval.high:.{places}f}"
+
+
+def rounded(x: float, digits: int = 4) -> float | None:
+    """`x` to `digits` significant digits for JSON, which has no NaN."""
+    return float(f"{x:.{digits}g}") if math.isfinite(x) else None
+
+
+def moment(seconds: float) -> str:
+    """Seconds since 1970 as a date and time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def span(low: int, high: int) -> str:
+    """Ranks "2" or "2–4"."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as µs, ms or s."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{number(seconds / scale)} {unit}"
+    return f"{number(seconds * 1e6)} µs"
+
+
+def duration_between(interval: Interval) -> str:
+    """The interval of a time as "low – high"; empty where it is not known."""
+    return f"{duration(max(interval.low, 0.0))} – {duration(interval.high)}" if interval.is_known else ""
+
+
+def size(n: float) -> str:
+    """Bytes as B, KiB, MiB or GiB."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n >= scale:
+            return f"{number(n / scale)} {unit}"
+    return f"{n:.0f} B"
+
+
+def signed(x: float, plus: bool = True) -> str:
+    """A difference with its sign, the minus as wide as a digit.
+
+    Args:
+        x: The difference.
+        plus: Whether positive ones have a sign as well.
+    """
+    text = number(x)
+    if text.startswith("-"):
+        return f"\N{MINUS SIGN}{text[1:]}"
+    return f"+{text}" if plus and x > 0 else text
+
+
+def percent(x: float) -> str:
+    """A relative difference in whole per cent with its sign."""
+    if not math.isfinite(x):
+        return NONE
+    rounded_percent = round(100 * x)
+    return f"{rounded_percent:+d}%".replace("-", "\N{MINUS SIGN}") if rounded_percent else "0%"
+
+
+# ---- file names ----
+
+
+def file_names(kind: str, names: Iterable[str]) -> dict[str, str]:
+    """A file name for each name: plain lower-case ASCII, unique whatever the names are.
+
+    Args:
+        kind: First word of every file name.
+        names: What the pages are about; they may hold any character.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        stem = "-".join([kind, *re.findall(r"[a-z0-9]+", name.lower())])[:80]
+        number, file = 2, stem
+        while file in taken:
+            file, number = f"{stem}-{number}", number + 1
+        taken.add(file)
+        found[name] = f"{file}.html"
+    return found
+
+
+# ---- commands ----
+
+
+def suite_command(suite: Suite | None) -> str | None:
+    """The command that runs the suite; None for a folder of single runs."""
+    if suite is None:
+        return None
+    name = suite.name
+    file = name if name in suite_names() else f"{name}.toml"
+    return f"gpbandit run {shlex.quote(file)} --out {shlex.quote('results/' + name)}"
+
+
+def row_command(task: Task, agent: Ref, units: tuple[Unit, ...]) -> str | None:
+    """The command that repeats the runs of one row and prints their cumulative regret.
+
+    Returns:
+        A shell command; None if the environment or the agent was given as an object, which no text can rebuild.
+    """
+    if not (task.env.rebuildable and agent.rebuildable and units):
+        return None
+    repetitions = sorted({repetition for _, repetition in units})
+    seeds = sorted({seed for seed, _ in units})
+    r = f"range({len(repetitions)})" if repetitions == list(range(len(repetitions))) else str(repetitions)
+    settings = [f"horizon={task.horizon}"]
+    loops = f"for r in {r}"
+    if seeds != [0]:
+        settings.append(f"seed={seeds[0]}" if len(seeds) == 1 else "seed=s")
+        loops += "" if len(seeds) == 1 else f" for s in {seeds}"
+    if task.feedback != "on_request":
+        settings.append(f"feedback={_literal(task.feedback)}")
+    call = f"run({_pair(task.env)}, {_pair(agent)}, r, {', '.join(settings)})"
+    code = f"from leaderboards import run; [print(r, {call}.trace.regret.sum()) {loops}]"
+    return f"python -c {shlex.quote(code)}"
+
+
+def _pair(ref: Ref) -> str:
+    return f"({_literal(ref.id)}, {_literal(dict(ref.kwargs))})" if ref.kwargs else _literal(ref.id)
+
+
+def _literal(value: Any) -> str:
+    """A Python literal with double quotes, so that single quotes can go around the code."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(entry)}" for name, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return repr(value)

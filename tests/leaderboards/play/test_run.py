@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import pytest
+
+import leaderboards
+from agents import Feedback
+from gpbandit_envs.wrappers import BatchFeedback
+from leaderboards.play.record import TRACE_COLUMNS, InstanceData
+from leaderboards.play.run import NO_REGRET
+from tests.leaderboards.play.players import (
+    Adaptive,
+    Box,
+    Counter,
+    Exits,
+    Mutates,
+    Needy,
+    Plain,
+    Raises,
+    Replies,
+    Sequential,
+    path,
+)
+
+SMALL = ("GPBandit/RKHS-v0", {"n_arms": 20})
+
+
+def play(agent: Any, env: Any = "Test/Plain-v0", horizon: int | None = 10, **kwargs: Any) -> leaderboards.RunRecord:
+    return leaderboards.run(env, agent, horizon=horizon, **kwargs)
+
+
+def test_trace_of_a_sequential_run() -> None:
+    record = play(Sequential())
+    assert (record.status, record.reason, record.error) == ("done", None, None)
+    assert list(record.trace) == [*TRACE_COLUMNS, "told"]
+    t = np.arange(1, 11)
+    expected = {"t": t, "action": t - 1, "mean": (t - 1) / 10, "regret": (10 - t) / 10, "batch": t, "told": t}
+    for name, values in expected.items():
+        np.testing.assert_allclose(record.trace[name], values, atol=1e-15, err_msg=name)
+    np.testing.assert_array_equal(record.trace["cost"], 1 + (t - 1) % 3)
+    np.testing.assert_allclose(record.trace["inference_regret"], 0.9)
+    assert (record.trace["policy_seconds"] > 0).all()
+    assert record.trace["reward"].sub(record.trace["mean"]).abs().between(1e-9, 1).all()
+    assert record.facts == {"optimum": 0.9, "optimum_tol": 0.0, "gap": 0.1}
+    assert record.agent.told == [[k] for k in range(10)]  # type: ignore[union-attr]
+    assert all(question == (1, []) for question in record.agent.asked)  # type: ignore[union-attr]
+
+
+def test_an_adaptive_agent_closes_its_own_batches() -> None:
+    record = play(Adaptive())
+    assert record.agent.told == [[0], [1, 2], [3, 4, 5], [6, 7, 8, 9]]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(record.trace["batch"], np.repeat([1, 2, 3, 4], [1, 2, 3, 4]))
+    # The state is that after the last feedback, so it stands still inside a batch.
+    np.testing.assert_array_equal(record.trace["told"], [1, 1, 3, 3, 3, 6, 6, 6, 6, 10])
+
+
+def test_state_is_unknown_before_the_first_feedback() -> None:
+    record = play(Counter(), feedback="delay:3")
+    assert record.trace["told"].isna().tolist() == [True] * 3 + [False] * 7
+    np.testing.assert_array_equal(record.trace["told"][3:], [1, 2, 3, 4, 5, 6, 10])
+    assert record.agent.asked[4] == (1, [1, 2, 3])  # type: ignore[union-attr]
+
+
+def test_fixed_batches() -> None:
+    record = play(Counter(), feedback="batch:4")
+    assert record.agent.asked == [(4, []), (4, []), (2, [])]  # type: ignore[union-attr]
+    assert record.agent.told == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]  # type: ignore[union-attr]
+
+
+def test_workers_deliver_out_of_order_and_pending_is_complete() -> None:
+    class Watch(Counter):
+        def reset(self, problem: Any, rng: np.random.Generator) -> None:
+            super().reset(problem, rng)
+            self.open: set[int] = set()
+
+        def select(self, n: int, pending: Any) -> np.ndarray:
+            assert set(pending.tickets.tolist()) == self.open
+            np.testing.assert_array_equal(pending.actions, pending.tickets % 10)
+            self.open |= set(range(self.pulled, self.pulled + n))
+            return super().select(n, pending)
+
+        def observe(self, feedback: Feedback) -> None:
+            np.testing.assert_array_equal(feedback.actions, feedback.tickets % 10)
+            np.testing.assert_array_equal(feedback.costs, 1 + feedback.actions % 3)
+            self.open -= set(feedback.tickets.tolist())
+            super().observe(feedback)
+
+    record = play(Watch(), horizon=50, feedback="workers:4")
+    assert record.status == "done", record.error
+    told = [ticket for delivery in record.agent.told for ticket in delivery]  # type: ignore[union-attr]
+    assert sorted(told) == list(range(50))
+    assert told != sorted(told)
+
+
+def test_box_without_oracle() -> None:
+    record = play(Counter(), Box())
+    assert record.status == "done", record.error
+    assert {"action_0", "action_1"} < set(record.trace)
+    assert "action" not in record.trace
+    np.testing.assert_allclose(record.trace["action_0"] + record.trace["action_1"], record.trace["reward"])
+    assert record.trace[["mean", "regret", "inference_regret"]].isna().all(axis=None)
+    assert record.spec.env.id.startswith("object:")
+    assert not record.spec.rebuildable
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("feedback", ["on_request", "workers:2"])
+def test_a_cost_that_is_no_cost_is_a_fault_of_the_environment(feedback: str, cost: float) -> None:
+    class Odd(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            return observation, reward, terminated, truncated, info | {"cost": cost}
+
+    record = play(Counter(), Odd(Plain()), feedback=feedback)
+    assert record.status == "crashed"
+    assert record.reason == (
+        f"environment: step: expected a finite info['cost'] >= 0, got {cost} for evaluation 1 (action 0)"
+    )
+
+
+def test_ids_pairs_and_objects_play_the_same_game() -> None:
+    def trace(env: Any, agent: Any) -> pd.DataFrame:
+        return leaderboards.run(env, agent, 2, 30).trace.drop(columns="policy_seconds")
+
+    reference = trace(SMALL, "EpsGreedy")
+    import agents
+
+    env = gym.make(SMALL[0], max_episode_steps=30, **SMALL[1])  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(trace(env, agents.make("EpsGreedy")), reference, check_exact=True)
+    pd.testing.assert_frame_equal(trace(list(SMALL), ("EpsGreedy", {})), reference, check_exact=True)
+    assert not trace(SMALL, "EpsGreedy")["reward"].equals(leaderboards.run(SMALL, "EpsGreedy", 3, 30).trace["reward"])
+
+
+def test_all_agents_meet_the_same_function_and_noise() -> None:
+    one, other = (play(agent, SMALL, 40).trace for agent in ("Uniform", path(Counter)))
+    means = pd.concat([one, other]).groupby("action")["mean"]
+    assert (means.nunique() == 1).all()
+    noise = [trace["reward"] - trace["mean"] for trace in (one, other)]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
+
+
+def test_the_data_have_a_fingerprint() -> None:
+    def fingerprint(agent: str = "Uniform", repetition: int = 0, n_arms: int = 20) -> str:
+        env = ("GPBandit/RKHS-v0", {"n_arms": n_arms})
+        return str(leaderboards.run(env, agent, repetition, 5).data.instance)
+
+    assert len(fingerprint()) == 32
+    assert fingerprint() == fingerprint("EpsGreedy")
+    assert len({fingerprint(), fingerprint(repetition=1), fingerprint(n_arms=21)}) == 3
+    assert play(Counter(), Box()).data == InstanceData(knowledge="oracle")
+    wrong = ("GPBandit/RKHS-v0", {"n_arms": 20, "misspecification": {"lengthscale": 2.0}})
+    data = leaderboards.run(wrong, "Uniform", 0, 5).data
+    assert (data.knowledge, data.misspecification) == ("misspecified", {"lengthscale": 2.0})
+
+
+def test_a_longer_run_begins_like_a_shorter_one() -> None:
+    short, long = (play(path(Counter), SMALL, horizon).trace for horizon in (20, 60))
+    pd.testing.assert_series_equal(short["reward"], long["reward"][:20], check_exact=True)
+
+
+def test_the_card_states_the_runs_horizon() -> None:
+    assert play("Uniform", SMALL, 37).agent.problem.horizon == 37  # type: ignore[union-attr]
+    assert play(Counter(), Box(), 37).agent.problem.horizon == 37  # type: ignore[union-attr]
+    assert play(Counter(), Plain(), 37).agent.problem.horizon is None  # type: ignore[union-attr]
+    assert len(leaderboards.run("Test/Plain-v0", Counter()).trace) == 50
+
+
+def test_the_agent_sees_no_oracle() -> None:
+    seen: list[object] = []
+
+    class Spy(Counter):
+        def observe(self, feedback: Feedback) -> None:
+            seen.append(sorted(vars(feedback)))
+            super().observe(feedback)
+
+    play(Spy())
+    assert seen == [["actions", "costs", "failed", "rewards", "tickets"]] * 10
+
+
+def test_a_failed_evaluation_is_recorded() -> None:
+    failures: list[Feedback] = []
+
+    class Watch(Counter):
+        def observe(self, feedback: Feedback) -> None:
+            failures.extend([feedback] if feedback.failed.any() else [])
+
+    record = play(Watch(), ("Test/Plain-v0", {"fail": True}))
+    assert record.status == "done"
+    assert np.flatnonzero(record.trace["reward"].isna()).tolist() == [3]
+    assert [feedback.tickets.tolist() for feedback in failures] == [[3]]
+    assert np.isnan(failures[0].rewards[0])
+
+
+@pytest.mark.parametrize("value", ["nan", "-inf"])
+def test_feedback_that_is_no_number_is_an_error_of_the_environment(value: str) -> None:
+    record = play(Counter(), ("Test/Plain-v0", {"spoil": value}))
+    assert record.status == "crashed"
+    assert record.reason is not None
+    assert record.reason.startswith(f"environment: step: expected a finite reward or info['failed'], got {value} ")
+    assert "evaluation 4" in record.reason
+    assert len(record.trace) == 3
+
+
+def test_an_environment_that_ends_early() -> None:
+    record = play(Counter(), Plain(end=True))
+    assert (record.status, record.reason) == (
+        "crashed",
+        "environment: step: the environment ended after 4 of 10 evaluations",
+    )
+
+
+def test_a_feedback_wrapper_is_not_for_the_harness() -> None:
+    env = BatchFeedback(gym.make(SMALL[0], **SMALL[1]), batch_size=4)  # type: ignore[arg-type]
+    record = play(Counter(), env)
+    assert record.status == "crashed"
+    assert "without a feedback wrapper and say feedback='batch:q'" in str(record.reason)
+
+
+def test_an_environment_without_a_card() -> None:
+    record = play(Counter(), gym.make("CartPole-v1"))
+    assert record.status == "crashed"
+    assert record.reason == "environment: problem: expected env.unwrapped.problem to be a Problem, got NoneType"
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (None, "an integer array of shape (n,), got NoneType"),
+        ([1], "an integer array of shape (n,), got list [1]"),
+        (np.array([1.0]), "an integer array of shape (n,), got float64"),
+        (np.array([[1]]), "got int64 of shape (1, 1)"),
+        (np.array([True]), "got bool of shape (1,)"),
+        (np.array([10]), "indices in [0, 10), got 10"),
+        (np.array([-1]), "indices in [0, 10), got -1"),
+        (np.array([1, 2]), "expected 1 action, got 2"),
+        (np.array([], int), "expected 1 action, got 0"),
+    ],
+)
+def test_nonsense_on_finite_arms_is_named(reply: object, message: str) -> None:
+    record = play(Replies(reply))
+    assert record.status == "crashed"
+    assert record.reason is not None
+    assert record.reason.startswith("agent: select: ")
+    assert message in record.reason
+    assert len(record.trace) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (np.array([0.5, 0.5]), "float array of shape (n, 2), got float64 of shape (2,)"),
+        (np.array([[1, 0]]), "float array of shape (n, 2), got int64"),
+        (np.array([[0.5, np.nan]]), "unit cube [0, 1]^2, got [0.5, nan]"),
+        (np.array([[0.5, 1.5]]), "unit cube [0, 1]^2, got [0.5, 1.5]"),
+    ],
+)
+def test_nonsense_on_a_box_is_named(reply: object, message: str) -> None:
+    record = play(Replies(reply), Box())
+    assert record.status == "crashed"
+    assert message in str(record.reason)
+
+
+def test_an_adaptive_agent_must_act_when_nothing_is_open() -> None:
+    class Idle(Adaptive):
+        def select(self, n: int, pending: Any) -> np.ndarray:
+            return np.zeros(0, np.int64)
+
+    assert play(Idle()).reason == "agent: select: expected an action, got none while no feedback is open"
+
+
+@pytest.mark.parametrize("value", [10, -1, 0.0, None, True])
+def test_a_bad_recommendation_is_named(value: object) -> None:
+    class Recommends(Counter):
+        def recommend(self) -> Any:
+            return value
+
+    record = play(Recommends())
+    assert record.status == "crashed"
+    assert str(record.reason).startswith("agent: recommend: expected an index in [0, 10), got ")
+
+
+@pytest.mark.parametrize("diagnostics", [{"reward": 1.0}, {"action_0": 1.0}, {"x": "y"}, {3: 1.0}, [("x", 1.0)]])
+def test_bad_diagnostics_are_named(diagnostics: Any) -> None:
+    class Diagnoses(Counter):
+        def diagnostics(self) -> Any:
+            return diagnostics
+
+    assert str(play(Diagnoses()).reason).startswith("agent: diagnostics: expected ")
+
+
+def test_a_crash_keeps_rows_and_traceback() -> None:
+    record = play(Raises(at=5))
+    assert (record.status, record.reason) == ("crashed", "RuntimeError: no idea what to pull")
+    assert len(record.trace) == 5
+    assert 'raise RuntimeError("no idea what to pull")' in str(record.error)
+    assert "crashed" in repr(record)
+
+
+def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
+    assert play(Mutates()).reason == "ValueError: assignment destination is read-only"
+    assert play(Exits()).reason == "SystemExit: 3"
+
+
+def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
+    expected = {
+        "the agent plays on finite domains, the environment's is box": (Sequential(), Box(), "on_request"),
+        "the agent needs kernel, which neither the environment's card nor its arguments state": (
+            Needy(),
+            Plain(),
+            "on_request",
+        ),
+        "the agent is sequential and feedback comes in batches of 3": (Sequential(), Plain(), "batch:3"),
+        "the agent cannot act under delayed feedback (workers:3)": (Adaptive(), Plain(), "workers:3"),
+    }
+    for reason, (agent, env, feedback) in expected.items():
+        record = play(agent, env, feedback=feedback)
+        assert (record.status, record.reason, len(record.trace)) == ("skipped", reason, 0)
+    needy = Needy()
+    needy.kernel = object()  # type: ignore[attr-defined]
+    assert play(needy, Plain()).status == "done"
+
+
+def test_what_a_card_leaves_out_can_be_given() -> None:
+    reason = str(play("GP-UCB", Plain()).reason)
+    assert reason.startswith("the agent needs kernel and noise, which neither the environment's card")
+    assert reason.endswith('; give it, for example, kernel = { name = "se", lengthscale = 1.0 }, lam = 0.01')
+    given = {"kernel": {"name": "se", "lengthscale": 1.0}}
+    assert "needs noise, which" in str(play(("GP-UCB", given), Plain()).reason)
+    assert play(("GP-UCB", {**given, "lam": 0.01}), Plain()).status == "done"
+
+
+@pytest.mark.parametrize("stated", [None, {"finite"}])
+def test_an_agent_says_what_it_can_do(stated: Any) -> None:
+    class Silent(Counter):
+        capabilities = stated
+
+    record = play(Silent())
+    assert record.status == "crashed"
+    assert str(record.reason).startswith(
+        f"agent: capabilities: expected an agents.Capabilities on the class Silent, got {stated}"
+    )
+
+
+class Unscored(Plain):
+    """Tells rewards and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.optimum
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, float(action), False, False, {}
+
+
+def test_a_run_without_regret_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    record = play(Counter(), Unscored())
+    assert record.status == "done"
+    assert record.trace["regret"].isna().all()
+    assert record.trace["reward"].notna().all()
+    assert [entry.message for entry in caplog.records] == [f"Unscored: {NO_REGRET}"]
+    caplog.clear()
+    assert play(Counter()).trace["regret"].notna().all()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "horizon", "error", "message"),
+    [
+        ("GPBandit/RKSH-v0", "Uniform", 10, ValueError, "did you mean 'GPBandit/RKHS-v0'"),
+        ("NoSuchNamespace/X-v0", "Uniform", 10, ValueError, "no environment 'NoSuchNamespace/X-v0'"),
+        ("RKHS-v0", "Uniform", 10, ValueError, "did you mean 'GPBandit/RKHS-v0'"),
+        (("GPBandit/RKHS-v0", {"arms": 3}), "Uniform", 10, TypeError, r"RKHS-v0: unknown argument 'arms'.*n_arms, dim"),
+        (("Test/Plain-v0", {"arms": 3}), "Uniform", 10, TypeError, r"'arms'; it takes n_arms, spoil, fail, end\Z"),
+        (Plain, "Uniform", 10, TypeError, "give an instance of the class, Plain"),
+        (SMALL, Counter, 10, TypeError, "give an instance of the class, Counter"),
+        (SMALL, lambda: Counter(), 10, TypeError, "give what it returns"),
+        (SMALL, "my_agent.py:Greedy", 10, ValueError, "write 'my_agent:Greedy'"),
+        (SMALL, "./lab/my_agent.py:Greedy", 10, ValueError, "write 'lab.my_agent:Greedy'"),
+        (SMALL, "my_agent.py", 10, ValueError, "write 'my_agent:Class'"),
+        (SMALL, "nowhere.at_all:Greedy", 10, ValueError, "names a module that is neither in this folder nor installed"),
+        (SMALL, "Unifrom", 10, ValueError, "did you mean 'Uniform'"),
+        (SMALL, ("EpsGreedy", {"epsilom": 3}), 10, TypeError, "unknown argument 'epsilom'"),
+        (SMALL, "collections:Counter", 10, TypeError, "to be a subclass of agents.Agent"),
+        (SMALL, ("os:system", {"command": "exit 1"}), 10, TypeError, "to be a subclass of agents.Agent"),
+        (SMALL, "nonsense", 0, ValueError, "horizon"),
+        (3, "Uniform", 10, TypeError, "env: expected an id"),
+        (("Test/Plain-v0", {"spoil": np.nan}), "Uniform", 10, ValueError, "kwargs: expected finite numbers"),
+        (SMALL, 3.5, 10, TypeError, "agent: expected an id"),
+        (Plain(), "Uniform", None, ValueError, "horizon: expected a number of evaluations"),
+        (gym.make("Test/Plain-v0", max_episode_steps=5), "Uniform", 10, ValueError, "at most 5"),
+    ],
+)
+def test_what_cannot_be_built_is_an_error_at_once(
+    env: Any, agent: Any, horizon: int | None, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message.replace("(", r"\(")):
+        leaderboards.run(env, agent, horizon=horizon)
