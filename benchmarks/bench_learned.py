@@ -119,6 +119,15 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
         ),
     )
     yield (
+        "uhe-bo-map",
+        lambda: against(
+            "UHE-BO, 24 evaluations of Hartmann3",
+            "MAP-UCB",
+            lambda: policy_seconds("UHE-BO", PROBLEMS[1], 24, 0),
+            lambda: policy_seconds("MAP-UCB", PROBLEMS[1], 24, 0),
+        ),
+    )
+    yield (
         "uhe-bo",
         lambda: against(
             "UHE-BO, 24 evaluations of Hartmann3",

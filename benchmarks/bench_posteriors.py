@@ -28,6 +28,24 @@ ONE = np.ones(1)
 WHAT = "GP posterior, pull 601 of 300 arms, A = 4,000"
 
 
+def pulls(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first `n` pulls and their rewards; beyond 600 they begin again."""
+    return np.resize(ARMS, n), np.resize(Y, n)
+
+
+def exact_seconds(n: int) -> float:
+    """Seconds of `n` pulls, with a look at all arms after each."""
+    arms, rewards = pulls(n)
+
+    def play() -> None:
+        posterior = ExactArmPosterior(SE(LENGTHSCALE), X, LAM)
+        for arm, y in zip(arms, rewards):
+            posterior.update(np.array([arm]), ONE, np.array([y]))
+            posterior.synchronise()
+
+    return seconds(play)
+
+
 def next_step() -> float:
     """Seconds of one more pull and a look at all arms, after all others; the mean of 20."""
     posterior = ExactArmPosterior(SE(LENGTHSCALE), X, LAM)

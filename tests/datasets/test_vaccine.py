@@ -13,6 +13,7 @@ from gpbandit_envs.datasets.vaccine import count_peptides
 from tests.datasets.conftest import Load
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_counts_of_the_snapshot(real: Load) -> None:
     counts = count_peptides(datasets.fetch("Vaccine") / "curated_training_data.no_mass_spec.zip")

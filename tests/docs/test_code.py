@@ -19,6 +19,8 @@ import leaderboards.cli
 from leaderboards.cli.app import app
 from tests.docs.blocks import Block, blocks, commands
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if any(block.language in ("python", "sh") for block in blocks(page))]

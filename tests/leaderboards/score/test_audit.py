@@ -31,6 +31,7 @@ def test_a_correct_bayesian_band_on_draws_from_the_prior_holds() -> None:
     assert found.looks.groupby("repetition").size().eq(found.looks["t"].nunique()).all()
 
 
+@pytest.mark.slow
 def test_on_draws_from_the_prior_a_band_holds_as_often_as_the_normal_distribution_says() -> None:
     # Two arms that tell nothing of each other, looked at once: both are inside with probability P(|z| <= width)^2.
     apart = ("GPBandit/GPSample-v0", {"n_arms": 2, "dim": 1, "lengthscale": 0.01})

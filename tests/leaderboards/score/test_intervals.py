@@ -41,6 +41,7 @@ def test_the_mean_interval_covers_as_often_as_it_says() -> None:
     assert abs(hits / 4000 - 0.95) < 5 * (0.95 * 0.05 / 4000) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_median_interval_covers_at_least_as_often_as_it_says() -> None:
     samples = rng(4).exponential(size=(4000, 12))
     found = [quantile_interval(x, 0.5) for x in samples]
