@@ -23,7 +23,7 @@ from gpbandit_envs.problem import Problem
 
 WIDTH = 2.0
 N_ARMS = 4_177  # of Abalone
-BANDWIDTH = 5.0
+BANDWIDTH = 2.0
 SAMPLED_EVERY = 1_000
 TEXTBOOK = "textbook, a rank-one row a pull"
 

@@ -6,8 +6,10 @@ before any of them is imported; processes that a test starts run without it.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jaxtyping
 import pytest
@@ -15,17 +17,37 @@ from beartype import BeartypeConf, beartype
 
 __all__ = ["annotations", "check"]
 
-check = beartype(conf=BeartypeConf(is_pep484_tower=True))
-"""Beartype, with an int where a float is asked for, as PEP 484 has it."""
+MOST = 10_000
+"""Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
+
+_checks = 0
+_conf = BeartypeConf(is_pep484_tower=True)  # an int where a float is asked for, as PEP 484 has it
+
+
+def check(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Beartype for the import hook, with its checks counted."""
+    checked = beartype(conf=_conf)(function)
+
+    @functools.wraps(checked)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        global _checks
+        _checks += 1
+        if _checks == MOST:
+            jaxtyping.config.update("jaxtyping_disable", True)
+        return checked(*args, **kwargs)
+
+    return counted
+
 
 jaxtyping.install_import_hook(["gpbandit_envs", "agents", "leaderboards"], "tests.shapes.check")
 
 
 @pytest.fixture(autouse=True)
 def annotations(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Not enforced in a slow test, nor where a test gives wrong arguments on purpose to see what is raised."""
+    """Not enforced where a test gives wrong arguments on purpose, to see what is raised."""
+    global _checks
+    _checks = 0
     on_purpose = "pytest.raises(" in inspect.getsource(request.function)
-    slow = request.node.get_closest_marker("slow") is not None
-    jaxtyping.config.update("jaxtyping_disable", on_purpose or slow)
+    jaxtyping.config.update("jaxtyping_disable", on_purpose)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
