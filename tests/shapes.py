@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jaxtyping
+import numpy as np
 import pytest
-from beartype import BeartypeConf, beartype
+from beartype import BeartypeConf, FrozenDict, beartype
 
 __all__ = ["annotations", "check"]
 
@@ -21,7 +22,10 @@ MOST = 10_000
 """Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
 
 _checks = 0
-_conf = BeartypeConf(is_pep484_tower=True)  # an int where a float is asked for, as PEP 484 has it
+_conf = BeartypeConf(
+    # A number may be NumPy's, and an int stands for a float, as PEP 484 has it.
+    hint_overrides=FrozenDict({int: int | np.integer, float: float | int | np.floating | np.integer})
+)
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
