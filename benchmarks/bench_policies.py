@@ -19,9 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import agents
-import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
 from agents.core.batch import BatchBuilder
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact_arms import ExactArmPosterior
 from gpbandit_envs.problem import Problem
@@ -43,7 +43,7 @@ class Case:
 def abalone(lengthscale: float, horizon: int) -> tuple[Problem, np.ndarray]:
     env = gymnasium.make("GPBandit/Abalone-v0", horizon=horizon, kernel={"name": "se", "lengthscale": lengthscale})
     env.reset(seed=0)
-    problem = env.unwrapped.problem  # type: ignore[attr-defined]
+    problem = problem_of(env)
     return problem, env.unwrapped.mean(np.arange(problem.n_arms))  # type: ignore[attr-defined]
 
 

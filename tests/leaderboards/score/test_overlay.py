@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import leaderboards
+from gpbandit_envs import problem_of
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.score.overlay import overlay
@@ -74,7 +75,7 @@ def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_pat
     assert 900 < found.t <= 1000
     from leaderboards.play.build import make_env
 
-    problem = make_env(ENV, 1500).unwrapped.problem  # type: ignore[attr-defined]
+    problem = problem_of(make_env(ENV, 1500))
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).cells["RKHS", "GP-UCB"]

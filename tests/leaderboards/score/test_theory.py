@@ -7,6 +7,7 @@ import pytest
 import scipy.integrate
 
 import leaderboards
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern, RationalQuadratic
 from leaderboards.play.build import make_env
 from leaderboards.score.bounds import (
@@ -110,7 +111,7 @@ def test_no_variance_shrinks_within_a_batch_by_more_than_the_gain_allows() -> No
 def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
     env: tuple[str, dict[str, object]] = ("GPBandit/GPSample-v0", {"n_arms": 60, "dim": 1})
     record = leaderboards.run(env, ("GP-UCB", {"width": "bayes"}), horizon=120)
-    problem = make_env(env, 120).unwrapped.problem  # type: ignore[attr-defined]
+    problem = problem_of(make_env(env, 120))
     information = realised_information(
         problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
     )
