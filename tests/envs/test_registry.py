@@ -11,8 +11,6 @@ import pytest
 from gymnasium.envs.registration import load_env_creator
 
 import gpbandit_envs
-from gpbandit_envs import problem_of
-from gpbandit_envs.problem import Problem
 from gpbandit_envs.registry import ENVIRONMENTS, register_all, registered
 
 
@@ -56,12 +54,3 @@ def test_unknown_vector_entry_points() -> None:
     for name in ("rkhs", "synthetic__even_arms", "__nothing"):
         with pytest.raises(AttributeError, match=name):
             getattr(entry_points, name)
-
-
-def test_the_problem_of_an_environment() -> None:
-    env = gym.make("GPBandit/Branin-v0", disable_env_checker=True)
-    problem = problem_of(env)
-    assert isinstance(problem, Problem)
-    assert problem is env.unwrapped.problem  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match=r"env: expected an environment with a Problem"):
-        problem_of(gym.make("CartPole-v1"))
