@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, settings
 from tests.browser import browser, open_page
 
 # Before any module of the project is imported.
-from tests.shapes import annotations
+from tests.shapes import enforced_annotations
 
-__all__ = ["annotations", "browser", "open_page"]
+__all__ = ["browser", "enforced_annotations", "open_page"]
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]

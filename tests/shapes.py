@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from beartype import BeartypeConf, FrozenDict, beartype
 
-__all__ = ["annotations", "check"]
+__all__ = ["check", "enforced_annotations"]
 
 MOST = 10_000
 """Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
@@ -47,7 +47,7 @@ jaxtyping.install_import_hook(["gpbandit_envs", "agents", "leaderboards"], "test
 
 
 @pytest.fixture(autouse=True)
-def annotations(request: pytest.FixtureRequest) -> Iterator[None]:
+def enforced_annotations(request: pytest.FixtureRequest) -> Iterator[None]:
     """Not enforced where a test gives wrong arguments on purpose, to see what is raised."""
     global _checks
     _checks = 0

@@ -113,7 +113,7 @@ def _batch_in_source(module: str, name: str) -> str:
                 stated = _value(tree.body, stated.id)
             if isinstance(stated, ast.Call):
                 batch = {keyword.arg: keyword.value for keyword in stated.keywords}.get("batch")
-                return f"({batch.value})" if isinstance(batch, ast.Constant) else ""
+                return f"({ast.literal_eval(batch)})" if batch is not None else ""
             bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
             return next(filter(None, (_batch_in_source(module, base) for base in bases)), "")
     return ""

@@ -207,6 +207,7 @@ def test_misspecification_dial(case: Case) -> None:
     assert wrong.misspecification == {"noise": 3.0}
     if true.kernel is not None:
         wrong = problem_of(case.make(misspecification={"lengthscale": 2.0}))
+        assert wrong.kernel is not None
         X = np.random.default_rng(0).random((3, true.dim))
         np.testing.assert_allclose(wrong.kernel(2 * X, 2 * X), true.kernel(X, X), rtol=1e-12)
     one, other = case.make(), case.make(misspecification={"noise": 3.0})

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs import problem_of
 from gpbandit_envs.envs.setting import wrong_by
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
 
 
 def card(name: str = "RKHS", **kwargs: Any) -> Problem:
-    problem: Problem = problem_of(gym.make(f"GPBandit/{name}-v0", **kwargs))
+    problem: Problem = gym.make(f"GPBandit/{name}-v0", **kwargs).unwrapped.problem  # type: ignore[attr-defined]
     return problem
 
 
@@ -84,7 +83,7 @@ def test_rewards_are_plain_floats(noise_std: Any) -> None:
         env = gym.make(f"GPBandit/{name}-v0", noise_std=noise_std)
         _, _ = env.reset(seed=0)
         assert type(env.step(env.action_space.sample())[1]) is float
-        assert type(problem_of(env).noise_std) is float
+        assert type(env.unwrapped.problem.noise_std) is float  # type: ignore[attr-defined]
 
 
 def test_a_card_is_equal_to_itself_alone() -> None:

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gpbandit_envs import datasets, problem_of
+from gpbandit_envs import datasets
 from gpbandit_envs.envs.vaccine import fit_linear_ard
 from gpbandit_envs.gp import SE
 from tests.envs.catalogue import CASES
@@ -25,7 +25,7 @@ def test_abalone() -> None:
     raw = table("Abalone")
     env = gym.make("GPBandit/Abalone-v0")
     env.reset(seed=0)
-    card = problem_of(env)
+    card = env.unwrapped.problem  # type: ignore[attr-defined]
     assert card.arms.shape == (4_177, 8)
     np.testing.assert_allclose(card.arms.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(card.arms.std(axis=0), 1, rtol=1e-12)
@@ -58,7 +58,7 @@ def test_feedback_is_a_real_replicate_and_the_mean_is_theirs(name: str) -> None:
     low, high = np.nanmin(raw.values), np.nanmax(raw.values)
     env = gym.make(f"GPBandit/{name}-v0")
     env.reset(seed=0)
-    assert problem_of(env).notes["target_range"] == (low, high)
+    assert env.unwrapped.problem.notes["target_range"] == (low, high)  # type: ignore[attr-defined]
     for arm in np.random.default_rng(0).integers(0, raw.n_arms, 20).tolist():
         replicates = (raw.values[arm][~np.isnan(raw.values[arm])] - low) / (high - low)
         _, reward, _, _, info = env.step(arm)
@@ -72,7 +72,7 @@ def test_feedback_is_a_real_replicate_and_the_mean_is_theirs(name: str) -> None:
 @pytest.mark.network
 def test_neighbours_reach_the_card() -> None:
     raw = table("NASBench201")
-    card = problem_of(gym.make("GPBandit/NASBench201-v0"))
+    card = gym.make("GPBandit/NASBench201-v0").unwrapped.problem  # type: ignore[attr-defined]
     np.testing.assert_array_equal(card.neighbours, raw.neighbours)
     assert np.linalg.norm(card.arms, axis=1) == pytest.approx(1.0)
 
@@ -80,7 +80,7 @@ def test_neighbours_reach_the_card() -> None:
 def test_partial_nasbench101() -> None:
     case = next(case for case in CASES if case.id == "GPBandit/NASBench101-v0")
     env = case.make()
-    card = problem_of(env)
+    card = env.unwrapped.problem
     assert card.notes["n_with_values"] == card.n_arms == 914
     assert card.notes["n_candidates"] == 12_416
     edges, operations = np.linalg.norm(card.arms[:, :15], axis=1), np.linalg.norm(card.arms[:, 15:], axis=1)
@@ -102,9 +102,9 @@ def test_without_its_file_nasbench101_says_how_to_give_it(tmp_path: Path, monkey
 @pytest.mark.network
 def test_vaccine_kernel_comes_from_the_context_alone() -> None:
     table("Vaccine")
-    one = problem_of(gym.make("GPBandit/Vaccine-v0"))
-    other = problem_of(gym.make("GPBandit/Vaccine-v0", allele="HLA-A*02:06"))
-    elsewhere = problem_of(gym.make("GPBandit/Vaccine-v0", context="HLA-A*68:02"))
+    one = gym.make("GPBandit/Vaccine-v0").unwrapped.problem  # type: ignore[attr-defined]
+    other = gym.make("GPBandit/Vaccine-v0", allele="HLA-A*02:06").unwrapped.problem  # type: ignore[attr-defined]
+    elsewhere = gym.make("GPBandit/Vaccine-v0", context="HLA-A*68:02").unwrapped.problem  # type: ignore[attr-defined]
     assert one.kernel == other.kernel
     assert one.kernel != elsewhere.kernel
     # Residues 2 and 9 anchor a peptide to A*02 molecules: their factors must matter more than those of residue 4.
@@ -149,7 +149,7 @@ def test_linear_ard_maximises_the_evidence() -> None:
 @pytest.mark.network
 def test_the_noise_that_a_card_states_is_accepted() -> None:
     table("CrossedBarrel")
-    card = problem_of(gym.make("GPBandit/CrossedBarrel-v0"))
+    card = gym.make("GPBandit/CrossedBarrel-v0").unwrapped.problem  # type: ignore[attr-defined]
     again = gym.make("GPBandit/CrossedBarrel-v0", noise=card.notes["noise"]).unwrapped
     assert again.problem.notes["noise"] == {"name": "table"}  # type: ignore[attr-defined]
     assert again.problem.noise_std == card.noise_std  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def test_the_noise_that_a_card_states_is_accepted() -> None:
 @pytest.mark.network
 def test_a_noise_that_is_not_on_the_card_cannot_be_wrong() -> None:
     table("Abalone")
-    assert problem_of(gym.make("GPBandit/Abalone-v0", noise="table")).noise_std is None
+    assert gym.make("GPBandit/Abalone-v0", noise="table").unwrapped.problem.noise_std is None  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="misspecification: there is no noise_std on the card"):
         gym.make("GPBandit/Abalone-v0", noise="table", misspecification={"noise": 2.0})
 

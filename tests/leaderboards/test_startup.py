@@ -18,8 +18,10 @@ HEAVY = (
     *("pandas", "scipy", "plotly", "pyarrow", "rich", "seaborn", "matplotlib", "jinja2", "jaxtyping"),
     *("distributed", "dask", "loky", "optuna", "torch", "xgboost", "statsmodels", "sklearn", "duckdb"),
 )
-OURS = ("agents", "gpbandit_envs.envs", "gpbandit_envs.gp", "gpbandit_envs.datasets")
-OURS += ("leaderboards.play", "leaderboards.score")
+OURS = (
+    *("agents", "gpbandit_envs.envs", "gpbandit_envs.gp", "gpbandit_envs.datasets"),
+    *("leaderboards.play", "leaderboards.score"),
+)
 IMPORTED = """
 import sys
 from leaderboards.cli import main

@@ -76,6 +76,9 @@ def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_pat
     from leaderboards.play.build import make_env
 
     problem = problem_of(make_env(ENV, 1500))
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    assert problem.noise_std is not None
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).cells["RKHS", "GP-UCB"]

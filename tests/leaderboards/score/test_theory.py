@@ -112,6 +112,9 @@ def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
     env: tuple[str, dict[str, object]] = ("GPBandit/GPSample-v0", {"n_arms": 60, "dim": 1})
     record = leaderboards.run(env, ("GP-UCB", {"width": "bayes"}), horizon=120)
     problem = problem_of(make_env(env, 120))
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    assert problem.noise_std is not None
     information = realised_information(
         problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
     )
