@@ -116,7 +116,7 @@ def refresh() -> Row:
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
-    yield "step-textbook", lambda: against(WHAT, "textbook", next_step, textbook)
+    yield "step-textbook", lambda: against(WHAT, "textbook, a fresh Cholesky", next_step, textbook)
     yield "step-sklearn", lambda: against(WHAT, "scikit-learn", next_step, scikit_learn)
     if importlib.util.find_spec("botorch") is not None:
         yield "step-botorch", lambda: against(WHAT, "BoTorch", next_step, botorch)
