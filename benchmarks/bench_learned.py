@@ -19,9 +19,9 @@ from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
 import agents
-import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
 from benchmarks.measure import Row, against
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp.hyperparameters import Flat, Hyperparameters, HyperPrior, map_estimate
 
 FLAT = HyperPrior(Flat(), Flat(), Flat())
@@ -84,7 +84,7 @@ def policy_seconds(id: str, env_id: str, horizon: int, seed: int) -> float:
     """Processor seconds of the policy, without those of the environment."""
     env = gymnasium.make(env_id, horizon=horizon)
     env.reset(seed=seed)
-    card = env.unwrapped.problem  # type: ignore[attr-defined]
+    card = problem_of(env)
     agent, nothing, spent = agents.make(id), Pending.empty(card), 0.0
     agent.reset(card, np.random.default_rng(seed))
     for t in range(horizon):
@@ -116,6 +116,15 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
             "scikit-learn, same bounds and start",
             lambda: timed(lambda: fit_ours(X, y, 1))[0],
             lambda: timed(lambda: fit_theirs(X, y))[0],
+        ),
+    )
+    yield (
+        "uhe-bo-map",
+        lambda: against(
+            "UHE-BO, 24 evaluations of Hartmann3",
+            "MAP-UCB",
+            lambda: policy_seconds("UHE-BO", PROBLEMS[1], 24, 0),
+            lambda: policy_seconds("MAP-UCB", PROBLEMS[1], 24, 0),
         ),
     )
     yield (

@@ -19,10 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import agents
-import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from tests.reference.published import PublishedSketch, play
 
@@ -42,7 +41,7 @@ class Case:
 def abalone(lengthscale: float, horizon: int) -> tuple[Problem, np.ndarray]:
     env = gymnasium.make("GPBandit/Abalone-v0", horizon=horizon, kernel={"name": "se", "lengthscale": lengthscale})
     env.reset(seed=0)
-    problem = env.unwrapped.problem  # type: ignore[attr-defined]
+    problem = problem_of(env)
     return problem, env.unwrapped.mean(np.arange(problem.n_arms))  # type: ignore[attr-defined]
 
 
@@ -107,20 +106,29 @@ def dense_variance_step(K: np.ndarray, arms: np.ndarray, lam: float) -> None:
     np.einsum("ij,ij->j", G, G)
 
 
-def gp_ucb_step_case() -> Case:
-    problem, mean = abalone(5.0, 10_000)
-    assert problem.arms is not None
-    K = SE(5.0)(problem.arms, problem.arms)
+def stepper(problem: Problem, mean: np.ndarray) -> tuple[Callable[[], None], list[int], list[float]]:
+    """A function that plays one step of GP-UCB, with the arms and rewards so far."""
     agent = agents.make("GP-UCB", width="practical")
     agent.reset(problem, np.random.default_rng(0))
     arms: list[int] = []
+    rewards: list[float] = []
     feedback, nothing = noisy(mean, 1), Pending.empty(problem)
 
     def step() -> None:
         arm = agent.select(1, nothing)
-        agent.observe(Feedback.of([len(arms)], arm, feedback(arm)))
+        reward = feedback(arm)
+        agent.observe(Feedback.of([len(arms)], arm, reward))
         arms.append(int(arm[0]))
+        rewards.append(float(reward[0]))
 
+    return step, arms, rewards
+
+
+def gp_ucb_step_case() -> Case:
+    problem, mean = abalone(5.0, 10_000)
+    assert problem.arms is not None
+    K = SE(5.0)(problem.arms, problem.arms)
+    step, arms, _ = stepper(problem, mean)
     for _ in range(400):
         step()
 
@@ -156,20 +164,27 @@ def gp_aucb_case() -> Case:
     return Case("GP-AUCB, t = 871, over dense", 400, lambda: seconds_of_agent("GP-AUCB", problem, mean), slow)
 
 
+def bpe_task() -> tuple[SE, np.ndarray, float, int]:
+    """Kernel, a 50 x 50 grid, noise variance and length of a batch of maximum-variance sampling."""
+    axis = np.linspace(0, 1, 50)
+    return SE(0.5), np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2), 4e-4, 2000
+
+
+def bpe_seconds() -> float:
+    """Seconds of one batch of `bpe_task`."""
+    kernel, X, lam, N = bpe_task()
+    start = time.process_time()
+    engine = ExactPosterior(kernel, X, lam).engine
+    for _ in range(N):
+        engine.pull(0, int(np.argmax(engine.ahead())))
+    return time.process_time() - start
+
+
 def bpe_case() -> Case:
     """Maximum-variance sampling of N = 2000 arms of a 50 x 50 grid."""
-    axis = np.linspace(0, 1, 50)
-    X = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    kernel, lam, N = SE(0.5), 4e-4, 2000
+    kernel, X, lam, N = bpe_task()
     K = kernel(X, X)
     arms = np.random.default_rng(0).integers(0, len(X), N)
-
-    def fast() -> float:
-        start = time.process_time()
-        engine = ExactPosterior(kernel, X, lam).engine
-        for _ in range(N):
-            engine.pull(0, int(np.argmax(engine.ahead())))
-        return time.process_time() - start
 
     def slow() -> float:
         total = 0.0
@@ -179,7 +194,57 @@ def bpe_case() -> Case:
             total += 200 * (time.process_time() - start)
         return total
 
-    return Case("BPE maximum-variance sampling, N = 2000, over dense", 300, fast, slow)
+    return Case("BPE maximum-variance sampling, N = 2000, over dense", 300, bpe_seconds, slow)
+
+
+def refit_case() -> Case:
+    """A step of GP-UCB at t = 400 against fitting scikit-learn's model anew and predicting at all arms."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    problem, mean = abalone(5.0, 10_000)
+    assert problem.arms is not None
+    X = problem.arms
+    step, arms, rewards = stepper(problem, mean)
+    for _ in range(400):
+        step()
+    fitted, seen = X[arms], np.array(rewards)
+
+    def fast() -> float:
+        start = time.process_time()
+        for _ in range(20):
+            step()
+        return (time.process_time() - start) / 20
+
+    def slow() -> float:
+        start = time.process_time()
+        model = GaussianProcessRegressor(RBF(5.0), alpha=1e-4, optimizer=None)
+        model.fit(fitted, seen).predict(X, return_std=True)
+        return time.process_time() - start
+
+    return Case("GP-UCB step, t = 400, Abalone, over a refit of scikit-learn", 40, fast, slow)
+
+
+def async_ts_case() -> Case:
+    """A batch of 30 of ASYNC-TS on 20,640 arms against one dense product of 2000 x 2000 matrices."""
+    A, rank, size = 20_640, 1_000, 30
+    X = np.random.default_rng(0).standard_normal((A, 8))
+    problem = Problem(name="large", dim=8, arms=X, kernel=SE(10.0), noise_std=0.01, horizon=10_000)
+    mean = np.sin(X[:, 0])
+
+    def fast() -> float:
+        agent, noise = agents.make("ASYNC-TS", batch_size=size, max_rank=rank, scale=0.1), np.random.default_rng(1)
+        nothing, spent = Pending.empty(problem), []
+        agent.reset(problem, np.random.default_rng(0))
+        for batch in range(10):
+            start = time.process_time()
+            arms = agent.select(size, nothing)
+            rewards = mean[arms] + 0.01 * noise.standard_normal(size)
+            agent.observe(Feedback.of(np.arange(size) + size * batch, arms, rewards))
+            spent.append(time.process_time() - start)
+        return float(np.median(spent))
+
+    return Case("ASYNC-TS, a batch of 30, A = 20,640, over one dense 2000 x 2000 product", 0.5, fast, product_seconds)
 
 
 def product_seconds() -> float:
@@ -231,6 +296,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "gp-ucb-step": gp_ucb_step_case,
     "gp-aucb": gp_aucb_case,
     "bpe": bpe_case,
+    "gp-ucb-refit": refit_case,
+    "async-ts-20640": async_ts_case,
 }
 
 

@@ -1,7 +1,28 @@
 """Leaderboards of Gaussian-process bandits: agents play environments, runs are stored, scored and shown."""
 
-from leaderboards.play.record import RunRecord
-from leaderboards.play.run import run
-from leaderboards.play.store import Store
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leaderboards.play.record import RunRecord
+    from leaderboards.play.run import run
+    from leaderboards.play.store import Store
 
 __all__ = ["RunRecord", "Store", "run"]
+
+_MODULES = {
+    "RunRecord": "leaderboards.play.record",
+    "Store": "leaderboards.play.store",
+    "run": "leaderboards.play.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported at first use, since the command line imports this package before it knows what it needs."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found

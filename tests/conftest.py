@@ -1,4 +1,4 @@
-"""Settings of every test: one hypothesis profile, the same examples on every machine; and one browser."""
+"""Settings of every test: one hypothesis profile, enforced annotations, and one browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from hypothesis import HealthCheck, settings
 # Here alone: Playwright starts once in a process, and a fixture exists once for each conftest that names it.
 from tests.browser import browser, open_page
 
-__all__ = ["browser", "open_page"]
+# Before any module of the project is imported.
+from tests.shapes import enforced_annotations
+
+__all__ = ["browser", "enforced_annotations", "open_page"]
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]

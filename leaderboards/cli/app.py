@@ -1,17 +1,21 @@
-"""The command line: commands by module, and one line for every error a user can make."""
+"""The command line: its commands by name, and one line for every error a user can make.
+
+A command's module is imported when the command is used: `gpbandit --help` and `gpbandit list` need no pandas.
+"""
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import typer
 
-from leaderboards.cli import audit, data, listing, page, reproducing, results, run
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
@@ -20,28 +24,74 @@ __all__ = ["app", "main"]
 _USER_ERROR = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+
+@dataclass(frozen=True)
+class _Command:
+    """A command that is imported at first use.
+
+    Attributes:
+        target: `"module:attribute"` below `leaderboards.cli`; the attribute is a function or a `typer.Typer`.
+        help: Its line in `gpbandit --help`, at most 60 characters.
+    """
+
+    target: str
+    help: str
+
+    def load(self, name: str) -> Any:
+        """The command as Typer builds it."""
+        module, _, attribute = self.target.partition(":")
+        found = getattr(importlib.import_module(f"leaderboards.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        alone.command(name)(found)
+        return typer.main.get_command(alone)
+
+
+_COMMANDS = {
+    "run": _Command("run:run", "Play what is missing of a suite."),
+    "page": _Command("page:page", "Build the static HTML report of a results folder."),
+    "figures": _Command("results:figures", "Make figures and tables for a paper."),
+    "watch": _Command("results:watch", "Show a running suite: done, failed, time left, ranking."),
+    "merge": _Command("results:merge", "Copy the runs of several results folders into one."),
+    "submit": _Command("results:submit", "Pack a results folder for another machine's leaderboard."),
+    "add": _Command("results:add", "Add what another machine packed."),
+    "verify": _Command("results:verify", "Run again and compare traces."),
+    "audit": _Command("audit:audit", "Run again and measure bands, sketches and memory."),
+    "reproduce": _Command("reproducing:reproduce", "Run a paper's experiment and check its claims."),
+    "query": _Command("results:query", "Ask in SQL over runs and traces."),
+    "list": _Command("listing:app", "List environments, agents and suites."),
+    "data": _Command("data:app", "Fetch and list the real data sets."),
+}
+
+
+class _LazyCommands(Commands):
+    """The group of `_COMMANDS`; only the one that is used is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _COMMANDS[cmd_name].load(cmd_name) if cmd_name in _COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in _COMMANDS.items()])
+
+
 app = typer.Typer(
     name="gpbandit",
-    cls=Commands,
-    help="Leaderboards of Gaussian-process bandits: run suites, look at results.",
+    cls=_LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run")(run.run)
-app.command("page")(page.page)
-app.command("figures")(results.figures)
-app.command("watch")(results.watch)
-app.command("merge")(results.merge)
-app.command("submit")(results.submit)
-app.command("add")(results.add)
-app.command("verify")(results.verify)
-app.command("audit")(audit.audit)
-app.command("reproduce")(reproducing.reproduce)
-app.command("query")(results.query)
-app.add_typer(listing.app, name="list")
-app.add_typer(data.app, name="data")
+
+
+@app.callback()
+def _gpbandit() -> None:
+    """Leaderboards of Gaussian-process bandits: run suites, look at results."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -13,7 +13,13 @@ from leaderboards.cli.errors import UserError
 
 __all__ = ["app"]
 
-app = typer.Typer(cls=Commands, help="Fetch and list the real data sets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Commands,
+    help="Fetch and list the real data sets.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
 @app.command("fetch")

@@ -8,10 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.play.store import StoreError
-from leaderboards.play.suite import SuiteError
-from leaderboards.play.workers import ExecutorError
-
 __all__ = ["UserError", "results_folder", "user_errors"]
 
 
@@ -27,6 +23,11 @@ class UserError(Exception):
 @contextmanager
 def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
+    # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
+    from leaderboards.play.workers import ExecutorError
+    from leaderboards.play.store import StoreError
+    from leaderboards.play.suite import SuiteError
+
     try:
         yield
     except (SuiteError, StoreError, ExecutorError) as error:

@@ -126,6 +126,7 @@ def test_along_a_run_coupled_dictionaries_change_less_and_are_no_larger(draws: D
     assert sizes["coupled"] < 1.5 * sizes["fresh"]
 
 
+@pytest.mark.slow
 def test_fresh_dictionaries_cost_bkb_regret_and_coupled_ones_do_not() -> None:
     """Over the same six episodes; fresh ones leave arms out now and then, and the policy plays just those."""
 

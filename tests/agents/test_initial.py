@@ -204,6 +204,7 @@ class TestTheCardsData:
             agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
             assert (len(agent.y), agent.design_size, agent.in_initial_design) == (n, size, collecting)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("id", "kwargs"), [("EpsGreedy", {"c": 10.0}), ("REG-EVOLUTION", {}), ("MAP-UCB", {})])
     def test_they_pull_better_arms_than_without(self, id: str, kwargs: dict[str, Any]) -> None:
         def regret(card: Problem) -> float:

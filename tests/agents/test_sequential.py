@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import agents
-import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement
 from agents.core.widths import (
@@ -23,6 +22,7 @@ from agents.core.widths import (
     WidthContext,
     WidthSchedule,
 )
+from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Linear, Matern
 from gpbandit_envs.problem import Problem
@@ -122,7 +122,7 @@ def test_better_than_uniform(id: str) -> None:
     for seed in range(4):
         env: Any = gym.make("GPBandit/GPSample-v0", n_arms=None, dim=2, lengthscale=0.3, noise_std=0.02, n_features=128)
         env.reset(seed=seed)
-        card = replace(env.unwrapped.problem, horizon=25)
+        card = replace(problem_of(env), horizon=25)
         agent = agents.make(id, **({"width": 2.0} if id == "GP-UCB" else {"candidates": 128, "starts": 2}))
         agent.reset(card, np.random.default_rng(seed))
         regrets = []

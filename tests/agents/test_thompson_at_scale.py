@@ -1,8 +1,7 @@
-"""ASYNC-TS on as many arms as Cadata has: a batch costs little memory and little time."""
+"""ASYNC-TS on as many arms as Cadata has: a batch costs little memory."""
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -23,26 +22,14 @@ def test_a_batch_of_thirty_never_holds_all_pairs_of_arms() -> None:
     mean, noise = np.sin(X[:, 0]), np.random.default_rng(1)
     agent = agents.make("ASYNC-TS", batch_size=BATCH, max_rank=RANK, scale=0.1)
     nothing = Pending.empty(problem)
-    seconds = []
     tracemalloc.start()
     agent.reset(problem, np.random.default_rng(0))
     for batch in range(10):
-        start = time.perf_counter()
         arms = agent.select(BATCH, nothing)
         rewards = mean[arms] + 0.01 * noise.standard_normal(BATCH)
         agent.observe(Feedback.of(np.arange(BATCH) + BATCH * batch, arms, rewards))
-        seconds.append(time.perf_counter() - start)
         assert len(arms) == BATCH
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    M = np.random.default_rng(0).standard_normal((2_000, 2_000))
-    products = []
-    for _ in range(3):
-        start = time.perf_counter()
-        M @ M
-        products.append(time.perf_counter() - start)
-    ratio = np.median(seconds) / np.median(products)
-    print(f"peak {peak / 2**20:.0f} MiB, batch {np.median(seconds):.2f} s, {ratio:.2f} products")  # noqa: T201
     # The prior's factor, copies of it and the cached kernel rows: far from A x A, which is 3,250 MiB.
     assert peak < 4 * 8 * A * RANK
-    assert ratio < 2.0

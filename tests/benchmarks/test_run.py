@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import bench_policies, growth, run
+from benchmarks import bench_policies, bench_textbook, growth, run, textbook
 from benchmarks.measure import Machine, Row, against
 from gpbandit_envs.gp import SE
 from tests.reference.posterior import dense
@@ -45,6 +45,46 @@ def test_a_regression_is_seen(readme: Path, capsys: Any) -> None:
     assert run.check({"envs/step": SLOW}, 0.05) == 0
 
 
+def test_a_broken_promise_fails_whatever_is_kept(readme: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "PROMISES", {"envs/step": 2.0, "envs/new": 2.0})
+    run.write({"envs/step": SLOW})
+    assert run.check({"envs/step": SLOW}, 0.6) == 1
+    assert run.check({"envs/new": SLOW}, 0.6) == 1
+    assert run.check({"envs/new": FAST}, 0.6) == 0
+
+
+def test_another_checkout_is_measured_by_its_own_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It takes half as long there, and the case is not known in a third."""
+    for name, ours, case in (("before", 0.5, "step"), ("without", 0.5, "other")):
+        folder = tmp_path / name / "benchmarks"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "run.py").write_text(
+            "from dataclasses import dataclass\n\n@dataclass\nclass Row:\n    case: str\n    reference: str\n"
+            "    ours: float\n    theirs: float\n\n"
+            f"GROUPS = {{'envs': lambda: [({case!r}, lambda: Row('a case', 'a book', {ours}, 3.0))]}}\n"
+        )
+    before = run.measure_in(tmp_path / "before", "envs/step")
+    assert before == Row("a case", "a book", 0.5, 3.0)
+    assert run.measure_in(tmp_path / "without", "envs/step") is None
+    (tmp_path / "before" / "benchmarks" / "run.py").write_text("raise ImportError('no such module')")
+    assert run.measure_in(tmp_path / "before", "envs/step") is None
+    assert "no such module" in capsys.readouterr().out
+
+
+def test_two_checkouts_are_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {"there": iter([3.0, 2.0, 9.0]), "here": iter([1.0, 1.0, 1.0])}
+
+    def measure_in(checkout: Path, name: str) -> Row | None:
+        if name != "envs/step":
+            return None
+        return Row("a case", "a book", next(rows["there" if checkout == Path("there") else "here"]), 6.0)
+
+    monkeypatch.setattr(run, "measure_in", measure_in)
+    assert run.compare(Path("there"), ["envs/step", "envs/rkhs"], rounds=3) == {"envs/step": 3.0}
+    assert "| `envs/step` | 3 | 1 | 3.00 | 3.00 |" in capsys.readouterr().out
+
+
 def test_the_round_of_median_ratio_counts() -> None:
     ours, theirs = iter([1.0, 1.0, 4.0]), iter([10.0, 2.0, 12.0])
     row = against("a case", "a book", lambda: next(ours), lambda: next(theirs))
@@ -53,9 +93,30 @@ def test_the_round_of_median_ratio_counts() -> None:
 
 def test_every_case_has_a_name_of_its_own_and_is_kept() -> None:
     assert set(run.POLICIES) <= set(bench_policies.CASES)
-    names = [f"{group}/{case}" for group, cases in run.GROUPS.items() for case, _ in cases()]
+    names = run.names(None)
     assert len(names) == len(set(names))
     assert set(names) <= set(run.kept())
+    assert set(run.PROMISES) <= set(names)
+
+
+def test_the_textbook_is_the_dense_posterior() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 2)), rng.standard_normal(60)
+    pulled = rng.integers(0, 40, 60)
+    kernel, lam = SE(0.3), 0.1
+    posterior = textbook.RankOne(kernel, X, lam, 60)
+    for arm, reward in zip(pulled, y):
+        posterior.pull(int(arm), float(reward))
+    mean, variance = dense(kernel(X, X), pulled, y, lam)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-10)
+    np.testing.assert_allclose(posterior.variance, variance, atol=1e-10)
+
+
+def test_the_textbook_pulls_the_same_arms() -> None:
+    problem, mean = bench_policies.synthetic(200, 2.0, 60)
+    noise = bench_textbook.noise_of(60)
+    ours, theirs = (play(problem, mean, noise)[1] for play in (bench_textbook.agent_play, bench_textbook.textbook_play))
+    assert ours == theirs
 
 
 def test_exponents_of_known_powers() -> None:

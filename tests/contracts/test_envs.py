@@ -16,6 +16,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import gpbandit_envs
+from gpbandit_envs import problem_of
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from tests.envs.catalogue import CASES, PARAMS, Case
@@ -183,13 +184,13 @@ def test_reveal_oracle_false_hides_it(case: Case, kind: str) -> None:
 @cases
 def test_card(case: Case) -> None:
     env = case.make()
-    card = env.unwrapped.problem
+    card = problem_of(env)
     assert isinstance(card, Problem)
     assert card.name == case.id
     assert card.horizon == env.spec.max_episode_steps
-    assert case.make(horizon=17).unwrapped.problem.horizon == 17
+    assert problem_of(case.make(horizon=17)).horizon == 17
     env.reset(seed=0)
-    assert env.unwrapped.problem is card, "the card must not depend on the instance"
+    assert problem_of(env) is card, "the card must not depend on the instance"
     if card.arms is not None:
         assert card.arms.shape[0] == env.action_space.n
         assert not card.arms.flags.writeable
@@ -199,13 +200,14 @@ def test_card(case: Case) -> None:
 
 @cases
 def test_misspecification_dial(case: Case) -> None:
-    true = case.make().unwrapped.problem
-    wrong = case.make(misspecification={"noise": 3.0}).unwrapped.problem
+    true = problem_of(case.make())
+    wrong = problem_of(case.make(misspecification={"noise": 3.0}))
     if true.noise_std is not None:
         assert wrong.noise_std == 3.0 * true.noise_std
     assert wrong.misspecification == {"noise": 3.0}
     if true.kernel is not None:
-        wrong = case.make(misspecification={"lengthscale": 2.0}).unwrapped.problem
+        wrong = problem_of(case.make(misspecification={"lengthscale": 2.0}))
+        assert wrong.kernel is not None
         X = np.random.default_rng(0).random((3, true.dim))
         np.testing.assert_allclose(wrong.kernel(2 * X, 2 * X), true.kernel(X, X), rtol=1e-12)
     one, other = case.make(), case.make(misspecification={"noise": 3.0})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from gpbandit_envs.datasets import Table, cards, load
 from tests.datasets.conftest import BESIDE, Load
 
-LOAD_LIMIT_S = 2.0
 MEMORY_LIMIT = 3.0
 SMALL = 200_000
 
@@ -46,7 +44,7 @@ def nbytes(table: Table) -> int:
 
 
 @pytest.mark.parametrize(("name", "options"), variants())
-def test_a_table_is_sound_and_loads_fast_in_little_memory(real: Load, name: str, options: dict[str, Any]) -> None:
+def test_a_table_is_sound_and_loads_in_little_memory(real: Load, name: str, options: dict[str, Any]) -> None:
     table = real(name, **options)
     card = cards()[name]
     if all(value == card.options[option][0] for option, value in options.items()):
@@ -58,10 +56,6 @@ def test_a_table_is_sound_and_loads_fast_in_little_memory(real: Load, name: str,
     assert np.isfinite(table.mean).all()
     assert np.ptp(table.mean) > 0
     check_neighbours(table)
-
-    start = time.perf_counter()
-    load(name, **options)
-    assert time.perf_counter() - start < LOAD_LIMIT_S
 
     tracemalloc.start()
     again = load(name, **options)

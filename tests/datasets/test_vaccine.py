@@ -12,6 +12,7 @@ from gpbandit_envs.datasets.vaccine import FACTORS, count_peptides, peptide_feat
 from tests.datasets.conftest import Load
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_counts_of_the_snapshot(real: Load) -> None:
     counts = count_peptides(datasets.fetch("Vaccine") / "curated_training_data.no_mass_spec.zip")

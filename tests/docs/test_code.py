@@ -19,6 +19,8 @@ import leaderboards.cli
 from leaderboards.cli.app import app
 from tests.docs.blocks import Block, blocks, commands
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if any(block.language in ("python", "sh") for block in blocks(page))]
@@ -57,9 +59,10 @@ def give(words: list[str], where: str) -> None:
 def exists(words: list[str]) -> None:
     """Raises if there is no such command, or no such option of it."""
     command: Any = typer.main.get_command(app)
-    while words and hasattr(command, "commands"):
-        assert words[0] in command.commands, f"{command.name} has no command {words[0]}"
-        command, words = command.commands[words[0]], words[1:]
+    while words and hasattr(command, "get_command"):
+        found = command.get_command(None, words[0])
+        assert found is not None, f"{command.name} has no command {words[0]}"
+        command, words = found, words[1:]
     known = {option for parameter in command.params for option in parameter.opts}
     for word in words:
         assert not word.startswith("--") or word in known, f"{command.name} has no option {word}"

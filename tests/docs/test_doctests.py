@@ -13,6 +13,8 @@ import agents
 import gpbandit_envs
 import leaderboards
 
+pytestmark = pytest.mark.docs
+
 
 def modules() -> Iterator[str]:
     for package in (gpbandit_envs, agents, leaderboards):

@@ -14,6 +14,8 @@ import agents
 from gpbandit_envs.registry import ENVIRONMENTS
 from tests.browser import DESKTOP, PHONE, Open
 
+pytestmark = pytest.mark.docs
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 pytest.importorskip("sphinx", reason="the extra docs is not installed")
@@ -29,7 +31,6 @@ def extension(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.slow
 def test_everything_has_its_page(site: Path) -> None:
     for page in DOCS.rglob("*.md"):
         relative = page.relative_to(DOCS)
@@ -42,7 +43,6 @@ def test_everything_has_its_page(site: Path) -> None:
         assert f'id="{name}"' in api
 
 
-@pytest.mark.slow
 def test_nothing_comes_from_a_network(site: Path) -> None:
     for path in [*site.rglob("*.html"), *site.rglob("*.css")]:
         text = path.read_text(encoding="utf-8")
@@ -52,7 +52,6 @@ def test_nothing_comes_from_a_network(site: Path) -> None:
         assert not [address for address in loaded if re.match(r"(https?:)?//", address)], path
 
 
-@pytest.mark.slow
 def test_annotations_are_legible(site: Path) -> None:
     page = (site / "api" / "generated" / "gpbandit_envs.gp.html").read_text(encoding="utf-8")
     signatures = re.sub(r"<[^>]+>", "", page)
@@ -61,7 +60,6 @@ def test_annotations_are_legible(site: Path) -> None:
     assert "<locals>" not in page
 
 
-@pytest.mark.slow
 def test_every_policy_is_explained_among_the_algorithms() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "math").glob("*.md"))
     built_in = [id for id in agents._BUILT_IN if id not in text]
@@ -69,7 +67,6 @@ def test_every_policy_is_explained_among_the_algorithms() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_the_screen(site: Path, open_page: Open, size: tuple[int, int], scheme: str) -> None:
@@ -98,7 +95,6 @@ def contrast(page: Any) -> float:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 def test_formulas_are_drawn_without_scripts(site: Path, open_page: Open) -> None:
     with open_page(site / "math" / "gp-ucb.html", DESKTOP, script=False) as page:
         boxes = page.evaluate(

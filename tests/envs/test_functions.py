@@ -43,6 +43,7 @@ BOXES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOXES)
 def test_nothing_beats_the_certified_optimum(name: str) -> None:
     """Thousands of Sobol points and local searches from the best of them."""

@@ -182,6 +182,7 @@ def test_results_do_not_depend_on_what_came_before(name: str) -> None:
     assert len({score for score, _ in there}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_the_best_known_is_hard_to_beat_and_said_to_be_unproven(name: str) -> None:
     env = make(name)

@@ -56,6 +56,7 @@ def test_the_integrator_is_reversible_and_keeps_the_energy() -> None:
     assert end.value - 0.5 * q @ q == pytest.approx(start.value - 0.5 * p @ p, abs=1e-2)
 
 
+@pytest.mark.slow
 def test_the_posterior_of_a_lengthscale_agrees_with_quadrature() -> None:
     X = rng(2).random((12, 1))
     y = np.sin(7 * X[:, 0]) + 0.1 * rng(3).standard_normal(12)

@@ -113,6 +113,7 @@ def test_a_run_that_cannot_be_audited_is_named_and_the_others_are(call: Call, tm
     assert "did not repeat the stored trace: 1 of GP-UCB on RKHS: reward differs first at t = 1" in err
 
 
+@pytest.mark.chaos
 def test_a_worker_that_dies_costs_its_audit_and_says_what_to_do(call: Call, tmp_path: Path) -> None:
     store = Store(tmp_path)
     env = ("GPBandit/RKHS-v0", {"n_arms": 15})
@@ -353,6 +354,7 @@ def test_a_damaged_file_is_named_and_played_again(call: Call, suite: Path, tmp_p
     assert len(store.done_keys()) == 4
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.Signals) -> None:
     suite.write_text(SUITE.replace("horizon = 20", "horizon = 400").replace("repetitions = 2", "repetitions = 50"))

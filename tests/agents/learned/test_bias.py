@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import numpy as np
@@ -14,7 +13,6 @@ from agents import Feedback, Pending
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, map_estimate
 from gpbandit_envs.problem import Problem
-from tests.agents.learned.play import play, problem
 
 ARMS = np.linspace(0, 1, 200)[:, None]
 TRUE = Hyperparameters(1.0, 0.01, (0.1,))
@@ -123,19 +121,3 @@ def test_pseudo_observations_pull_lengthscales_to_the_spacing_of_the_data() -> N
     assert interval(np.array(errors[0.02]))[0] > 0.5
     assert interval(np.array(errors[0.4]))[1] < 0
     assert abs(np.mean(errors[0.1])) < 0.3
-
-
-@pytest.mark.slow
-def test_uhe_bo_costs_about_as_much_as_map_and_far_less_than_mcmc() -> None:
-    """Figure 4, right: processor seconds of the policies alone, over as many evaluations on a box."""
-
-    def seconds(id: str) -> float:
-        started = time.process_time()
-        play(agents.make(id), problem(dim=3), 24)
-        return time.process_time() - started
-
-    seconds("Random")  # imports
-    # The better of two, for a machine with other work; measured 0.9 and 11.
-    ours, plain = min(seconds("UHE-BO") for _ in range(2)), min(seconds("MAP-UCB") for _ in range(2))
-    assert ours < 2 * plain
-    assert seconds("MCMC-UCB") > 5 * ours

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from agents.core.widths import FiniteBayes, WidthContext
+from gpbandit_envs import problem_of
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.lazy import BATCH, play
 from tests.reference.posterior import dense
@@ -16,7 +17,7 @@ from tests.reference.posterior import dense
 def test_pulls_are_those_of_the_textbook(lazy: bool) -> None:
     env = gymnasium.make("GPBandit/GPSample-v0", n_arms=60, noise_std=0.3)
     env.reset(seed=3)
-    problem: Problem = env.unwrapped.problem  # type: ignore[attr-defined]
+    problem: Problem = problem_of(env)
     f = env.unwrapped.mean(np.arange(60))  # type: ignore[attr-defined]
     assert problem.kernel is not None
     noise = np.random.default_rng(0).normal(0.0, 0.3, 40)

@@ -83,6 +83,7 @@ def test_a_plain_estimate_is_that_of_all_data() -> None:
     assert other.hyperparameters[0].lengthscales != found.hyperparameters[0].lengthscales
 
 
+@pytest.mark.slow
 def test_the_study_has_the_rows_that_its_claims_ask_for() -> None:
     short = tuple(Case(case.name, case.id, case.kwargs, 12, case.drawn) for case in CASES[::2])
     made = study(2, cases=short)

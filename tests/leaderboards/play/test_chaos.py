@@ -23,7 +23,7 @@ from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play import players
 from tests.leaderboards.play.test_schedule import rows, specs_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 WORKER_KILLS = 10
 HARNESS_KILLS = (3, 7)

@@ -82,6 +82,7 @@ def _play(directory: str, specs: list[RunSpec]) -> None:
     run_missing(specs, Store(directory), SerialExecutor(), limits=Limits(checkpoint=0.1))
 
 
+@pytest.mark.chaos
 def test_a_killed_harness_resumes_inside_the_run(tmp_path: Path) -> None:
     slow = Ref(players.path(players.Slow), {"seconds": 0.005})
     specs = [RunSpec(env=RKHS, agent=slow, repetition=0, horizon=600)]
@@ -106,6 +107,7 @@ def test_a_killed_harness_resumes_inside_the_run(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.chaos
 def test_a_lost_worker_resumes_inside_the_run(tmp_path: Path) -> None:
     counts = tmp_path / "counts"
     counts.mkdir()
@@ -194,6 +196,7 @@ def part(folder: Path, stop: int, *, agent: str = "mine:Own", script: str = "", 
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edited", ["mine.py", "helping.py"])
 def test_a_run_does_not_go_on_with_an_agent_that_was_edited(tmp_path: Path, edited: str) -> None:
     (tmp_path / "mine.py").write_text(AGENT)
@@ -209,6 +212,7 @@ def test_a_run_does_not_go_on_with_an_agent_that_was_edited(tmp_path: Path, edit
     assert f"the module {edited.removesuffix('.py')} has been edited since" in again
 
 
+@pytest.mark.slow
 def test_an_edit_while_a_run_plays_counts(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AGENT)
     (tmp_path / "helping.py").write_text("ARM = 3")
@@ -224,6 +228,7 @@ Checkpoint.save = edit_and_save
     assert f"done 0 {[7] * 20}" in part(tmp_path, -1)
 
 
+@pytest.mark.slow
 def test_agents_of_a_script_go_on_and_those_of_no_file_start_over(tmp_path: Path) -> None:
     (tmp_path / "helping.py").write_text("ARM = 3")
     script = AGENT + '\nimport agents\nagents.register("Own", Own)\n'

@@ -38,6 +38,7 @@ def test_dask_is_serial(tmp_path: Path, dask: DaskExecutor) -> None:
     pd.testing.assert_frame_equal(rows(parallel), rows(serial), check_exact=True)
 
 
+@pytest.mark.chaos
 def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> None:
     store = Store(tmp_path)
     limits = Limits(seconds=20.0)  # generous: a fresh worker imports everything within it, on a busy machine

@@ -18,6 +18,8 @@ from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play.test_schedule import rows, specs_of
 
+pytestmark = pytest.mark.chaos
+
 SUITE = """
 name = "tiny"
 horizon = 300

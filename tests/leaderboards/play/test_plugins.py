@@ -45,6 +45,7 @@ def gpbandit(site: Path, *arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_installed_example_is_listed_and_played(site: Path, tmp_path: Path) -> None:
     listed = gpbandit(site, "list")
     assert "  Best-of-Three  (fixed)" in listed

@@ -87,6 +87,7 @@ def test_short_runs_share_files(tmp_path: Path, local: LocalExecutor) -> None:
     assert store.done_keys() == {spec.key for spec in specs}
 
 
+@pytest.mark.chaos
 def test_a_crash_costs_its_own_runs_only(tmp_path: Path, local: LocalExecutor) -> None:
     store = Store(tmp_path)
     bad = [players.path(kind) for kind in (players.Raises, players.Exits, players.Mutates)]
@@ -120,6 +121,7 @@ def test_retry_failed_plays_again_what_is_not_done(tmp_path: Path) -> None:
     assert store.runs()["status"].tolist() == ["done", "done"]
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("status", ["timeout", "skipped", "crashed"])
 def test_retry_failed_does_not_take_the_old_verdict_when_a_worker_dies(
     tmp_path: Path, local: LocalExecutor, status: Status
@@ -142,6 +144,7 @@ def test_what_does_not_fit_is_skipped(tmp_path: Path) -> None:
     assert "finite" in store.runs()["reason"].iloc[0]
 
 
+@pytest.mark.chaos
 def test_an_agent_that_always_kills_its_process_ends_as_crashed(tmp_path: Path, local: LocalExecutor) -> None:
     store = Store(tmp_path)
     summary = run_missing(specs_of("Uniform", players.path(players.Dies), repetitions=2), store, local)
@@ -151,6 +154,7 @@ def test_an_agent_that_always_kills_its_process_ends_as_crashed(tmp_path: Path, 
     assert (dead["reason"] == "its worker process died, 3 times out of 3").all()
 
 
+@pytest.mark.chaos
 def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path, local: LocalExecutor) -> None:
     counts = tmp_path / "counts"
     counts.mkdir()
@@ -160,6 +164,7 @@ def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path, local: LocalExecu
     assert len(list(counts.iterdir())) == 4
 
 
+@pytest.mark.chaos
 def test_workers_killed_at_random(tmp_path: Path, reference: Store) -> None:
     """Ten workers are killed while 60 runs are played; the result is the serial one."""
     slow = Ref(players.path(players.Slow), {"seconds": 0.001})
@@ -226,6 +231,7 @@ def killed_specs() -> list[RunSpec]:
     return specs_of(Ref(players.path(players.Slow), {"seconds": 0.002}), "GP-UCB", "BBKB", repetitions=8)
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("name", ["serial", "local"])
 def test_killed_and_resumed_is_uninterrupted(tmp_path: Path, name: str) -> None:
     expected = Store(tmp_path / "whole")
@@ -263,6 +269,7 @@ def test_two_harnesses_on_one_folder(tmp_path: Path, reference: Store) -> None:
     pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
     store = Store(tmp_path)
@@ -281,6 +288,7 @@ def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
     assert "in select" in late["error"]
 
 
+@pytest.mark.chaos
 def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
@@ -288,6 +296,7 @@ def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     assert summary.ended == {"done": 1, "timeout": 1}
 
 
+@pytest.mark.chaos
 def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     limits = Limits(memory=1 << 29)
@@ -308,6 +317,7 @@ def test_agents_of_a_script_reach_the_workers(tmp_path: Path, local: LocalExecut
     assert run_missing(specs_of("Test-Mine"), Store(tmp_path), local).ended == {"done": 3}
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("kind", [SerialExecutor, lambda: LocalExecutor(2)])
 def test_results_that_cannot_be_written_stop_the_harness(tmp_path: Path, kind: type[Executor]) -> None:
     (tmp_path / "runs").write_text("a file where the folder should be")

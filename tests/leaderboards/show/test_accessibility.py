@@ -14,7 +14,7 @@ from leaderboards.show import build_page
 from tests.browser import DESKTOP, PHONE, Open
 from tests.leaderboards.folders import AGENTS, Failure, folder
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 AXE = "axe-core@4.14.1"
 # axe would fetch the style sheets once more, which a page from disk may not.

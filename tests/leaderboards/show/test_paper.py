@@ -12,6 +12,7 @@ from tests.leaderboards.folders import AGENTS, folder
 MAGIC = {".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
+@pytest.mark.slow
 def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: Path) -> None:
     odd = Ref("x:Odd", label="50 % & $x_1$ | <b>")
     folder(tmp_path, agents=[*AGENTS, odd], repetitions=4)
@@ -47,6 +48,7 @@ def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
         make_figures(tmp_path)
 
 
+@pytest.mark.slow
 def test_figures_leave_pyplot_alone(tmp_path: Path) -> None:
     import matplotlib as mpl
 

@@ -1,4 +1,4 @@
-"""Large folders: how long the site takes to build, how much memory, and how large its pages become."""
+"""Large folders: how much memory the site takes to build, and how large its pages become."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.bench_site import LIMIT_SECONDS, audit, write
+from benchmarks.bench_site import audit, write
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref
 from leaderboards.show import build_page
@@ -21,18 +21,15 @@ BUILD = "import sys; from leaderboards.show import build_page; build_page(sys.ar
 
 
 @pytest.mark.slow
-def test_a_fifth_of_the_promised_size_is_built_in_half_the_time(tmp_path: Path) -> None:
-    # The whole, 1,000 runs of 10,000 rows in 60 s and 2 GB, is measured by benchmarks/bench_site.py.
+def test_a_fifth_of_the_promised_size_is_built_in_half_the_memory(tmp_path: Path) -> None:
+    # The whole, 1,000 runs of 10,000 rows, and the time are measured by benchmarks/bench_site.py.
     write(tmp_path, 200, 10_000)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # Processor seconds: what other processes do to the clock is none of the site's.
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert seconds < LIMIT_SECONDS / 2
-    assert after.ru_maxrss * 1024 < 1e9
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert peak.ru_maxrss * 1024 < 1e9
 
 
+@pytest.mark.slow
 def test_pages_stay_small_with_many_audited_agents(tmp_path: Path) -> None:
     agents = [Ref("Uniform", label="Agent"), *(Ref(f"a.module:Agent{i}", label=f"Agent{i}") for i in range(24))]
     store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=3, T=400)

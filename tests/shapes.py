@@ -1,0 +1,57 @@
+"""Annotations enforced: an array of the wrong shape or dtype stops the test that passes it.
+
+jaxtyping's import hook checks every function of the three packages with beartype. `tests/conftest.py` installs it
+before any of them is imported; processes that a test starts run without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+from beartype import BeartypeConf, FrozenDict, beartype
+
+__all__ = ["check", "enforced_annotations"]
+
+MOST = 10_000
+"""Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
+
+_checks = 0
+_conf = BeartypeConf(
+    # A number may be NumPy's, and an int stands for a float, as PEP 484 has it.
+    hint_overrides=FrozenDict({int: int | np.integer, float: float | int | np.floating | np.integer})
+)
+
+
+def check(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Beartype for the import hook, with its checks counted."""
+    checked = beartype(conf=_conf)(function)
+
+    @functools.wraps(checked)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        global _checks
+        _checks += 1
+        if _checks == MOST:
+            jaxtyping.config.update("jaxtyping_disable", True)
+        return checked(*args, **kwargs)
+
+    return counted
+
+
+jaxtyping.install_import_hook(["gpbandit_envs", "agents", "leaderboards"], "tests.shapes.check")
+
+
+@pytest.fixture(autouse=True)
+def enforced_annotations(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Not enforced where a test gives wrong arguments on purpose, to see what is raised."""
+    global _checks
+    _checks = 0
+    on_purpose = "pytest.raises(" in inspect.getsource(request.function)
+    jaxtyping.config.update("jaxtyping_disable", on_purpose)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
