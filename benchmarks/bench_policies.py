@@ -22,6 +22,7 @@ import agents
 from agents import Feedback, Pending
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from tests.reference.published import PublishedSketch, play
 
