@@ -43,7 +43,9 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
     return counted
 
 
-jaxtyping.install_import_hook(["gpbandit_envs", "agents", "leaderboards"], "tests.shapes.check")
+# All but the command line, whose annotations are Typer's.
+_LEADERBOARDS = [f"leaderboards.{name}" for name in ("play", "score", "audit", "show", "claims")]
+jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,8 @@ def enforced_annotations(request: pytest.FixtureRequest) -> Iterator[None]:
     """Not enforced where a test gives wrong arguments on purpose, to see what is raised."""
     global _checks
     _checks = 0
-    on_purpose = "pytest.raises(" in inspect.getsource(request.function)
+    marked = request.node.get_closest_marker("wrong_arguments") is not None
+    on_purpose = marked or "pytest.raises(" in inspect.getsource(request.function)
     jaxtyping.config.update("jaxtyping_disable", on_purpose)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -210,6 +210,7 @@ def test_what_is_missing_is_named() -> None:
         agents.make("Uniform").reset(replace(problem, arms=None), rng)
 
 
+@pytest.mark.wrong_arguments
 def test_whole_numbers_of_other_types_are_counts() -> None:
     problem, _ = PROBLEMS[0]
     for size in (4, 4.0, np.int32(4), np.float64(4)):

@@ -122,6 +122,7 @@ def test_a_cost_that_is_no_cost_is_a_fault_of_the_environment(feedback: str, cos
     )
 
 
+@pytest.mark.wrong_arguments
 def test_ids_pairs_and_objects_play_the_same_game() -> None:
     def trace(env: Any, agent: Any) -> pd.DataFrame:
         return leaderboards.run(env, agent, 2, 30).trace.drop(columns="policy_seconds")
@@ -226,6 +227,7 @@ def test_an_environment_without_a_card() -> None:
     assert record.reason == "environment: problem: expected env.unwrapped.problem to be a Problem, got NoneType"
 
 
+@pytest.mark.wrong_arguments
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
@@ -283,6 +285,7 @@ def test_a_bad_recommendation_is_named(value: object) -> None:
     assert str(record.reason).startswith("agent: recommend: expected an index in [0, 10), got ")
 
 
+@pytest.mark.wrong_arguments
 @pytest.mark.parametrize("diagnostics", [{"reward": 1.0}, {"action_0": 1.0}, {"x": "y"}, {3: 1.0}, [("x", 1.0)]])
 def test_bad_diagnostics_are_named(diagnostics: Any) -> None:
     class Diagnoses(Counter):

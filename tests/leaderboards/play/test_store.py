@@ -195,6 +195,7 @@ def damage_type(path: Path) -> None:
     pq.write_table(words.replace_schema_metadata(table.schema.metadata), path)
 
 
+@pytest.mark.wrong_arguments
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
