@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import log, sqrt
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -43,6 +43,7 @@ _COLUMNS = 2**13
 _TAIL = 16
 
 
+@runtime_checkable
 class CovarianceRows(Protocol):
     """Covariances of arms with all arms."""
 
