@@ -46,7 +46,7 @@ class Batch:
         mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
         pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
         n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
-        max_candidates: How many are too many; by default an eighth of all arms.
+        max_candidates: How many are too many; by default a quarter of all arms.
 
     Attributes:
         picks: Arms picked so far, without the pending ones.
@@ -71,7 +71,7 @@ class Batch:
         self.variance = posterior.variance
         self.picked_variance = 0.0
         self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
-        self._max_candidates = posterior.n_arms // 8 if max_candidates is None else max_candidates
+        self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
         self._all = _ArmSet(
             np.arange(posterior.n_arms),
             posterior.mean if mean is None else mean,
