@@ -4,22 +4,143 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport, BandReport, SketchReport
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.show import svg
-from leaderboards.show.format import between, duration, duration_between, number, size
+from leaderboards.show.format import NONE, between, duration, duration_between, number, size
 from leaderboards.show.site import Site
+from leaderboards.show.table import LAST, TableCell
 
-__all__ = ["audits_of", "coverage_table"]
+__all__ = ["AuditTables", "CoverageTable", "audits_of", "coverage_table"]
 
-_LAST = 1e9
+_SKETCH_COLUMNS = 7
 
 
-def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> dict[str, Any] | None:
-    """Context of the macro `audit_tables`, for the audits on one task or of one agent; None without any."""
+@dataclass(frozen=True)
+class RowHead:
+    """The agent, or the task, that a row is about.
+
+    Attributes:
+        name: Its name.
+        file: File name of its page.
+        swatch: Line style of an agent; "" for a task.
+    """
+
+    name: str
+    file: str
+    swatch: Markup
+
+
+@dataclass(frozen=True)
+class BandRow:
+    """A confidence band.
+
+    Attributes:
+        head: Whose it is.
+        width: The agent's setting.
+        promised: Probability with which the band is meant to hold.
+        coverage: Share of repetitions in which it held.
+        conservativeness: Factor by which it could be narrower.
+        most_violations: Largest number of means outside at one checkpoint.
+        first_violation: Time of the first checkpoint with a mean outside.
+        verdict: "kept" or "broken" where a theorem guarantees the band, else "held" or "left".
+        status: Class of the verdict in the style sheet.
+        why: Why no theorem guarantees the band; "" if one does.
+    """
+
+    head: RowHead
+    width: str
+    promised: TableCell
+    coverage: TableCell
+    conservativeness: TableCell
+    most_violations: TableCell
+    first_violation: TableCell
+    verdict: str
+    status: str
+    why: str
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What an agent costs, and how good its sketch is.
+
+    Attributes:
+        head: Whose costs they are.
+        seconds: Policy seconds per evaluation.
+        bytes: Bytes in the agent's arrays at the end.
+        bytes_per: The same per evaluation.
+        sketch: Cells of the sketch, in the order of the columns.
+    """
+
+    head: RowHead
+    seconds: TableCell
+    bytes: TableCell
+    bytes_per: TableCell
+    sketch: list[TableCell]
+
+
+@dataclass(frozen=True)
+class AuditTables:
+    """The audits on one task, or of one agent, for the macro `audit_tables`.
+
+    Attributes:
+        checkpoints: Largest number of checkpoints of a run.
+        runs: Number of audited runs.
+        differing: How many of them left the stored trace when they were played again.
+        on_box: Whether bands were audited at sampled points of a box.
+        sampled: Number of arms at which variances were compared.
+        bands: One row a band.
+        costs: One row an agent, or a task.
+        sketched: Whether one of them has a sketch.
+        alpha: Factor within which theorems promise sketched variances.
+        bandless: Agents, or tasks, without a band, with the reason.
+    """
+
+    checkpoints: int
+    runs: int
+    differing: int
+    on_box: bool
+    sampled: int
+    bands: list[BandRow]
+    costs: list[CostRow]
+    sketched: bool
+    alpha: str
+    bandless: list[str]
+
+
+@dataclass(frozen=True)
+class CoverageCell:
+    """Coverage of one agent on one task.
+
+    Attributes:
+        cell: The share of repetitions in which the band held; it leads where a theorem guarantees the band.
+        broken: Whether the runs refute that guarantee.
+    """
+
+    cell: TableCell
+    broken: bool
+
+
+@dataclass(frozen=True)
+class CoverageTable:
+    """Agents by tasks.
+
+    Attributes:
+        tasks: Name and file name of each task.
+        rows: The agent, and one cell a task.
+    """
+
+    tasks: list[tuple[str, str]]
+    rows: list[tuple[RowHead, list[CoverageCell]]]
+
+
+def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> AuditTables | None:
+    """The audits on one task or of one agent; None without any."""
     reports = {
         pair: report
         for pair, report in site.audits.items()
@@ -27,53 +148,55 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
     }
     if not reports:
         return None
-    band_rows, cost_rows = [], []
+    bands, costs = [], []
     for (task_name, agent_name), report in reports.items():
-        head = _head(site, task_name, agent_name, by_agent=task is not None)
+        head = _agent_head(site, agent_name) if task is not None else _task_head(site, task_name)
         if report.band is not None:
-            band_rows.append(head | _band(report.band))
-        cost_rows.append(head | _cost(site, task_name, agent_name, report))
+            bands.append(_band_row(head, report.band))
+        costs.append(_cost_row(site, head, task_name, agent_name, report))
     runs = [audit for report in reports.values() for audit in report.audits]
-    return {
-        "checkpoints": max(len(report.t) for report in reports.values()),
-        "runs": len(runs),
-        "differing": sum(report.differing for report in reports.values()),
-        "on_box": any(audit.facts.on_box for audit in runs),
-        "sampled": max(audit.facts.sampled for audit in runs),
-        "bands": band_rows,
-        "costs": cost_rows,
-        "sketched": any(row["is_sketched"] for row in cost_rows),
-        "alpha": f"{ALPHA:g}",
-        "bandless": _bandless(reports, task is not None),
-    }
+    return AuditTables(
+        checkpoints=max(len(report.t) for report in reports.values()),
+        runs=len(runs),
+        differing=sum(report.differing for report in reports.values()),
+        on_box=any(audit.facts.on_box for audit in runs),
+        sampled=max(audit.facts.sampled for audit in runs),
+        bands=bands,
+        costs=costs,
+        sketched=any(report.sketch is not None for report in reports.values()),
+        alpha=f"{ALPHA:g}",
+        bandless=_bandless(reports, task is not None),
+    )
 
 
-def coverage_table(site: Site) -> dict[str, Any] | None:
+def coverage_table(site: Site) -> CoverageTable | None:
     """Agents by tasks: how often bands held, and how wide they were; None without audited bands."""
     bands = {pair: report.band for pair, report in site.audits.items() if report.band is not None}
     if not bands:
         return None
     tasks = [task for task in site.summary.tasks if any(pair[0] == task for pair in bands)]
-    rows = []
-    for agent in site.summary.agents:
-        if any(pair[1] == agent for pair in bands):
-            cells = [_coverage_cell(bands.get((task, agent))) for task in tasks]
-            rows.append({**_head(site, tasks[0], agent, by_agent=True), "cells": cells})
-    return {"tasks": [(task, site.task_files[task]) for task in tasks], "rows": rows}
+    rows = [
+        (_agent_head(site, agent), [_coverage_cell(bands.get((task, agent))) for task in tasks])
+        for agent in site.summary.agents
+        if any(pair[1] == agent for pair in bands)
+    ]
+    return CoverageTable([(task, site.task_files[task]) for task in tasks], rows)
 
 
-def _coverage_cell(band: BandReport | None) -> dict[str, Any]:
+def _coverage_cell(band: BandReport | None) -> CoverageCell:
     if band is None:
-        return _cell("–", "", _LAST, "not audited, or without a band") | {"promised": False, "broken": False}
-    row = _band(band)
+        return CoverageCell(TableCell(NONE, why="not audited, or without a band"), broken=False)
     coverage = band.coverage()
-    mark = {"kept": "", "broken": "broken: ", "held": "", "left": ""}[row["verdict"]]
-    why = f"width {row['width']}; {band.no_guarantee or 'promised by a theorem'}"
-    text = f"{mark}{coverage.estimate:.0%} of {coverage.n}"
-    return _cell(text, f"{_times(band.conservativeness().estimate)} as wide as needed", coverage.estimate, why) | {
-        "promised": not band.no_guarantee and band.delta is not None,
-        "broken": row["verdict"] == "broken",
-    }
+    broken = _verdict(band) == "broken"
+    why = f"width {band.width or NONE}; {band.no_guarantee or 'promised by a theorem'}"
+    cell = TableCell(
+        f"{'broken: ' if broken else ''}{coverage.estimate:.0%} of {coverage.n}",
+        coverage.estimate,
+        f"{_times(band.conservativeness().estimate)} as wide as needed",
+        why,
+        lead=not band.no_guarantee and band.delta is not None,
+    )
+    return CoverageCell(cell, broken)
 
 
 def _bandless(reports: Mapping[tuple[str, str], AuditReport], by_agent: bool) -> list[str]:
@@ -85,92 +208,88 @@ def _bandless(reports: Mapping[tuple[str, str], AuditReport], by_agent: bool) ->
     return [f"{', '.join(group)} ({reason})" for reason, group in names.items()]
 
 
-def _head(site: Site, task: str, agent: str, by_agent: bool) -> dict[str, Any]:
-    name = agent if by_agent else task
-    return {
-        "name": name,
-        "file": site.agent_files[agent] if by_agent else site.task_files[task],
-        "swatch": svg.swatch(site.styles[agent]) if by_agent else "",
-    }
+def _agent_head(site: Site, agent: str) -> RowHead:
+    return RowHead(agent, site.agent_files[agent], svg.swatch(site.styles[agent]))
 
 
-def _band(band: BandReport) -> dict[str, Any]:
+def _task_head(site: Site, task: str) -> RowHead:
+    return RowHead(task, site.task_files[task], Markup(""))
+
+
+def _verdict(band: BandReport) -> str:
+    """Whether a guarantee was kept or broken; without one, whether the band held or was left."""
+    if band.no_guarantee or band.delta is None:
+        return "held" if band.coverage().estimate == 1 else "left"
+    return "kept" if band.passes else "broken"
+
+
+def _band_row(head: RowHead, band: BandReport) -> BandRow:
     coverage, width_ratio, first = band.coverage(), band.conservativeness(), band.first_violation()
     n, most = len(band), band.most_violations
-    delta = band.delta
+    delta, verdict = band.delta, _verdict(band)
     if delta is None:
-        promised = _cell("none", "", _LAST, "the agent states no probability of failure")
+        promised = TableCell("none", why="the agent states no probability of failure")
     else:
-        promised = _cell(
-            f"{1 - delta:.4g}", "" if not band.no_guarantee else "no theorem", 1 - delta, band.no_guarantee
+        promised = TableCell(
+            f"{1 - delta:.4g}", 1 - delta, "no theorem" if band.no_guarantee else "", why=band.no_guarantee
         )
-    if band.no_guarantee or delta is None:
-        verdict, status = ("held" if coverage.estimate == 1 else "left"), "skipped"
-    else:
-        verdict, status = ("kept", "done") if band.passes else ("broken", "crashed")
-    return {
-        "width": band.width or "–",
-        "promised": promised,
-        "coverage": _cell(
+    return BandRow(
+        head=head,
+        width=band.width or NONE,
+        promised=promised,
+        coverage=TableCell(
             f"{coverage.estimate:.0%}",
-            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}",
             coverage.estimate,
-            "repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval",
+            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}",
+            why="repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval",
         ),
-        "conservativeness": _cell(
-            _times(width_ratio.estimate), _times_between(width_ratio), min(width_ratio.estimate, _LAST)
+        conservativeness=TableCell(
+            _times(width_ratio.estimate), min(width_ratio.estimate, LAST), _times_between(width_ratio)
         ),
-        "most_violations": _cell(number(most) if most else "0", "", most),
-        "first_violation": _cell("never" if first is None else f"{first:,.0f}", "", _LAST if first is None else first),
-        "verdict": verdict,
-        "status": status,
-        "verdict_why": band.no_guarantee,
-    }
+        most_violations=TableCell(number(most) if most else "0", most),
+        first_violation=TableCell("never") if first is None else TableCell(f"{first:,.0f}", first),
+        verdict=verdict,
+        status={"kept": "done", "broken": "crashed"}.get(verdict, "skipped"),
+        why=band.no_guarantee,
+    )
 
 
-def _cost(site: Site, task: str, agent: str, report: AuditReport) -> dict[str, Any]:
+def _cost_row(site: Site, head: RowHead, task: str, agent: str, report: AuditReport) -> CostRow:
     cell = site.summary.cells[task, agent]
-    seconds = mean_interval(cell.finals["policy_seconds"] / cell.t[-1])
     T = float(cell.t[-1])
-    sketch = report.sketch
-    row = {
-        "is_sketched": sketch is not None,
-        "seconds": _cell(duration(seconds.estimate), duration_between(seconds), seconds.estimate),
-        "bytes": _cell(size(report.bytes.estimate), "", report.bytes.estimate),
-        "bytes_per": _cell(size(report.bytes.estimate / T), "", report.bytes.estimate / T),
-    }
-    return row | (_NO_SKETCH if sketch is None else _sketch(sketch))
+    seconds = mean_interval(cell.finals["policy_seconds"] / T)
+    held = report.bytes.estimate
+    return CostRow(
+        head=head,
+        seconds=TableCell(duration(seconds.estimate), seconds.estimate, duration_between(seconds)),
+        bytes=TableCell(size(held), held),
+        bytes_per=TableCell(size(held / T), held / T),
+        sketch=_sketch_cells(report.sketch),
+    )
 
 
-def _sketch(sketch: SketchReport) -> dict[str, Any]:
+def _sketch_cells(sketch: SketchReport | None) -> list[TableCell]:
+    """How good a sketch is; dashes without one."""
+    if sketch is None:
+        return [TableCell(NONE)] * _SKETCH_COLUMNS
     kept = sketch.kept
-    return {
-        "dictionary": _counted(sketch.dictionary),
-        "d_eff": _counted(sketch.d_eff),
-        "per_d_eff": _counted(sketch.per_d_eff),
-        "ratio": _cell(f"{number(sketch.low)} – {number(sketch.high)}", "", sketch.high),
-        "factor": _counted(sketch.factor),
-        "kept": _cell(
+    return [
+        _mean_cell(sketch.dictionary),
+        _mean_cell(sketch.d_eff),
+        _mean_cell(sketch.per_d_eff),
+        TableCell(f"{number(sketch.low)} – {number(sketch.high)}", sketch.high),
+        _mean_cell(sketch.factor),
+        TableCell(
             f"{kept.estimate:.0%}",
-            f"{round(kept.estimate * kept.n)} of {kept.n}; {kept.low:.0%} – {kept.high:.0%}",
             kept.estimate,
+            f"{round(kept.estimate * kept.n)} of {kept.n}; {kept.low:.0%} – {kept.high:.0%}",
         ),
-        "resparsifications": _counted(sketch.resparsifications),
-    }
+        _mean_cell(sketch.resparsifications),
+    ]
 
 
-def _cell(text: str, interval: str, sort: float, why: str = "") -> dict[str, Any]:
-    return {"text": text, "interval": interval, "sort": sort, "lead": False, "place": "", "why": why}
-
-
-def _counted(interval: Interval) -> dict[str, Any]:
-    return _cell(number(interval.estimate), between(interval), interval.estimate)
-
-
-_NO_SKETCH: dict[str, Any] = {
-    name: _cell("–", "", _LAST)
-    for name in ("dictionary", "d_eff", "per_d_eff", "ratio", "factor", "kept", "resparsifications")
-}
+def _mean_cell(interval: Interval) -> TableCell:
+    return TableCell(number(interval.estimate), interval.estimate, between(interval))
 
 
 def _times(x: float) -> str:
