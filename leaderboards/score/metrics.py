@@ -11,13 +11,11 @@ NaN in the regret means that the environment does not know its mean; it is carri
 
 A new metric is a function of a `RunColumns` and one line that registers it:
 
-```python
-def largest_regret(run: RunColumns) -> np.ndarray:
-    return np.maximum.accumulate(run.regret)
+    def largest_regret(run: RunColumns) -> np.ndarray:
+        return np.maximum.accumulate(run.regret)
 
 
-register(Metric("largest_regret", "Largest regret", "max r_s", REWARD, "The worst evaluation so far.", largest_regret))
-```
+    register(Metric("largest_regret", "Largest regret", "max r_s", REWARD, "The worst evaluation.", largest_regret))
 """
 
 from __future__ import annotations
