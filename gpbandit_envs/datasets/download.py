@@ -73,8 +73,11 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
     sha256 = None if given.is_dir() else cache.sha256_of(given)
     archives = {s.archive.sha256: s.archive for f in wanted for s in f.sources if isinstance(s, PinnedMember)}
     for file in wanted:
-        if sha256 in archives:
-            _cache_member(given, archives[sha256], card, file)
+        pinned = archives.get(sha256)
+        if pinned is not None:
+            if not any(isinstance(source, PinnedMember) and source.archive == pinned for source in file.sources):
+                raise FileNotFoundError(f"file: expected {file.name} too, which the archive {given} does not hold")
+            _cache_member(given, pinned, card, file)
             continue
         path = given / file.name if given.is_dir() else given
         if not path.is_file():

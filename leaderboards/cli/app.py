@@ -82,7 +82,7 @@ class _LazyCommands(Commands):
 app = typer.Typer(
     name="gpbandit",
     cls=_LazyCommands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -90,8 +90,10 @@ app = typer.Typer(
 
 
 @app.callback()
-def _gpbandit() -> None:
+def _gpbandit(context: typer.Context) -> None:
     """Leaderboards of Gaussian-process bandits: run suites, look at results."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -10,6 +10,7 @@ import ast
 import functools
 import importlib.metadata
 import importlib.util
+import sys
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -63,14 +64,18 @@ def list_agents() -> None:
     for id, (entry_point, _) in built_in.items():
         batch = _batch_in_source(*entry_point.split(":")) or _batch_of_import(id)
         typer.echo(f"  {id}  {batch}".rstrip())
-    if _plugins("gpbandit.agents"):
-        import agents
+    plugins = _plugins("gpbandit.agents")
+    if not plugins and "agents" not in sys.modules:
+        return
+    import agents
+
+    if plugins:
         from leaderboards.play.plugins import load_plugins
 
         load_plugins()
-        for id in agents.registered():
-            if id not in built_in:
-                typer.echo(f"  {id}  {_batch_of_import(id)}".rstrip())
+    for id in agents.registered():  # those of plugins, and of a script that calls the command line
+        if id not in built_in:
+            typer.echo(f"  {id}  {_batch_of_import(id)}".rstrip())
 
 
 @app.command("suites")

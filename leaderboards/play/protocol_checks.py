@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents import Actions, Agent, Capabilities
+from agents import Actions, Agent, Capabilities, Pending
 from agents.core.protocol import Need
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
@@ -94,9 +94,9 @@ def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) 
         raise AgentError(f"select: expected {kind}, got {type(actions).__name__} {_short(actions)}")
     fits = actions.ndim == 1 if problem.is_finite else actions.ndim == 2 and actions.shape[1] == problem.dim
     if not fits or actions.dtype.kind not in ("iu" if problem.is_finite else "f"):
-        if actions.size == 0 and len(actions) == 0:
-            return actions  # no action is no action, whatever the type of the empty array
-        raise AgentError(f"select: expected {kind}, got {actions.dtype} of shape {actions.shape}")
+        if actions.size or len(actions):
+            raise AgentError(f"select: expected {kind}, got {actions.dtype} of shape {actions.shape}")
+        actions = Pending.empty(problem).actions  # no action is no action, whatever the type of the empty array
     n = len(actions)
     if n > most or (exactly and n != most):
         expected = f"{most}" if exactly else f"at most {most}"
@@ -123,7 +123,10 @@ def check_recommendation(action: Any, problem: Problem) -> int | np.ndarray:
         if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action < problem.n_arms:
             return int(action)
         raise AgentError(f"recommend: expected an index in [0, {problem.n_arms}), got {_short(action)}")
-    point = np.asarray(action)
+    try:
+        point = np.asarray(action)
+    except ValueError:  # NumPy's, for rows of unequal length
+        point = np.zeros(0)
     if point.shape == (problem.dim,) and point.dtype.kind == "f" and bool(((point >= 0) & (point <= 1)).all()):
         return point
     raise AgentError(f"recommend: expected a point of shape ({problem.dim},) in the unit cube, got {_short(action)}")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 import scipy.stats
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 # statsmodels is imported where it is used: it takes half a second that commands which draw nothing need not wait.
 
@@ -146,7 +146,7 @@ def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL
     return Interval(float(np.quantile(x, q)), float(ends.low), float(ends.high), len(x), level)
 
 
-def stratified_mean(strata: list[Float[np.ndarray, " n"]], level: float = LEVEL) -> Interval:
+def stratified_mean(strata: list[Float[np.ndarray, " _"]], level: float = LEVEL) -> Interval:
     """Mean of the strata's means with Welch's interval.
 
     The variance is `sum_e s_e^2 / n_e / E^2`, its degrees of freedom those of Welch and Satterthwaite.
@@ -373,7 +373,7 @@ def holm(p: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
 # ---- scores beyond the mean ----
 
 
-def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
+def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray | np.floating:
     """Interquartile mean: the mean of what is left without the lowest and highest quarter, each rounded down.
 
     It notices more of the sample than the median and is moved less by outliers than the mean.
@@ -381,7 +381,7 @@ def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
     return np.asarray(scipy.stats.trim_mean(np.asarray(x, np.float64), 0.25, axis=axis))
 
 
-def performance_profile(strata: list[Float[np.ndarray, " n"]], tau: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+def performance_profile(strata: list[Float[np.ndarray, " _"]], tau: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
     """Share of runs with a score of at most tau, every task with the same weight.
 
     Args:
@@ -407,7 +407,7 @@ class Slope:
     start: int
 
 
-def loglog_slope(t: Float[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9) -> Slope | None:
+def loglog_slope(t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9) -> Slope | None:
     """Growth exponent of the regret: the least-squares slope of `log R_t` against `log t` late in the run.
 
     Each repetition gives one slope, from points evenly spread in log t; the interval is over repetitions, since the

@@ -27,7 +27,8 @@ def exact(arms: np.ndarray) -> ExactPosterior:
     assert card.kernel is not None
     assert card.arms is not None
     posterior = ExactPosterior(card.kernel, card.arms, 1.0)
-    posterior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
+    distinct, counts = np.unique(arms, return_counts=True)
+    posterior.update(distinct, counts.astype(float), np.zeros(len(distinct)))
     return posterior
 
 
