@@ -444,3 +444,10 @@ def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
     assert code == 0
     assert "4 done of 4" in text
     assert call("watch", out, "--interval", 0)[0] == 2
+
+
+def test_without_a_command_it_shows_its_help(call: Call) -> None:
+    code, out, err = call()
+    assert code == 0
+    assert "reproduce" in out
+    assert not err
