@@ -84,9 +84,9 @@ def policy_seconds(id: str, env_id: str, horizon: int, seed: int) -> float:
     """Processor seconds of the policy, without those of the environment."""
     env = gymnasium.make(env_id, horizon=horizon)
     env.reset(seed=seed)
-    card = problem_of(env)
-    agent, nothing, spent = agents.make(id), Pending.empty(card), 0.0
-    agent.reset(card, np.random.default_rng(seed))
+    problem = problem_of(env)
+    agent, nothing, spent = agents.make(id), Pending.empty(problem), 0.0
+    agent.reset(problem, np.random.default_rng(seed))
     for t in range(horizon):
         seconds, actions = timed(lambda: agent.select(1, nothing))
         reward = env.step(actions[0])[1]  # type: ignore[index]

@@ -74,25 +74,25 @@ def policies() -> list[str]:
     ]
 
 
-def problem(size: Size) -> tuple[Problem, np.ndarray]:
-    """The card and the means."""
+def make_problem(size: Size) -> tuple[Problem, np.ndarray]:
+    """The problem and the means."""
     X = np.random.default_rng(0).random((size.A, DIM))
     mean = np.sin(5 * X[:, 0]) * np.cos(4 * X[:, 1])
-    card = Problem(
+    problem = Problem(
         name="growth", dim=DIM, arms=X, kernel=SE(size.lengthscale), noise_std=NOISE, norm_bound=1.0, horizon=size.T
     )
-    return card, mean
+    return problem, mean
 
 
 def play(name: str, size: Size) -> dict[str, float]:
     """Let the policy play; its CPU seconds, the peak of resident memory above the start, and d_eff of its pulls."""
-    card, mean = problem(size)
+    problem, mean = make_problem(size)
     agent, rng, seconds = agents.make(name), np.random.default_rng(1), 0.0
-    adaptive, nothing, pulled = agent.capabilities.batch == "adaptive", Pending.empty(card), np.zeros(0, np.int64)
+    adaptive, nothing, pulled = agent.capabilities.batch == "adaptive", Pending.empty(problem), np.zeros(0, np.int64)
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
     start = time.process_time()
-    agent.reset(card, np.random.default_rng(2))
+    agent.reset(problem, np.random.default_rng(2))
     seconds += time.process_time() - start
     while len(pulled) < size.T:
         start = time.process_time()
@@ -105,15 +105,15 @@ def play(name: str, size: Size) -> dict[str, float]:
         seconds += time.process_time() - start
         pulled = np.concatenate([pulled, arms])
     peak = _resident("VmHWM") - before
-    return {"seconds": seconds, "bytes": max(peak, 1.0), "d_eff": effective_dimension(card, pulled)}
+    return {"seconds": seconds, "bytes": max(peak, 1.0), "d_eff": effective_dimension(problem, pulled)}
 
 
-def effective_dimension(card: Problem, pulled: np.ndarray) -> float:
+def effective_dimension(problem: Problem, pulled: np.ndarray) -> float:
     """`Tr(K_t (K_t + lam I)^-1)`."""
-    assert card.arms is not None
-    assert card.kernel is not None
+    assert problem.arms is not None
+    assert problem.kernel is not None
     arms, n = np.unique(pulled, return_counts=True)
-    K = card.kernel(card.arms[arms], card.arms[arms]) * np.sqrt(n[:, None] * n)
+    K = problem.kernel(problem.arms[arms], problem.arms[arms]) * np.sqrt(n[:, None] * n)
     values = np.maximum(np.linalg.eigvalsh(K), 0.0)
     return float((values / (values + NOISE**2)).sum())
 

@@ -28,7 +28,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         OSError: if the folder cannot be written or the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own for every writer: two processes may write the same file at the same time.
+    # A separate name for every writer: two processes may write the same file at the same time.
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         yield temporary

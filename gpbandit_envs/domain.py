@@ -147,7 +147,7 @@ class Domain:
     def neighbours(self, u: Float[np.ndarray, " d"]) -> Float[np.ndarray, "k d"]:
         """The points one level away in one or in two integer coordinates, the others as in `u`.
 
-        Two at once, because a valley that runs askew looks like a maximum to steps along the axes.
+        Two at once, because an oblique ridge has points that no step along one axis improves.
         """
         steps: list[list[tuple[int, float]]] = []
         for j, d in enumerate(self.dimensions):

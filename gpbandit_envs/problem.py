@@ -63,7 +63,7 @@ class Problem:
         kernel: Prior covariance offered to the policy; None if the policy must learn it.
         noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
-        horizon: Number of evaluations `T`; None if the policy is not told.
+        horizon: Number of evaluations `T`; None if it is unknown to the policy.
         knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong by the
             factors in `misspecification`, `"learned"` if they are a modelling choice or absent.
         misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`.
@@ -149,7 +149,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What is known for certain about one instance; for scoring and for theory, never shown to a policy.
+    """Certified facts about one instance; for scoring and theory, never shown to a policy.
 
     Attributes:
         optimum: Largest mean over the domain, in units of the reward.

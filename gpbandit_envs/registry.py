@@ -139,7 +139,7 @@ def register_all() -> None:
             gym.register(
                 id=row.id,
                 entry_point=f"gpbandit_envs.envs.{row.entry_point}",
-                vector_entry_point=f"gpbandit_envs.envs.{row.entry_point}",  # it is told apart by `num_envs`
+                vector_entry_point=f"gpbandit_envs.envs.{row.entry_point}",  # called with `num_envs`
                 max_episode_steps=row.horizon,
                 kwargs=dict(row.kwargs),
             )

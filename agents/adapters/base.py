@@ -1,4 +1,4 @@
-"""What the adapters share: the history of an episode, from which the other library suggests each point anew.
+"""Base class of the adapters: keeps the history of an episode, from which the other library suggests each point anew.
 
 A suggestion is a function of the history and of a seed drawn for it. No state of the other library outlives a
 suggestion, so that the state of a policy is plain data.
@@ -21,7 +21,7 @@ __all__ = ["HistoryAgent"]
 class HistoryAgent(Agent):
     """Plays on boxes, one point at a time; each suggestion depends on the history alone.
 
-    Where the card's notes state the domain, the other library gets its integers and logarithmic scales.
+    Where the problem's notes state the domain, the other library gets its integers and logarithmic scales.
 
     Attributes:
         X: Points evaluated, failed or not, shape (n, d).

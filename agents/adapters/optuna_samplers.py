@@ -16,7 +16,7 @@ __all__ = ["Optuna"]
 
 
 class Optuna(HistoryAgent):
-    """Evaluate what a sampler of Optuna suggests: a tree-structured Parzen estimator or a Gaussian process.
+    """Evaluate the suggestions of a sampler of Optuna: a tree-structured Parzen estimator or a Gaussian process.
 
     All settings of the samplers are Optuna's own, among them 10 random points to begin with. Failed evaluations are
     failed trials. Optuna gets the hyperparameters in their own units if the problem's notes state them. Needs the extra

@@ -1,1 +1,1 @@
-"""Policies that every leaderboard needs as a yardstick."""
+"""Baseline policies for comparison."""

@@ -18,7 +18,7 @@ __all__ = ["RegularisedEvolution"]
 class RegularisedEvolution(FiniteArmAgent):
     """Mutate the winner of a tournament; the oldest member of the population dies.
 
-    The first `population` pulls are uniform; where the card has existing data, the last `population` of them are the
+    The first `population` pulls are uniform; where the problem has existing data, the last `population` of them are the
     first members. A mutation moves to a uniform neighbour of the winner: the environment's
     neighbourhood where it has one (one edge or one operation changed, for architectures), else one of the nearest arms
     in feature space.

@@ -16,13 +16,13 @@ __all__ = ["UncertaintySampling"]
 
 
 class UncertaintySampling(UCBAgent):
-    """Pull the arm of largest posterior variance, whatever was observed; recommend the arm of largest posterior mean.
+    """Pull the arm of largest variance, independent of the rewards; recommend the arm of largest posterior mean.
 
     Gains at least `1 - 1/e` of the information that any choice of as many arms gains.
 
     Args:
-        kernel: Prior covariance; None for the card's.
-        lam: Noise variance in the posterior; None for the card's.
+        kernel: Prior covariance; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), section 3.
     """

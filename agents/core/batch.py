@@ -118,7 +118,7 @@ class Batch:
             self._top.pull(count)
 
     def _find_top(self) -> None:
-        """Choose the three best arms anew, or update the scores of all arms if that is what it takes."""
+        """Choose the three best arms anew; update the scores of all arms if the candidates cannot decide."""
         if self._candidates is None:
             self._candidates = self._choose(self._n_candidates)
         elif self._top is not None:
@@ -202,7 +202,7 @@ class _ArmSet:
         return self._covariance(members, members) - B.T @ B
 
     def pull(self, pulls: Counter[int]) -> None:
-        """Update the variance for pulls of the arms at these places."""
+        """Update the variance for pulls of the arms at these positions."""
         self._pulls.update(pulls)
         if len(self.B) + len(pulls) > len(self._start[1]) + 2 * len(self._pulls) + _SPARE:
             # The same arms in many updates: start over with one row for each arm.
@@ -223,8 +223,8 @@ class _TopArms:
     the benchmarks) takes 1.3 times as long.
 
     Args:
-        candidates: Where they are taken from.
-        members: Their places there, in increasing order, shape (f,).
+        candidates: The set they are taken from.
+        members: Their positions among the candidates, in increasing order, shape (f,).
         outside: No other arm has a higher score.
         width: Multiplies the standard deviation, at least 0.
 
@@ -232,7 +232,7 @@ class _TopArms:
         arms: The arms.
         v: Present variances.
         best: Which has the highest score; the first in a tie.
-        leads: Whether `best` is the best of all arms.
+        leads: Whether `best` is certainly the best of all arms.
     """
 
     def __init__(self, candidates: _ArmSet, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
@@ -248,7 +248,7 @@ class _TopArms:
 
     @property
     def pulls(self) -> Counter[int]:
-        """Pulls since they were chosen, by their places among the candidates."""
+        """Pulls since the candidates were chosen, by position among them."""
         return Counter({j: n for j, n in zip(self._members, self._counts) if n})
 
     def _score(self) -> None:
@@ -259,7 +259,7 @@ class _TopArms:
         self.leads = highest > self._outside
 
     def run(self, limit: int) -> int:
-        """How often in a row, from 1 to `limit`, the best surely stays best; never beyond the truth.
+        """How often in a row, from 1 to `limit`, the best surely stays best; never too often.
 
         While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
         """

@@ -38,7 +38,7 @@ _AROUND = 4  # best points of a box around which the maximiser is searched as we
 
 
 class Beliefs(ABC):
-    """What a policy with a given kernel knows in one episode.
+    """The posterior of a policy with a given kernel in one episode.
 
     Attributes:
         problem: The problem.
@@ -85,7 +85,7 @@ class Beliefs(ABC):
         """Plain numbers about the posterior."""
 
     def width_context(self, **more: float) -> WidthContext:
-        """What a confidence width may depend on; `more` are fields that these beliefs do not know."""
+        """The inputs of a confidence width; `more` are fields that the posterior does not determine."""
         facts = {
             "information_gain": self.information_gain,
             "effective_dimension": self.effective_dimension,
@@ -186,7 +186,7 @@ class ArmBeliefs(Beliefs):
         return int(self.engine.best_scores(np.array([width]))[0])
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
-        """Picks by `mean + width * sd` on the posterior of now, with `pending` arms under evaluation."""
+        """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
         return Batch(self.posterior, width, pending=pending)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:

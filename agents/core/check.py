@@ -78,13 +78,13 @@ class _Disturbance:
 
 def _problems(domains: frozenset[str]) -> Iterator[Problem]:
     X = np.random.default_rng(0).random((12, 2))
-    card: dict[str, Any] = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0}
+    fields: dict[str, Any] = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0}
     if "finite" in domains:
-        yield Problem(name="twelve arms", dim=2, arms=X, **card)
-        yield Problem(name="one arm", dim=2, arms=X[:1], **card)
-        yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **card)
+        yield Problem(name="twelve arms", dim=2, arms=X, **fields)
+        yield Problem(name="one arm", dim=2, arms=X[:1], **fields)
+        yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **fields)
     if "box" in domains:
-        yield Problem(name="box", dim=2, **card)
+        yield Problem(name="box", dim=2, **fields)
 
 
 def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Existing data: evaluations from before the first step, and what they weigh in a confidence width."""
+"""Existing data: evaluations from before the first step, and their leverage scores for a confidence width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpbandit_envs.problem import InitialData
 __all__ = ["Initial", "as_initial", "per_pull_leverage", "sequential_leverage"]
 
 Initial = InitialData | Mapping[str, Any] | None
-"""Data from before the first step: `{"arms": [...], "rewards": [...]}`; None for the card's."""
+"""Data from before the first step: `{"arms": [...], "rewards": [...]}`; None for the problem's."""
 
 
 def as_initial(initial: Initial) -> InitialData | None:
@@ -56,8 +56,8 @@ def per_pull_leverage(
     """The leverage score of every single pull, from that of each arm before its first one.
 
     Args:
-        reducible: The part that pulls of the arm take away: `a / (1 + j a)` is left after j of them; shape (u,).
-        rest: The part that they leave, shape (u,); 0 for an exact posterior.
+        reducible: The part that pulls of the arm reduce: `a / (1 + j a)` is left after j of them; shape (u,).
+        rest: The part that they do not reduce, shape (u,); 0 for an exact posterior.
         pulls: Pulls of each, shape (u,).
     """
     before = np.concatenate([np.arange(n) for n in pulls])

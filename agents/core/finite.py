@@ -1,4 +1,4 @@
-"""What all finite-arm agents share: checking the problem, counting pulls."""
+"""Base class of finite-arm agents: checks the problem, counts pulls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FiniteArmAgent(Agent):
     """Base of the agents that play on indices; keeps the count and the reward sum of every arm.
 
     Attributes:
-        problem: The card of the current episode.
+        problem: The problem of the current episode.
         rng: The episode's generator.
         n_pulls: Evaluations whose feedback has arrived and did not fail, existing data among them.
         counts: Pulls per arm, shape (A,).

@@ -1,4 +1,4 @@
-"""What the policies share whose Gaussian process has a given kernel and noise, on finite arms and on boxes."""
+"""Base class of policies whose Gaussian process has a given kernel and noise, on finite arms and on boxes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ __all__ = ["GPAgent"]
 
 
 class GPAgent(Agent):
-    """Evaluates an initial design, and then what its policy chooses on the posterior given all feedback so far.
+    """Evaluates an initial design, then the actions that its policy chooses on the posterior.
 
     On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a
-    box its points come one at a time, and a failed evaluation is replaced. A policy says in `_next` what comes then.
+    box its points come one at a time, and a failed evaluation is replaced. A subclass implements `_next`, which
+    chooses the later actions.
 
     Args:
-        settings: Kernel, noise, norm bound, confidence level and existing data, where the problem does not decide.
+        settings: Kernel, noise, norm bound, confidence level and existing data, where they differ from the problem's.
         design: The initial design.
         search: How acquisition functions are maximised on a box; None for a policy that plays on arms alone.
 
     Attributes:
-        kernel, lam: Those of the settings; from `reset` on, `lam` is that of the episode.
+        kernel, lam: Kernel and noise variance of the settings; from `reset` on, `lam` is that of the episode.
         model: The settings of the episode, from `reset` on.
         beliefs: The posterior of the episode, from `reset` on.
         width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
         batch_length: Evaluations in the last batch.
 
     Raises:
-        ValueError: at `reset`, if kernel or noise are stated nowhere, or the policy cannot play on the domain.
+        ValueError: at `reset`, if neither problem nor arguments state kernel and noise, or the policy cannot play on
+            the domain.
     """
 
     beliefs: Beliefs
@@ -62,7 +64,7 @@ class GPAgent(Agent):
 
     @property
     def delta(self) -> float:
-        """The probability of failure that the band of `predict` is meant for, from `reset` on."""
+        """Nominal failure probability of the band of `predict`, from `reset` on."""
         return self.model.delta
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -72,7 +74,7 @@ class GPAgent(Agent):
         if data is not None and not problem.is_finite:
             raise ValueError(f"initial: expected None on a box, as {problem.name} is, got data of arms")
         self.problem, self.rng = problem, rng
-        self.model = self.settings.on(problem, doubles=problem.is_finite)
+        self.model = self.settings.resolve(problem, allow_doubling=problem.is_finite)
         self.lam = self.model.lam
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
         if problem.arms is None:
@@ -113,7 +115,7 @@ class GPAgent(Agent):
                 return self._nothing
             self._closed = True
             return self._nothing if len(pending) else self.beliefs.space.random(1, self.rng)
-        # Feedback may come before all of them are under way: the rest are still evaluated.
+        # Feedback may arrive before all of them are under evaluation: the rest are still evaluated.
         picks = self._planned[self._started : self._started + n]
         self._started += len(picks)
         self._closed = len(picks) > 0 and self._started == len(self._planned)

@@ -1,4 +1,4 @@
-"""What a policy with a Gaussian-process model is given, and how the problem card fills the rest."""
+"""GP settings of a policy; defaults come from the problem."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gpbandit_envs.problem import Problem
 __all__ = ["GPSettings", "Model", "NormBound", "as_count"]
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
-"""A bound; `"double"` to begin with the card's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
-0.5; None for the card's, or 1."""
+"""A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
+0.5; None for the problem's, or 1."""
 
 
 def as_count(name: str, number: Any, least: int = 1) -> int:
     """A whole number of at least `least`, as an int; 10.0 is one, True is not.
 
     Raises:
-        ValueError: if it is none; the message names it.
+        ValueError: otherwise; the message names the argument.
     """
     real = isinstance(number, (int, float, np.integer, np.floating)) and not isinstance(number, bool)
     if real and least <= number < float("inf") and int(number) == number:
@@ -57,7 +57,7 @@ class Model:
     doubling: bool = False
 
     def width_context(self, problem: Problem, t: int, **facts: Any) -> WidthContext:
-        """What a width depends on at evaluation `t` on `problem`; `facts` are further fields of the context."""
+        """The inputs of a width schedule at evaluation `t` on `problem`; `facts` are further fields."""
         settings = {
             "n_arms": 0 if problem.arms is None else problem.n_arms,
             "dim": problem.dim,
@@ -71,11 +71,11 @@ class Model:
 
 
 class GPSettings:
-    """The arguments of a policy, each None where the card decides.
+    """The arguments of a policy, each None to take the value of the problem.
 
     Args:
         kernel: Spec, kernel or scikit-learn kernel.
-        lam: Noise variance in the posterior; else the card's `noise_std ** 2`.
+        lam: Noise variance in the posterior; else the problem's `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
         initial: Existing data on arms, `{"arms": [...], "rewards": [...]}`; else the problem's, if it has some.
@@ -102,44 +102,44 @@ class GPSettings:
         self.lam, self.norm_bound, self.delta = lam, bound, delta
         self.initial = as_initial(initial)
 
-    def on(self, card: Problem, *, doubles: bool = False) -> Model:
+    def resolve(self, problem: Problem, *, allow_doubling: bool = False) -> Model:
         """The settings on a problem.
 
         Args:
-            card: The problem.
-            doubles: Whether the policy can double a guess at the norm.
+            problem: The problem description.
+            allow_doubling: Whether the policy can double a guess at the norm.
 
         Raises:
-            ValueError: if neither card nor argument states the kernel or the noise, or if the norm bound is a guess and
-                the policy cannot double it.
+            ValueError: if neither the problem nor an argument states the kernel or the noise, or if the norm bound is a
+                guess that the policy cannot double.
         """
-        if self.doubling and not doubles:
+        if self.doubling and not allow_doubling:
             raise ValueError("norm_bound: this policy cannot double a guess; give a number")
-        kernel = self.kernel if self.kernel is not None else card.kernel
+        kernel = self.kernel if self.kernel is not None else problem.kernel
         if kernel is None:
-            raise ValueError(f"kernel: {card.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
-        if card.noise_std is None and self.lam is None:
-            raise ValueError(f"lam: {card.name} does not state its noise_std; give lam, the variance of the noise")
+            raise ValueError(f"kernel: {problem.name} offers none; give one, e.g. {{'name': 'se', 'lengthscale': 1.0}}")
+        if problem.noise_std is None and self.lam is None:
+            raise ValueError(f"lam: {problem.name} does not state its noise_std; give lam, the variance of the noise")
         # On a box no kernel of ours has a larger variance than at the corner farthest from the origin.
-        largest = float(kernel.diag(np.ones((1, card.dim)) if card.arms is None else card.arms).max())
-        noise_std = sqrt(self.lam or 0.0) if card.noise_std is None else card.noise_std
+        largest = float(kernel.diag(np.ones((1, problem.dim)) if problem.arms is None else problem.arms).max())
+        noise_std = sqrt(self.lam or 0.0) if problem.noise_std is None else problem.noise_std
         return Model(
             kernel=kernel,
             # Noise-free feedback: the posterior still needs a positive lam, here at the level of rounding.
             lam=self.lam if self.lam is not None else max(noise_std**2, 1e-10 * largest),
             noise_std=noise_std,
-            norm_bound=self.norm_bound or card.norm_bound or 1.0,
-            delta=self.delta_on(card),
+            norm_bound=self.norm_bound or problem.norm_bound or 1.0,
+            delta=self.delta_on(problem),
             prior_variance=largest,
             doubling=self.doubling,
         )
 
-    def delta_on(self, card: Problem) -> float:
+    def delta_on(self, problem: Problem) -> float:
         """The failure probability on a problem."""
-        return self.delta or (1 / card.horizon if card.horizon is not None and card.horizon > 1 else 0.05)
+        return self.delta or (1 / problem.horizon if problem.horizon is not None and problem.horizon > 1 else 0.05)
 
     def band_guarantee(self, width: str, schedule: WidthSchedule | None, delta: float) -> BandGuarantee:
-        """What a policy with these settings states of its band.
+        """The guarantee that a policy with these settings states for its confidence band.
 
         Args:
             width: The policy's setting of its width, as text.

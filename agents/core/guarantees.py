@@ -1,7 +1,7 @@
-"""What theory says of a policy, as the policy itself states it: its band, its regret, its sketch.
+"""Theoretical guarantees that a policy states: its confidence band, its regret, its sketch.
 
-A policy states each by one method of `agents.Agent`, and all have a default that states nothing. Audits, theory
-comparisons and pages ask the policy and know no policy by name.
+Each is returned by one method of `agents.Agent`; the defaults state nothing. Audits, theory comparisons and pages
+call these methods and refer to no policy by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ its RKHS norm; `"prior"`, that it is a draw from the Gaussian process."""
 
 @dataclass(frozen=True)
 class BandGuarantee:
-    """How far the confidence band of `Agent.predict` is meant to hold; `BandGuarantee()` promises nothing.
+    """The coverage guarantee of the confidence band of `Agent.predict`; `BandGuarantee()` states none.
 
     Attributes:
         width: The policy's setting of its confidence width, as text, such as `"theory"` or `"1.96"`; "" if it has no
@@ -46,11 +46,11 @@ class BandGuarantee:
 
 @dataclass(frozen=True)
 class BoundInputs:
-    """What a regret bound on finite arms may depend on.
+    """The inputs of a regret bound on finite arms.
 
     Attributes:
         problem: The problem; it has arms, a kernel and a positive noise standard deviation.
-        t: Number of evaluations at which the bound is wanted, at least 1.
+        t: Number of evaluations at which the bound is computed, at least 1.
         gamma: Upper bounds on the largest information gain of 1, ..., t pulls, in nats, shape (t,).
         d_eff: Effective dimension of the pulls that were made, as the policy reported it; None if it did not.
         prior_variance: Largest prior variance `kappa^2 = max k(x, x)` of an arm, unit of the squared reward.
@@ -72,12 +72,12 @@ class BoundInputs:
 
 @dataclass(frozen=True)
 class RegretGuarantee:
-    """What is proven of a policy's cumulative regret; `RegretGuarantee()` says that nothing is.
+    """The proven bound on a policy's cumulative regret; `RegretGuarantee()` states none.
 
     Attributes:
         exponent: Power of t in the bound, logarithms aside; None where it is not known for the kernel.
         bound: Bound on the cumulative regret at `BoundInputs.t`, with the theorem's constants, unit of the reward; None
-            where the problem states too little for it.
+            where the problem does not state what it depends on.
         theorem: Source of the bound; "" without one.
     """
 
@@ -88,7 +88,7 @@ class RegretGuarantee:
 
 @dataclass(frozen=True)
 class Sketch:
-    """The sketch that a policy acts on.
+    """The sketched posterior of a policy.
 
     Attributes:
         posterior: The approximate posterior.

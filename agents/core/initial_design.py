@@ -1,4 +1,4 @@
-"""What is pulled before the first confidence bound: chosen in advance, without looking at feedback."""
+"""Initial designs: the arms pulled before the first confidence bound, chosen without feedback."""
 
 from __future__ import annotations
 

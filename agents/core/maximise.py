@@ -1,4 +1,4 @@
-"""The maximum of an acquisition function: over the unit cube, over boxes with integers in them, and over finite sets.
+"""Maximisation of acquisition functions over the unit cube, boxes with integer coordinates, and finite sets.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -80,7 +80,7 @@ def maximise(
     best = int(np.argmax(a))
     spread = float(a[best] - np.median(a))
     if not spread > 0:
-        # Flat as far as the candidates can tell: nothing to climb, and the tie goes to the first.
+        # All candidates have the same value: nothing to climb, and the tie goes to the first.
         return X[best], float(a[best])
     chosen = _starts(X, a, starts)
     climber = _Climber(target, domain, spread, iterations)
@@ -89,10 +89,10 @@ def maximise(
     return climber.polish(U[top], float(b[top]))
 
 
-def search_domain(card: Problem) -> Domain:
+def search_domain(problem: Problem) -> Domain:
     """The box of a problem's actions: the domain in its notes, or else the plain unit cube."""
-    spec = card.notes.get("domain")
-    return Domain.cube(card.dim) if spec is None else Domain.from_spec(spec)  # type: ignore[arg-type]
+    spec = problem.notes.get("domain")
+    return Domain.cube(problem.dim) if spec is None else Domain.from_spec(spec)  # type: ignore[arg-type]
 
 
 def best_arm(values: Values, arms: Float[np.ndarray, "A d"]) -> tuple[int, float]:

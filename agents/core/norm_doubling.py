@@ -85,21 +85,21 @@ def norm_lower_bound(
 class NormEstimate:
     """A guess at the RKHS norm that doubles whenever the data show that it is too small.
 
-    The data are asked each time the number of pulls has grown by a quarter: some log(T) eigendecompositions.
+    The test runs each time the number of pulls has grown by a quarter: O(log T) eigendecompositions.
     With probability at least `1 - delta`, which is that of the widths themselves, the guess never exceeds the larger of
     the first guess and twice the norm, so at most `log2(norm / first) + 1` doublings occur and the regret bounds hold
     with twice the norm wherever the guess has passed it. A guess that has not been refuted may still be below the norm:
-    then some function of that norm explains all feedback so far, and no policy can tell it from the mean.
+    then some function of that norm explains all feedback so far, and no policy can distinguish it from the mean.
 
-    Under a misspecified kernel the mean may have a huge norm or none, and the guess goes on growing: sound, and dear.
-    On Abalone at lengthscale 5, where papers do well with a norm of 1, it reaches 512 within 2,000 pulls.
+    Under a misspecified kernel the norm may be huge or infinite, and the guess keeps growing: valid but loose.
+    On Abalone at lengthscale 5, where papers use a norm of 1 with success, it reaches 512 within 2,000 pulls.
 
     Args:
         model: The settings of the episode; its norm bound is the first guess.
 
     Attributes:
         value: The current guess.
-        shown: The largest lower bound that the data have shown.
+        lower_bound: The largest lower bound on the norm so far.
         doublings: How often the guess has been doubled.
 
     Reference: Calandriello et al. (2019), section 4, names the technique for an unknown norm; the test is by
@@ -108,7 +108,7 @@ class NormEstimate:
 
     def __init__(self, model: Model) -> None:
         self.value = model.norm_bound
-        self.shown = 0.0
+        self.lower_bound = 0.0
         self.doublings = 0
         self._model = model
         self._next = 1.0
@@ -116,7 +116,7 @@ class NormEstimate:
     def revise(
         self, X: Float[np.ndarray, "u d"], pulls: Float[np.ndarray, " u"], sums: Float[np.ndarray, " u"]
     ) -> None:
-        """Double the guess until the data do not refute it; nothing happens before they have grown enough.
+        """Double the guess until the data do not refute it; does nothing before they have grown enough.
 
         Args:
             X: Distinct pulled arms, shape (u, d).
@@ -130,7 +130,7 @@ class NormEstimate:
         # Noise-free feedback: any positive scale is one of its sub-Gaussian constants.
         noise_std = model.noise_std or sqrt(model.lam)
         bound = norm_lower_bound(model.kernel(X, X), pulls, sums, model.lam, noise_std, model.delta)
-        self.shown = max(self.shown, bound)
-        while self.value < self.shown:
+        self.lower_bound = max(self.lower_bound, bound)
+        while self.value < self.lower_bound:
             self.value *= 2
             self.doublings += 1

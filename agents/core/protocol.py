@@ -165,7 +165,7 @@ class Agent(ABC):
     picklable: `state_dict` saves them and `load_state_dict` restores them, and a restored agent continues bit for bit.
 
     Attributes:
-        capabilities: On which problems, and under which feedback, the agent can play.
+        capabilities: The problems and feedback models that the agent supports.
         not_saved: Names of the attributes that `state_dict` leaves out: those that `__init__` and `reset` set and that
             nothing changes afterwards, such as large arrays computed from the arms. An agent that keeps its problem as
             `self.problem` saves neither it nor its arms and kernel.
@@ -203,20 +203,20 @@ class Agent(ABC):
         return None
 
     def band_guarantee(self) -> BandGuarantee:
-        """How far the band of `predict` is meant to hold in this episode; asked after `reset`."""
+        """The coverage guarantee of the band of `predict` in this episode; called after `reset`."""
         return BandGuarantee()
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        """What is proven of the policy's cumulative regret on a problem; also asked before any `reset`."""
+        """The proven bound on the policy's cumulative regret on a problem; may be called before `reset`."""
         del inputs
         return RegretGuarantee()
 
     def sketch(self) -> Sketch | None:
-        """The sketched posterior that the agent acts on; None if it has none. Asked after `reset`."""
+        """The sketched posterior that the agent acts on; None if it has none. Called after `reset`."""
         return None
 
     def arguments_state(self) -> frozenset[Need]:
-        """Those of `Capabilities.needs` that the agent's arguments state, so that the problem need not.
+        """The fields of `Capabilities.needs` that the agent's arguments state, so that the problem need not.
 
         By default these are the needs whose attribute, `kernel`, `lam` or `noise_std`, `horizon`, `norm_bound` or
         `neighbours`, is set to something other than None or 0.

@@ -2,13 +2,13 @@
 
 | symbol | meaning | unit |
 |---|---|---|
-| `lam` | regularisation, the noise variance unless said otherwise | unit of y^2 |
+| `lam` | regularisation, the noise variance unless stated otherwise | unit of y^2 |
 | `kappa2` | largest prior variance `max k(x, x)` | unit of y^2 |
 | `gamma` | largest information gain `max 0.5 logdet(I + K_t / lam)` at each time | nats |
 | `width` | confidence width on the standard deviation | |
 
-Bounds hold for the widths and conditions of their theorems, not for tuned widths: beside a tuned policy they show what
-its untuned relative is promised. They are bounds on the cumulative regret at every t with high probability.
+Bounds hold for the widths and conditions of their theorems, not for tuned widths: beside a tuned policy they show the
+guarantee of its untuned version. They are bounds on the cumulative regret at every t with high probability.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> f
     Args:
         kernel: Prior covariance; None if it is not known.
         dim: Dimension of the arms' features.
-        optimal: Whether the policy is of the second kind.
+        optimal: Whether the policy is an elimination policy.
     """
     while isinstance(kernel, Scale):
         kernel = kernel.kernel
@@ -78,8 +78,8 @@ def ucb_guarantee(
         delta: Failure probability.
         ratio: Bound on how much a standard deviation shrinks within a batch, >= 1; see `batched_ucb_bound`.
         theorem: Source of the bound; "" for that of the width.
-        start: Evaluations of the start, each of which may cost twice the largest mean; without a norm bound that is not
-            known, and there is no bound.
+        start: Evaluations of the initial design, each of regret up to twice the largest mean; without a norm bound
+            that is not known, and there is no bound.
     """
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
     exponent = proven_exponent(problem.kernel, problem.dim)
@@ -234,7 +234,7 @@ def bpe_bound(
     """`2 w kappa N_1 + sum_{i>1} 4 w N_i sqrt(2 C gamma_{N_{i-1}} / N_{i-1})` for BPE with batches of lengths `N_i`.
 
     `w = F + R / sqrt(lam) sqrt(2 log(A B / delta))` is its width; after N pulls of largest variance no arm's variance
-    exceeds the average of those met, `2 C gamma_N / N`.
+    exceeds the average of those of the pulled arms, `2 C gamma_N / N`.
 
     Args:
         lengths: Batch lengths, B of them.

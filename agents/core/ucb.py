@@ -29,7 +29,7 @@ class UCBAgent(GPAgent):
         settings: Kernel, noise, norm bound, confidence level and existing data.
         width: A name among `named_widths`, a number, or a `WidthSchedule`.
         named_widths: The schedules behind the names of `width`.
-        design: What is evaluated before the first bound is computed.
+        design: The initial design, evaluated before the first bound is computed.
         rule: When a batch ends; None for one evaluation at a time.
         batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
         search: How the bound is maximised on a box; None for a policy that plays on arms alone.
@@ -37,7 +37,7 @@ class UCBAgent(GPAgent):
 
     Attributes:
         schedule: The width schedule of the episode.
-        norm_estimate: The guess at the norm; None where the bound is taken as given.
+        norm_estimate: The guess at the norm; None where the norm bound is given.
     """
 
     not_saved = GPAgent.not_saved | {"schedule"}
@@ -77,7 +77,7 @@ class UCBAgent(GPAgent):
         self.width = self.schedule(self.width_context())
 
     def width_context(self) -> WidthContext:
-        """What the width schedule sees now."""
+        """The current inputs of the width schedule."""
         norm_bound = self.model.norm_bound if self.norm_estimate is None else self.norm_estimate.value
         return self.beliefs.width_context(norm_bound=norm_bound, batch_ratio=self.batch_ratio)
 
@@ -104,5 +104,5 @@ class UCBAgent(GPAgent):
     def diagnostics(self) -> Mapping[str, float]:
         facts = {**super().diagnostics(), "d_eff": self.beliefs.effective_dimension}
         if self.norm_estimate is not None:
-            facts |= {"norm_bound": self.norm_estimate.value, "norm_shown": self.norm_estimate.shown}
+            facts |= {"norm_bound": self.norm_estimate.value, "norm_shown": self.norm_estimate.lower_bound}
         return facts

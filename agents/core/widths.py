@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class WidthContext:
-    """What a schedule may depend on, as of the last feedback.
+    """The inputs of a width schedule, as of the last feedback.
 
     Attributes:
         t: Number of the next evaluation whose feedback is awaited, `fb[t] + 1 >= 1`.
@@ -82,13 +82,13 @@ class WidthContext:
 
 
 class WidthSchedule(ABC):
-    """A width as a function of what has happened so far.
+    """A confidence width as a function of the data so far.
 
     Attributes:
         assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
             noise; None where no theorem says that such a band holds, or where it asks for more than that.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
-            if it depends on `t` and the problem alone, as batches ask for that are planned before their pulls.
+            if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
     """
 
     assumes: ClassVar[Assumption | None] = None
@@ -278,7 +278,7 @@ class LogDeterminant(WidthSchedule):
 
 @dataclass(frozen=True)
 class OfflineTheorem(WidthSchedule):
-    """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without looking at its feedback.
+    """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without its feedback.
 
     Reference: Li and Scarlett (2022), Algorithm 1, line 15; Vakili et al. (2021), Theorem 1.
 
@@ -327,7 +327,7 @@ def width_setting(width: object) -> str:
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule that a number, one of the names, or a schedule stands for.
+    """The schedule given by a number, one of the names, or a schedule.
 
     Raises:
         TypeError: if it is none of these.

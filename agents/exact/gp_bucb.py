@@ -27,8 +27,9 @@ class GPBUCB(UCBAgent):
 
     Args:
         batch_size: Largest number of open evaluations, `B >= 1`; 10 in the paper's experiments, 1 gives GP-UCB.
-        c: Bound `C >= 0` on the information gained within a batch; the width grows by `exp(C)`. The default 0 is what
-            practice needs; theory wants `gamma_{B-1}`, or a constant after a start of `initialization_size` arms.
+        c: Bound `C >= 0` on the information gained within a batch; the width grows by `exp(C)`. The default 0 suffices
+            in practice; theory needs `gamma_{B-1}`, or a constant after an initial design of `initialization_size`
+            arms.
         t_init: Arms to pull by uncertainty sampling before the first bound is computed.
 
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, Theorems 1 and 2.
@@ -76,10 +77,10 @@ class GPBUCB(UCBAgent):
 
 
 def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:
-    """Size of the uncertainty-sampling start that makes the regret independent of the batch size, up to a constant.
+    """Size of the initial design that makes the regret independent of the batch size, up to a constant.
 
-    After it the open evaluations tell at most C nats: `2 / e` for `"linear"`, 1 for `"matern"`, `(2 d / e)^d` for
-    `"se"`. The regret is then at most `exp(C)` times the bound of GP-UCB, plus that of the start.
+    After it the open evaluations carry at most C nats: `2 / e` for `"linear"`, 1 for `"matern"`, `(2 d / e)^d` for
+    `"se"`. The regret is then at most `exp(C)` times the bound of GP-UCB, plus that of the initial design.
 
     For `"se"` this is the size that appendix B.3 proves,
     `(e (log eta + (d + 1) log B) / (d (2 log B - 1)))^d eta (B - 1) (log B)^d`, at least `(log B)^d`. Table 1 prints
@@ -110,7 +111,7 @@ def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float =
             raise ValueError(f"eps: expected an exponent in (0, 1), got {eps!r}")
         size = (eta * (batch_size - 1)) ** (1 / (1 - eps))
     elif kernel == "se":
-        # Where eta is so small that the numerator is negative, B.3 asks for no more than the least size.
+        # Where eta is so small that the numerator is negative, B.3 requires no more than the least size.
         root = max(exp(1) * (log(eta) + (dim + 1) * b) / (dim * (2 * b - 1)), 0.0)
         size = max(b**dim, root**dim * eta * (batch_size - 1) * b**dim)
     else:

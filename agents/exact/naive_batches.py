@@ -1,4 +1,4 @@
-"""The naive batch policies of the GP-BUCB paper, and what all policies share that plan a whole batch at once."""
+"""The naive batch policies of the GP-BUCB paper, and the base class of policies that plan a whole batch at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["NRBUCB", "NTBUCB", "PlannedBatchAgent"]
 
 
 class PlannedBatchAgent(UCBAgent):
-    """Batches of `batch_size`, each planned on the posterior of its start when its first arm is asked for.
+    """Batches of `batch_size`, each planned on the posterior at its start, when its first arm is selected.
 
     Args:
         batch_size: Batch size `B >= 1`; 10 in the GP-BUCB paper's experiments.

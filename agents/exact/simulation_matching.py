@@ -1,4 +1,4 @@
-"""Simulation matching: the batch that looks most like what a sequential policy would do."""
+"""Simulation matching: the batch closest to the choices of a simulated sequential policy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class SimulationMatching(PlannedBatchAgent):
     Each of `n_simulations` runs plays the sequential policy for `batch_size` steps, the feedback of each step drawn
     from the posterior predictive given the steps before it, which is a joint posterior draw. The batch is found by
     greedy k-medoids: one by one, the arm that lowers most the sum over all simulated arms of the squared distance to
-    the nearest chosen one. What the GP-BUCB paper leaves open is chosen so: 20 simulations, distances between features
-    scaled to unit variance, medoids among the simulated arms, a repeated arm once all simulated arms are matched, the
-    width of the batch's start throughout a simulation, improvement over the largest posterior mean.
+    the nearest chosen one. The GP-BUCB paper leaves some choices open; here they are: 20 simulations, distances between
+    features scaled to unit variance, medoids among the simulated arms, a repeated arm once all simulated arms are
+    matched, the width of the batch's start throughout a simulation, improvement over the largest posterior mean.
 
     Args:
         policy: `"ucb"` (maximum upper confidence bound) or `"mei"` (maximum expected improvement).

@@ -31,25 +31,25 @@ class BPE(FiniteArmAgent):
 
     In batch i, pick `N_i` arms, each of largest variance given the picks of this batch alone; observe them all; keep
     the arms with `mean + width sd >= max (mean - width sd)`. The lengths are known in advance, so the horizon must be.
-    On a box, arms are the points of a grid of spacing `1 / sqrt(T)`. Existing data on the card are not used: the bounds
+    On a box, arms are the points of a grid of spacing `1 / sqrt(T)`. Existing data are not used: the bounds
     of the paper hold for data that each batch plans itself.
 
     Args:
-        kernel: Prior covariance; None for the card's.
+        kernel: Prior covariance; None for the problem's.
         width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
-            (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, asked at the start of each batch,
-            that depends on `t` and the card alone.
+            (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, evaluated once a batch,
+            that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
         lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
             (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
-        posterior: `"batch"` (each batch on its own, as the theory wants) or `"full"` (all data).
-        lam: Noise variance in the posterior; None for the card's.
-        norm_bound: Bound `Psi` on the RKHS norm, a number; None for the card's, or 1. A guess that has to be doubled
-            comes too late: what it has eliminated is gone.
+        posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
+        lam: Noise variance in the posterior; None for the problem's.
+        norm_bound: Bound `Psi` on the RKHS norm, a number; None for the problem's, or 1. A guess that has to be doubled
+            comes too late: eliminated arms do not return.
         delta: Allowed probability of failure; None for `1 / T`.
 
     Attributes:
-        delta: The probability of failure that the band of `predict` is meant for, from `reset` on.
+        delta: Nominal failure probability of the band of `predict`, from `reset` on.
 
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
@@ -75,13 +75,13 @@ class BPE(FiniteArmAgent):
     ) -> None:
         self._given = GPSettings(kernel, lam, norm_bound, delta)
         self.kernel = self._given.kernel
-        self.lam = lam or 0.0  # 0 until the card has been read
+        self.lam = lam or 0.0  # 0 until the first reset
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
         self._width_setting = width_setting(width)
         if self._schedule.depends_on_pulls:
-            # A batch has its width before its pulls, and its posterior knows nothing yet.
+            # A batch has its width before its pulls, when its posterior is still the prior.
             raise ValueError(
-                "width: expected 'theory', 'growing', a number or a schedule that depends on t and the card alone, got "
+                "width: expected 'theory', 'growing', a number or a schedule of t and the problem alone, got "
                 f"{self._schedule!r}, which depends on the pulls"
             )
         if lengths not in ("kernel", "theorem", "equal"):
@@ -100,19 +100,19 @@ class BPE(FiniteArmAgent):
         super().reset(problem, rng)
 
     def _start(self) -> None:
-        card = self.problem
-        model = self._given.on(card)
-        assert card.horizon is not None
-        assert card.arms is not None
+        problem = self.problem
+        model = self._given.resolve(problem)
+        assert problem.horizon is not None
+        assert problem.arms is not None
         self._prior, self.lam, self.delta = model.kernel, model.lam, model.delta
-        self.batch_lengths = self._plan(card.horizon, card.dim)
-        self._context = model.width_context(card, 1)
-        self.alive = np.arange(card.n_arms)
+        self.batch_lengths = self._plan(problem.horizon, problem.dim)
+        self._context = model.width_context(problem, 1)
+        self.alive = np.arange(problem.n_arms)
         self.batch = 0
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        self.posterior = self.known = ExactPosterior(model.kernel, card.arms, self.lam)
+        self.posterior = self.known = ExactPosterior(model.kernel, problem.arms, self.lam)
         self._known_arms = self.alive
         self._begin_batch()
         self._known_width = self.width
@@ -176,7 +176,7 @@ class BPE(FiniteArmAgent):
 
     @property
     def _length(self) -> int:
-        """Planned length of the present batch."""
+        """Planned length of the current batch."""
         return self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -211,7 +211,7 @@ class BPE(FiniteArmAgent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior.
 
-        The width is the one by which that batch eliminated; before the first is complete, the one that it will have.
+        The width is the one by which that batch eliminated; before the first batch is complete, its planned width.
         """
         mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
         return mean, self._known_width * np.sqrt(variance)
@@ -242,7 +242,7 @@ class BPE(FiniteArmAgent):
 
 
 def _bare(kernel: Kernel) -> Kernel:
-    """What is scaled, or put on a device: neither changes how smooth it is."""
+    """The kernel inside a scaling or a device adapter, neither of which changes its smoothness."""
     while isinstance(kernel, (Scale, OnDevice)):
         kernel = kernel.kernel
     return kernel

@@ -1,1 +1,1 @@
-"""Policies that estimate kernel and noise from the feedback; those of the problem are not used."""
+"""Policies that estimate kernel and noise from the feedback; the problem's kernel and noise are not used."""

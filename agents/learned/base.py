@@ -1,4 +1,4 @@
-"""What the policies that estimate the kernel share: initial design, estimates, posterior, and the next point."""
+"""Base class of policies that estimate the kernel: initial design, estimates, posterior, and the next point."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LearnedAgent(Agent):
         width: Factor of the standard deviation, > 0.
         n_initial: Size of `D_0`, >= 1, or more if more data exist; None for 3 per feature, as the UHE-BO paper does not
             state its own.
-        prior: Priors and bounds of the hyperparameters, or their JSON form; None for those of the UHE-BO paper.
+        prior: Priors and bounds of the hyperparameters, or their JSON form; None for the UHE-BO paper's.
         fits: Starts of each MAP estimate, the first one at the previous estimate.
         candidates: On a box, points at which the acquisition function is evaluated first.
         starts: On a box, points from which L-BFGS-B climbs.
@@ -131,7 +131,7 @@ class LearnedAgent(Agent):
         """Set `explores`, and bring hyperparameters and posterior up to date; called after `D_0` at new feedback."""
 
     def _evaluated(self, reward: float) -> None:
-        """Note the reward of an evaluation after `D_0`, NaN if it failed; called before `_plan`."""
+        """Record the reward of an evaluation after `D_0`, NaN if it failed; called before `_plan`."""
 
     def _condition(self) -> None:
         """Compute the posterior from hyperparameters and data."""

@@ -34,7 +34,7 @@ class ShrinkingAgent(LearnedAgent):
 
     @abstractmethod
     def _divisor(self) -> float:
-        """The `g` for the present MAP estimate."""
+        """The `g` for the current MAP estimate."""
 
     def estimate(self) -> None:
         if self._map:

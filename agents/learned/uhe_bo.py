@@ -84,9 +84,9 @@ class UHEBO(LearnedAgent):
     hyperparameters are those that maximise the posterior of `M` pseudo-observations: uniform points, each with the
     feedback of the nearest evaluated one. Predictions use the real data. Other arguments: see `LearnedAgent`.
 
-    The paper proves that this estimate is right in the limit. Measured after tens of evaluations its lengthscales
+    The paper proves that this estimate is consistent. Measured after tens of evaluations its lengthscales
     follow the spacing of the data, too short for smooth functions and too long for rough ones: copied feedback is
-    constant on the cell around each evaluated point. What a function changes within a cell is taken for noise, whose
+    constant on the cell around each evaluated point. Variation within a cell is attributed to noise, whose
     estimate is then far too large, so that the posterior hardly follows the data. Where the noise is known, state
     it: on Branin's function that lowers the simple regret after 100 evaluations by a factor of ten.
 
@@ -98,7 +98,7 @@ class UHEBO(LearnedAgent):
         sampling: `"exp3"` or `"alternate"`.
         pseudo: Pseudo-observations per observation, `M / n >= 1`.
         noise_std: Standard deviation of the noise, unit of the reward, in place of its estimate from
-            pseudo-observations; None for that, as the paper has it.
+            pseudo-observations; None to estimate it, as in the paper.
 
     Raises:
         ValueError: if an argument is none of these.
@@ -149,7 +149,7 @@ class UHEBO(LearnedAgent):
         self._condition()
 
     def _explores_next(self) -> bool:
-        """Whether the next action is a random one; asked once an evaluation, as it may draw."""
+        """Whether the next action is a random one; called once an evaluation, as it may draw."""
         t = self._t + 1
         if t % 2 == 0:
             return False
@@ -181,7 +181,7 @@ class Portfolio(LearnedAgent):
 
     As in Hoffman et al. the reward of a choice is the posterior mean at its point, with its feedback taken in; here it
     is scaled by `D_0`. They use full-information Hedge over several acquisition functions; EXP3 over these two is the
-    form that the UHE-BO paper compares with. Arguments: see `LearnedAgent`.
+    variant that the UHE-BO paper compares with. Arguments: see `LearnedAgent`.
 
     Reference: Hoffman, Brochu and de Freitas (2011), Portfolio allocation for Bayesian optimization, Algorithm 2; Ha et
     al. (2023), appendix C.

@@ -33,12 +33,12 @@ class BKB(SketchedUCBAgent):
         qbar: Oversampling of the dictionary.
         draws: `"pull"`: every pull is drawn, as the paper writes; `"arm"`: every arm, as its authors' code does.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the paper.
-        resampling: `"fresh"`: new random numbers for every dictionary, as the paper has it; `"coupled"`: one number a
+        resampling: `"fresh"`: new random numbers for every dictionary, as in the paper; `"coupled"`: one number a
             pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
         initial: Existing data, `{"arms": [...], "rewards": [...]}`, from which BLESS draws the first dictionary; None
-            for the card's, if it has some. They take the place of the start.
-        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for as
-            much as it takes, which is about two rows of length A for every arm of the dictionary.
+            for the problem's, if it has some. They replace the initial design.
+        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for no
+            limit: about two rows of length A for every arm of the dictionary.
 
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Algorithm 1.
     """

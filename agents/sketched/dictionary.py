@@ -1,4 +1,4 @@
-"""How a dictionary of inducing arms is drawn from the pulled arms."""
+"""Sampling a dictionary of inducing arms from the pulled arms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_DEPARTURES = 4
 def inclusion_probabilities(
     pulls: Float[np.ndarray, " u"], leverage: Float[np.ndarray, " u"], qbar: float, draws: Draws = "pull"
 ) -> Float[np.ndarray, " u"]:
-    """With which probability each pulled arm enters the dictionary.
+    """The probability that each pulled arm enters the dictionary.
 
     With `p = min(1, qbar * lev)`, an arm pulled n times is in it with probability `1 - (1 - p)^n` if every pull is a
     draw of its own, and with `min(1, n * qbar * lev)` if every arm is. The latter is larger, and certain once
@@ -70,15 +70,15 @@ def posterior_sampling(
 
 
 class CoupledDraws:
-    """Dictionaries from random numbers that stay what they are, so that one differs little from the next.
+    """Dictionaries from fixed random numbers, so that one differs little from the next.
 
     Every pull (or every arm, with `draws="arm"`) gets one uniform number for good and is in a dictionary while that
     number is below its probability: the probability of being in any one dictionary is that of `posterior_sampling`, and
-    what joins or leaves is what the change of the leverage scores asks for. Of the numbers of an arm's pulls only the
+    arms join or leave only as the leverage scores change. Of the numbers of an arm's pulls only the
     smallest matters, and only it is kept.
 
     With fresh numbers an arm of inclusion probability p is left out of a share 1 - p of the dictionaries, and its upper
-    bound jumps each time: a policy that maximises over arms picks just those. Its pulls are wasted, and the sum of
+    bound jumps each time: a policy that maximises over arms picks exactly those. Its pulls are wasted, and the sum of
     leverage scores that sets its width grows. At `qbar=2` and T = 1,000 on a sample of a Gaussian process that costs
     BKB more than the regret of the exact policy again; coupled draws cost next to nothing (suite `sketch-study`).
 

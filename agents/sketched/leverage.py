@@ -1,4 +1,4 @@
-"""Ridge leverage scores of existing data: by BLESS, before there is a dictionary, and one after the other on one.
+"""Ridge leverage scores of existing data: by BLESS without a dictionary, and sequentially on a dictionary.
 
 BLESS works bottom-up, along a path of falling regularisation:
 
@@ -10,8 +10,8 @@ BLESS works bottom-up, along a path of falling regularisation:
 | `lev(x)` | `(k(x, x) - k_J(x)^T (K_JJ + lam_h A)^-1 k_J(x)) / lam_h` |
 
 Regularisation here is the `lambda n` of the paper. Each step draws about `kappa^2 n / lam_h` points uniformly, scores
-them by the arms of the step before, and draws about `d_eff(lam_h)` of them by their scores, so that no step looks at
-more arms than its own effective dimension asks for.
+them by the arms of the step before, and draws about `d_eff(lam_h)` of them by their scores, so that no step evaluates
+more arms than its own effective dimension requires.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def _leverage(
         L, _ = jittered_cholesky(kernel(X[J], X[J]) + np.diag(lam * A))
         H = solve_lower(L, kernel(X[J], X[at]))
         variance = variance - np.einsum("ij,ij->j", H, H)
-    # Never 0: an arm that rounding says is fully explained may still be drawn. And no exact score exceeds 1 / n: that
-    # is what the arm's own n pulls leave, however little all others say about it.
+    # Never 0: an arm that is fully explained up to rounding may still be drawn. And no exact score exceeds 1 / n: that
+    # is what the arm's own n pulls leave, however little information the others carry about it.
     floor = np.finfo(float).eps * float(prior.max())
     return np.minimum(np.maximum(variance, floor) / lam, 1 / pulls[at])
 
@@ -119,7 +119,7 @@ def sequential_leverage(
         lam: Noise variance of one pull.
 
     Returns:
-        `z^T V^-1 z`, which pulls of the arm take away, and `(k(x, x) - z^T z) / lam`, which they leave.
+        `z^T V^-1 z`, which pulls of the arm reduce, and `(k(x, x) - z^T z) / lam`, which they do not.
 
     Reference: Calandriello et al. (2020), eq. 2.
     """

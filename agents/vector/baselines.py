@@ -17,7 +17,7 @@ _BLOCK = 256  # draws ahead for each repetition
 
 
 class VectorEmpirical(VectorAgent):
-    """What both share: the empirical mean of every arm, and the arm where it is largest."""
+    """Base class: the empirical mean of every arm, and the arm where it is largest."""
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         if not problem.is_finite:

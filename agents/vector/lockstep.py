@@ -1,4 +1,4 @@
-"""Any policy, as many single agents in lockstep: the same calls that the harness would make to each alone."""
+"""Any policy as single agents in lockstep, with the calls that the harness makes to each of them alone."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Lockstep", "Player", "single"]
 
 
 class Player:
-    """One agent, asked for one evaluation at a time, in the calls that a run with feedback on request makes.
+    """One agent, queried for one evaluation at a time, with the calls of a run with feedback on request.
 
     Args:
         agent: A fresh agent for finite arms.
-        problem: The card.
+        problem: The problem description.
         rng: The agent's generator.
 
     Attributes:
-        recommended: What the agent recommended after the last feedback, or for existing data; arm 0 before either.
-        diagnostics: What it said of itself then.
+        recommended: The agent's recommendation after the last feedback, or for existing data; arm 0 before either.
+        diagnostics: Its diagnostics at that time.
     """
 
     def __init__(self, agent: Agent, problem: Problem, rng: np.random.Generator) -> None:
@@ -77,7 +77,7 @@ class Player:
 
 
 class Lockstep(VectorAgent):
-    """Single agents side by side: no faster than they are, and the very same.
+    """Single agents side by side: the same choices at the same speed.
 
     Args:
         make: Builds a fresh agent.
@@ -109,5 +109,5 @@ class Lockstep(VectorAgent):
 
 
 def single(feedback: VectorFeedback, group: slice) -> Feedback:
-    """The feedback of one repetition in the form that a single agent takes."""
+    """The feedback of one repetition, as a single agent takes it."""
     return Feedback.of(feedback.tickets[group], feedback.arms[group], feedback.rewards[group], feedback.costs[group])

@@ -1,4 +1,4 @@
-"""`make_vec`: the policies that have a form for many repetitions, and all others in lockstep."""
+"""`make_vec`: vectorised implementations where there are any, all other policies in lockstep."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["make_vec"]
 def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
 
-    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have forms of their own; any other agent is played by single ones
-    side by side.
+    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have vectorised implementations; any other agent runs as single
+    agents side by side.
 
     Raises:
         ValueError: for an unknown id or a bad value.
@@ -26,10 +26,10 @@ def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     def single() -> Agent:
         return make(id, **kwargs)
 
-    return _form_of_its_own(single) or Lockstep(single)
+    return _vectorised(single) or Lockstep(single)
 
 
-def _form_of_its_own(single: Any) -> VectorAgent | None:
+def _vectorised(single: Any) -> VectorAgent | None:
     # Imported here, so that `import agents` stays light.
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform

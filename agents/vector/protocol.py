@@ -1,4 +1,4 @@
-"""What a policy is that plays `N` repetitions of one problem in lockstep.
+"""The protocol of policies that play `N` repetitions of one problem in lockstep.
 
 One tick, for all repetitions at once:
 
@@ -6,7 +6,7 @@ One tick, for all repetitions at once:
 2. The runner evaluates the arms, and hands back through `observe` all open feedback of the repetitions that closed a
    batch, or of all of them after the last evaluation.
 
-So what a repetition is told, and when, is what `agents.core.protocol` would have told it on its own.
+So every repetition observes the same feedback at the same time as under `agents.core.protocol` alone.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class VectorChoice:
 
 @dataclass(frozen=True)
 class VectorFeedback:
-    """What has newly arrived: one entry an evaluation, by repetition, oldest first within each.
+    """New results: one entry an evaluation, by repetition, oldest first within each.
 
     Attributes:
-        repetitions: Whose evaluation it is, shape `(n,)`, never falling.
+        repetitions: The repetition of each evaluation, shape `(n,)`, non-decreasing.
         tickets: Number of the evaluation within its repetition, from 0, shape `(n,)`.
         arms: Indices, shape `(n,)`.
         rewards: Noisy rewards, shape `(n,)`.
@@ -63,7 +63,7 @@ class VectorFeedback:
         return VectorFeedback(*(getattr(self, field.name)[mine] for field in fields(self)))
 
     def groups(self) -> list[slice]:
-        """The entries of each repetition that is in it, in order."""
+        """The entries of each repetition, in order."""
         if len(self) == 0:
             return []
         bounds = np.flatnonzero(np.r_[True, self.repetitions[1:] != self.repetitions[:-1], True])
@@ -71,7 +71,7 @@ class VectorFeedback:
 
 
 class VectorAgent(ABC):
-    """`N` repetitions of one policy on one card, each with a generator of its own.
+    """`N` repetitions of one policy on one problem, each with its own generator.
 
     Every repetition chooses the arms that the policy of the same id chooses alone, given the same generator and the
     same feedback, and reports the same diagnostics.
@@ -82,7 +82,7 @@ class VectorAgent(ABC):
         """Forget everything and prepare one repetition for each generator.
 
         Raises:
-            ValueError: if the card does not state what the policy needs.
+            ValueError: if the problem does not state what the policy needs.
         """
 
     @abstractmethod

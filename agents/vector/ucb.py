@@ -30,17 +30,19 @@ class VectorUCB(VectorAgent):
         policy: A single policy whose settings are taken over; it is reset and never played.
 
     Raises:
-        ValueError: if its initial design or its batch rule is none of those known here.
+        ValueError: if its initial design or its batch rule is not supported here.
     """
 
     def __init__(self, policy: UCBAgent) -> None:
         if not self.covers(policy):
-            raise ValueError(f"policy: expected no start, and batches that end one by one or by drift, got {policy!r}")
+            raise ValueError(
+                f"policy: expected no initial design, and batches that end one by one or by drift, got {policy!r}"
+            )
         self._policy = policy
 
     @staticmethod
     def covers(policy: UCBAgent) -> bool:
-        """Whether this class can play what `policy` plays."""
+        """Whether this class implements `policy`."""
         plain = policy.design == UniformDesign(0) and not policy.settings.doubling
         return plain and type(policy.rule) in (SequentialRule, FixedRule, ProductRule, SumRule)
 
@@ -88,10 +90,10 @@ class VectorUCB(VectorAgent):
     def observe(self, feedback: VectorFeedback) -> None:
         if len(feedback) == 0:
             return
-        told = np.unique(feedback.repetitions)
-        if len(told) == len(feedback):
-            self._count_leverage(told, self._leverage(told, feedback.arms)[:, None], 1.0)
-            self.posterior.update(told, feedback.arms, feedback.rewards)
+        updated = np.unique(feedback.repetitions)
+        if len(updated) == len(feedback):
+            self._count_leverage(updated, self._leverage(updated, feedback.arms)[:, None], 1.0)
+            self.posterior.update(updated, feedback.arms, feedback.rewards)
         else:
             for group in feedback.groups():
                 i = int(feedback.repetitions[group.start])
@@ -101,11 +103,11 @@ class VectorUCB(VectorAgent):
                     self.posterior.update(np.array([i]), arms, sums)
                 else:
                     self.posterior.observe(i, arms, counts, sums)
-        self._pulls[told] += self._batch[told]
-        self._batch_length[told] = self._batch[told]
-        self._batch[told] = 0
-        self._recommended[told] = self.posterior.mean[told].argmax(axis=1)
-        for i in told.tolist():
+        self._pulls[updated] += self._batch[updated]
+        self._batch_length[updated] = self._batch[updated]
+        self._batch[updated] = 0
+        self._recommended[updated] = self.posterior.mean[updated].argmax(axis=1)
+        for i in updated.tolist():
             self._open.pop(i, None)
             self._d_eff[i] = self.posterior.effective_dimension(i)
             self._width[i] = self._scheduled(i)

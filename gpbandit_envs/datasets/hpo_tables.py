@@ -114,7 +114,7 @@ def grid_data_set(
         card: Card, with the option `dataset`.
         factors: Hyperparameters in the order of the digits of the file's keys.
         metric: Recorded metric.
-        value: Turns the metric into what is maximised.
+        value: Maps the metric to the maximised value.
         files: Name of the raw file for each value of the option.
     """
 

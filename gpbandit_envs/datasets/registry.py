@@ -83,7 +83,7 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
     Raises:
         ValueError: if the name or the value of an option does not exist.
         TypeError: if an option does not exist.
-        FileNotFoundError: if there is nothing at `file`.
+        FileNotFoundError: if `file` does not exist.
         FetchError: if no source can deliver; the message lists them and says how to supply the file by hand.
         IntegrityError: if bytes differ from the pinned ones, or the cache is damaged.
     """
@@ -113,7 +113,7 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
 
     Raises:
         ValueError: if there is no such data set.
-        FileNotFoundError: if there is nothing at `file`.
+        FileNotFoundError: if `file` does not exist.
         FetchError: if no source can deliver.
         IntegrityError: if bytes differ from the pinned ones.
     """

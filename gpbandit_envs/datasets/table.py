@@ -14,7 +14,7 @@ __all__ = ["Table", "standardise", "unit_interval"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """Arms and what was measured on them.
+    """Arms and the values measured on them.
 
     Attributes:
         name: Name of the data set.

@@ -36,7 +36,7 @@ class BanditEnv(gym.Env[Any, Any]):
     scoring alone. The end of an episode is the time limit that `gymnasium.make` puts around the environment.
 
     Args:
-        recipe: Mean functions, noise, costs and what policies are told about them.
+        recipe: Mean functions, noise, costs and the stated prior of the problem description.
         misspecification: Factors by which the stated quantities are wrong, such as `{"lengthscale": 2.0}`; keys
             lengthscale, norm, noise.
         instance_seed: Pins the mean function, whatever `reset` is seeded with; None for a new one each episode.
@@ -97,7 +97,7 @@ class BanditEnv(gym.Env[Any, Any]):
 
     @property
     def certificate(self) -> Certificate:
-        """What is certain about the current instance; for scoring, never for policies.
+        """The certificate of the current instance; for scoring, never for policies.
 
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
@@ -169,7 +169,7 @@ class BanditEnv(gym.Env[Any, Any]):
 
     @abstractmethod
     def _picture(self, history: History) -> Picture:
-        """What `render` draws."""
+        """The picture that `render` draws."""
 
     @abstractmethod
     def _use(self, function: Any) -> None:

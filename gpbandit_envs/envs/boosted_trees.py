@@ -110,7 +110,7 @@ def xgboost(
     Cost: passes over a column of the training set. Real work: up to a few tenths of a second an evaluation. Needs the
     extra `hpo`.
 
-    The optimum is the best value known; nobody knows the maximum, and `certificate.optimum_tol` is its distance to an
+    The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     accuracy of 1. A policy that beats it has negative regret. The noise is added to the accuracy, as training is
     deterministic.
 

@@ -1,4 +1,4 @@
-"""What Gymnasium calls: from the keywords of an id to one environment, or to many in a native vector environment."""
+"""Gymnasium entry points: build one environment, or a native vector environment, from keywords."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EntryPoint:
     The keywords of the function make the recipe; those in `COMMON_ARGUMENTS` go to the environment. A recipe with
     finite arms makes a `FiniteArmEnv`, one on a box a `BoxEnv`.
 
-    Gymnasium asks for the form: an id is registered with a string `module:attribute`, because its spec is written as
+    Gymnasium requires this form: an id is registered with a string `module:attribute`, because its spec is written as
     JSON; what it names is called with the keywords of `gymnasium.make`, or with those of `gymnasium.make_vec` and
     `num_envs`; and its `metadata` decides which rendering wrappers are added.
 

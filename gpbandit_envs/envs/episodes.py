@@ -20,7 +20,7 @@ FunctionT = TypeVar("FunctionT", ArmFunction, BoxFunction)
 
 
 class Episodes(Generic[FunctionT]):
-    """Which episode of which seed is being played, and on which mean function.
+    """The current episode: its seed, its number and its mean function.
 
     The generator of a stream is child `stream` of child `episode` of `SeedSequence(seed)`, as `SeedSequence.spawn`
     makes them: seeds, episodes and purposes never share a stream.
@@ -81,7 +81,7 @@ class Episodes(Generic[FunctionT]):
 
 
 def keeps_function(options: Mapping[str, Any] | None) -> bool:
-    """Whether reset options ask for the function to be kept.
+    """Whether reset options keep the mean function.
 
     Raises:
         ValueError: if an option is unknown.
@@ -93,7 +93,7 @@ def keeps_function(options: Mapping[str, Any] | None) -> bool:
 
 
 def reset_needed() -> gym.error.ResetNeeded:
-    """What to raise before the first `reset`."""
+    """The error raised before the first `reset`."""
     return gym.error.ResetNeeded("the environment has no instance yet: call reset() first")
 
 

@@ -1,6 +1,6 @@
-"""Mean functions whose every value is real work: a model trained and tested, a controller flown.
+"""Expensive mean functions: each value trains and tests a model, or flies a controller.
 
-A `Training` maps hyperparameters to a score, deterministically. Nobody knows the maximum of such a function. The
+A `Training` maps hyperparameters to a score, deterministically. The maximum of such a function is unknown. The
 certificate states the best value that a search has found, evaluated anew on this machine, and as its tolerance the
 distance to a proven upper bound, `ceiling`.
 """
@@ -106,7 +106,7 @@ class Training(BoxFamily):
         """Score and cost at hyperparameters in their own units.
 
         Raises:
-            TrainingFailed: if there is nothing to be scored.
+            TrainingFailed: if there is no score.
         """
 
     def result(self, x: Float[np.ndarray, " d"]) -> TrainingResult:

@@ -25,7 +25,7 @@ class SoftmaxRegression(Training):
     no entry of the gradient exceeds 1e-4. Score: accuracy on the test set. Cost: steps taken.
 
     Args:
-        data: What to learn from.
+        data: The training data.
         best_known: The best hyperparameters known.
     """
 
@@ -86,7 +86,7 @@ def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, n
     other 282. Mean: test accuracy. Cost: gradient steps, as training stops once it has converged. Real work: some
     tens of milliseconds an evaluation.
 
-    The optimum is the best value known; nobody knows the maximum, and `certificate.optimum_tol` is its distance to an
+    The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     accuracy of 1. A policy that beats it has negative regret. The noise is added to the accuracy, as training is
     deterministic.
 

@@ -115,7 +115,7 @@ def lunar_landing(
     (2019) do, up to 1,000 frames each; see `LunarController` for the controller. Mean: mean return. Cost: simulated
     seconds. Real work: a few tenths of a second an evaluation. Needs the extra `lunar`.
 
-    The optimum is the best value known; nobody knows the maximum, and `certificate.optimum_tol` is its distance to an
+    The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     upper bound on the return: no fuel, and a landing on two legs. A policy that beats it has negative regret. The noise
     is added to the mean return, as the flights are deterministic.
 

@@ -1,4 +1,4 @@
-"""What an environment is made of, and the problem description that policies get."""
+"""Environment recipes, and the problem descriptions that policies receive."""
 
 from __future__ import annotations
 

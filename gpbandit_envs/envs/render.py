@@ -41,7 +41,7 @@ class History:
 
 @dataclass(frozen=True)
 class Picture:
-    """What there is to draw.
+    """The data of a drawing.
 
     Attributes:
         title: The environment's id.

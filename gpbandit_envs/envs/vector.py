@@ -26,19 +26,19 @@ _FOREVER = 2**62
 
 
 class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """`num_envs` copies of one bandit, each with a generator, a mean function and a time limit of its own.
+    """`num_envs` copies of one bandit, each with its own generator, mean function and time limit.
 
-    Observations, rewards and information are those of `SyncVectorEnv` over the same seeds, to the bit. It takes the
+    Observations, rewards and information equal those of `SyncVectorEnv` over the same seeds bit for bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
     environments share one problem description, which cannot hold initial data of each: for `initial=`, take
     `vectorization_mode="sync"`.
 
     Args:
         num_envs: Number of environments `N`.
-        recipe: Mean functions, noise, costs and what policies are told about them.
+        recipe: Mean functions, noise, costs and the stated prior of the problem description.
         single_action_space: Action space of one environment.
         max_episode_steps: Time limit of each; None for none, and so is -1, as in `gymnasium.make`.
-        autoreset_mode: When an environment that is over starts anew: `"NextStep"`, `"SameStep"` or `"Disabled"`.
+        autoreset_mode: When an environment that has ended restarts: `"NextStep"`, `"SameStep"` or `"Disabled"`.
         misspecification: As in `BanditEnv`.
         instance_seed: As in `BanditEnv`.
         reveal_oracle: As in `BanditEnv`.
@@ -115,12 +115,12 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode in every environment, or in those of `options["reset_mask"]`.
+        """Start an episode in every environment, or in those selected by `options["reset_mask"]`.
 
         Args:
             seed: One a environment; or an integer, which stands for `seed, seed + 1, ...` as everywhere in Gymnasium
                 (so that neighbouring integers overlap); or None to go on with the next episode.
-            options: `{"reset_mask": bool array (N,)}`, and those of `BanditEnv.reset`.
+            options: `{"reset_mask": bool array (N,)}`, and the options of `BanditEnv.reset`.
 
         Raises:
             TypeError: if the mask is no boolean array.
@@ -138,7 +138,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return np.zeros(n, np.int64), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Evaluate one action in each environment; those that were over start anew instead, as the mode says.
+        """Evaluate one action in each environment; environments that have ended restart by the autoreset mode.
 
         Raises:
             TypeError, ValueError: if the actions are not in the action space.

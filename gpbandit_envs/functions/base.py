@@ -84,7 +84,7 @@ class BoxFamily(ABC):
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
         elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
-        expensive: Whether an evaluation is real work with a cost of its own, such as a training run.
+        expensive: Whether an evaluation has a computing cost of its own, such as a training run.
     """
 
     dim: int

@@ -123,7 +123,7 @@ def deceptive(dim: int) -> Formula:
     """`(mean_i g_i(x_i))^2`, where `g_i` has a narrow peak 1 at `a_i = i / (d + 1)` and wide slopes up to 0.8.
 
     The slopes lead to the edges of the box. (The UHE-BO paper prints the last two pieces of `g_i` without their
-    constants 1 and 4/5; with them `g_i` is continuous and the maximum is where the paper says.)
+    constants 1 and 4/5; with them `g_i` is continuous and the maximum is where the paper states it.)
     """
     return Formula(_deceptive, (0.0,) * dim, (1.0,) * dim, 1.0, tuple((i + 1) / (dim + 1) for i in range(dim)))
 
@@ -149,7 +149,7 @@ FORMULAS: dict[str, Formula] = {
 
 
 class ClosedForm(BoxFamily):
-    """A fixed formula, rescaled to the unit cube; it has no kernel of its own."""
+    """A fixed formula, rescaled to the unit cube; it comes without a kernel."""
 
     fixed = True
     elementwise = True

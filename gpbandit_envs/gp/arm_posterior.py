@@ -1,4 +1,4 @@
-"""What every posterior over a finite set of arms offers."""
+"""The interface of posteriors over a finite set of arms."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Embedding:
             n: Pulls of each cached arm, as many as were passed to `rebuild` and `pull`.
 
         Raises:
-            AmbiguousRankError: if rounding does not tell which of them depend on others; nothing has changed then.
+            AmbiguousRankError: if rounding hides which of them depend on others; nothing has changed then.
         """
         gram, m = self.rows.gram, len(self.S)
         Z = self.of(positions)

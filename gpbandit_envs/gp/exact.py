@@ -108,7 +108,7 @@ class ExactPosteriors:
         return len(self._rows)
 
     def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
-        """The arms whose feedback has arrived, in the order of their first; not to be written to."""
+        """The arms whose feedback has arrived, in the order of their first feedback; read-only."""
         return self._rows[i].distinct
 
     def effective_dimension(self, i: int = 0) -> float:
@@ -148,7 +148,7 @@ class ExactPosteriors:
             self.information_gain[i] += 0.5 * log(root * root / self.lam)
 
     def pull(self, i: int, arm: int) -> None:
-        """Account for a pull in repetition `i` whose feedback comes later; `ahead` sees it, all else does not."""
+        """Account for a pull in repetition `i` whose feedback comes later; only `ahead` includes it."""
         self._compact(i)
         row, _ = self._append_one(i, arm)
         rows = self._rows[i]
@@ -199,7 +199,7 @@ class ExactPosteriors:
             self._open(i, wanted)
 
     def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
-        """The rows of the pulls whose feedback has arrived; not to be written to."""
+        """The rows of the pulls whose feedback has arrived; read-only."""
         return self._W[i, : self._rows[i].told]
 
     def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
@@ -351,14 +351,14 @@ class _Block:
 
 @dataclass
 class _Rows:
-    """What the whitened rows of one repetition stand for.
+    """The pulls behind the whitened rows of one repetition.
 
     Attributes:
         arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
         made: How the rows were made, in order.
         told: How many rows have their feedback; those behind them are open.
         renewed: How many rows the last renewal has left.
-        distinct: The arms whose feedback has arrived, in the order of their first, shape (u,).
+        distinct: The arms whose feedback has arrived, in the order of their first feedback, shape (u,).
         open: Pulls of each arm whose feedback is awaited.
         ahead: Variance given these too, shape (A,); None if there are none.
     """
@@ -490,7 +490,7 @@ class ExactPosterior(ArmPosterior):
         return partial(_among, self.rows.kernel, self.rows.X[arms], self.engine.whitened(self.i)[:, arms])
 
     def branches(self, R: int) -> ExactPosteriors:
-        """`R` posteriors that begin with what this one knows and go on apart, as for runs that are only imagined."""
+        """`R` copies of this posterior that are updated separately, as in simulated runs."""
         return ExactPosteriors(_PosteriorRows(self), self.lam, R, self.mean)
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:

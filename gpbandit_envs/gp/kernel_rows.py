@@ -23,7 +23,7 @@ _FEW = 3
 
 
 class KernelWithRows(Kernel):
-    """A kernel that brings kernel rows of its own, as one that is evaluated on a device does."""
+    """A kernel that provides its own kernel rows, such as one evaluated on a device."""
 
     @abstractmethod
     def arm_rows(self, X: Float[np.ndarray, "A d"], max_memory: int | None) -> KernelRows:
@@ -54,14 +54,14 @@ class KernelRows:
     Args:
         kernel: Prior covariance.
         X: Arms, shape (A, d); may be memory-mapped.
-        max_memory: Bytes that kept rows may take; rows beyond it are computed anew whenever they are needed. None for
+        max_memory: Memory limit in bytes for kept rows; others are computed anew whenever they are needed. None for
             no limit.
 
     Attributes:
         kernel: The prior covariance.
         X: Arms, shape (A, d).
         prior: Prior variances `k(x_a, x_a)`, shape (A,).
-        position: In which place each arm was added, shape (A,); -1 for arms that were not.
+        position: Position of each arm in the order of addition, shape (A,); -1 for arms that were not added.
     """
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], max_memory: int | None = None) -> None:

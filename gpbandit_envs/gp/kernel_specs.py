@@ -100,7 +100,7 @@ def _only(name: str, parameters: Mapping[str, Any], known: frozenset[str], requi
 
 
 def _from_sklearn(kernel: Any) -> Kernel:
-    """Our own form of a scikit-learn kernel where there is one, so that it has a spec; else an adapter."""
+    """Our equivalent of a scikit-learn kernel where there is one, so that it has a spec; else an adapter."""
     kind = type(kernel).__name__
     params = kernel.get_params(deep=False)
     if kind == "RBF":

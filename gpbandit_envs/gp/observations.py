@@ -1,4 +1,4 @@
-"""Observations with repeated inputs, reduced to what a Gaussian process needs of them.
+"""Observations with repeated inputs, reduced to their sufficient statistics.
 
 | symbol | meaning | shape |
 |---|---|---|

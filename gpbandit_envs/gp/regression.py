@@ -65,7 +65,7 @@ class GPRegression:
 
     @property
     def information_gain(self) -> float:
-        """`0.5 logdet(I + K / lam)`: what the feedback tells about `f`, in nats; infinite without noise."""
+        """`0.5 logdet(I + K / lam)`: the information in the feedback about `f`, in nats; infinite without noise."""
         if self.lam == 0:
             return float("inf") if len(self.X) else 0.0
         return float(np.log(np.diagonal(self._L)).sum() - 0.5 * np.log(self._noise).sum())

@@ -282,7 +282,7 @@ class Workers(DelayModel):
 
 
 class OnRequest(_Steps):
-    """Feedback waits until it is asked for: adaptive batches."""
+    """Feedback waits until it is requested: adaptive batches."""
 
     def draw(self, rng: np.random.Generator) -> float:
         return math.inf

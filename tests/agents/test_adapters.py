@@ -17,7 +17,7 @@ from agents.adapters import botorch_acquisitions, optuna_samplers
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.problem import Problem
 
-CARD = Problem(name="box", dim=2, horizon=40)
+PROBLEM = Problem(name="box", dim=2, horizon=40)
 DOMAIN = Domain(
     (
         Dimension(1, 9, integer=True, name="depth"),
@@ -30,12 +30,12 @@ needs_optuna = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is
 needs_botorch = pytest.mark.skipif(find_spec("botorch") is None, reason="botorch is not installed")
 
 
-def play(agent: agents.Agent, card: Problem, n: int, failing: frozenset[int] = frozenset()) -> np.ndarray:
+def play(agent: agents.Agent, problem: Problem, n: int, failing: frozenset[int] = frozenset()) -> np.ndarray:
     """All points played on a bowl with its top, 0, at 0.3."""
-    agent.reset(card, np.random.default_rng(0))
+    agent.reset(problem, np.random.default_rng(0))
     points = []
     for t in range(n):
-        x = agent.select(1, Pending.empty(card))
+        x = agent.select(1, Pending.empty(problem))
         y = -np.square(x - 0.3).sum(axis=1)
         failed = np.array([t in failing])
         agent.observe(Feedback(np.array([t]), x, np.where(failed, np.nan, y), np.ones(1), failed))
@@ -48,7 +48,7 @@ def test_tpe_is_optunas_own() -> None:
     """The same suggestions as a study of Optuna's that is fed the same history, sampler by sampler."""
     import optuna
 
-    points = play(agents.make("Optuna-TPE"), CARD, 14)
+    points = play(agents.make("Optuna-TPE"), PROBLEM, 14)
     distributions: Any = {f"x{j}": optuna.distributions.FloatDistribution(0.0, 1.0) for j in range(2)}
     rng = np.random.default_rng(0)
     before: list[Any] = []
@@ -67,9 +67,9 @@ def test_tpe_is_optunas_own() -> None:
 def test_optuna_sees_the_units_and_the_failures() -> None:
     import optuna
 
-    card = replace(CARD, dim=3, notes={"domain": DOMAIN.to_spec()})
+    problem = replace(PROBLEM, dim=3, notes={"domain": DOMAIN.to_spec()})
     agent: Any = agents.make("Optuna-TPE")
-    points = play(agent, card, 14, failing=frozenset({3, 8}))
+    points = play(agent, problem, 14, failing=frozenset({3, 8}))
     kinds = optuna.distributions
     distributions = agent._distributions(optuna)
     assert distributions == {
@@ -91,15 +91,15 @@ def test_recommendation_and_logging() -> None:
 
     optuna.logging.set_verbosity(optuna.logging.DEBUG)
     agent = agents.make("Optuna-TPE")
-    agent.reset(CARD, np.random.default_rng(0))
+    agent.reset(PROBLEM, np.random.default_rng(0))
     np.testing.assert_array_equal(np.asarray(agent.recommend()), [0.5, 0.5])
-    points = play(agent, CARD, 6, failing=frozenset({0}))
+    points = play(agent, PROBLEM, 6, failing=frozenset({0}))
     best = points[1 + int(np.argmin(np.square(points[1:] - 0.3).sum(axis=1)))]
     np.testing.assert_array_equal(np.asarray(agent.recommend()), best)
     assert optuna.logging.get_verbosity() == optuna.logging.DEBUG
     optuna.logging.set_verbosity(optuna.logging.INFO)
     with pytest.raises(ValueError, match="needs a box"):
-        agent.reset(replace(CARD, arms=np.zeros((3, 2))), np.random.default_rng(0))
+        agent.reset(replace(PROBLEM, arms=np.zeros((3, 2))), np.random.default_rng(0))
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_botorch_finds_the_top_and_leaves_the_global_generator_alone(id: str) ->
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    points = play(agents.make(id, raw_samples=64, num_restarts=2, n_start=4), CARD, 12, failing=frozenset({2}))
+    points = play(agents.make(id, raw_samples=64, num_restarts=2, n_start=4), PROBLEM, 12, failing=frozenset({2}))
     assert torch.equal(torch.rand(3), expected)
     assert np.square(points - 0.3).sum(axis=1).min() < 1e-3
 
@@ -120,7 +120,7 @@ def test_botorch_finds_the_top_and_leaves_the_global_generator_alone(id: str) ->
 @needs_botorch
 def test_botorch_without_anything_to_fit() -> None:
     """All evaluations failed, or all rewards equal: points are drawn uniformly, and nothing is divided by 0."""
-    points = play(agents.make("BoTorch-EI", n_start=2), CARD, 5, failing=frozenset(range(5)))
+    points = play(agents.make("BoTorch-EI", n_start=2), PROBLEM, 5, failing=frozenset(range(5)))
     assert len(np.unique(points, axis=0)) == 5
     assert ((points >= 0) & (points <= 1)).all()
 

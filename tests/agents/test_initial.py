@@ -151,13 +151,13 @@ class TestPolicies:
         assert len(arms) == 60
         assert (MEAN.max() - MEAN[arms]).mean() < 0.1
 
-    def test_data_on_the_card_are_the_same_as_data_given(self, id: str) -> None:
-        card = replace(PROBLEM, initial=InitialData(arms=ARMS, rewards=REWARDS))
+    def test_data_of_the_problem_are_the_same_as_data_given(self, id: str) -> None:
+        problem = replace(PROBLEM, initial=InitialData(arms=ARMS, rewards=REWARDS))
         given = play(agents.make(id, initial=DATA), PROBLEM, noisy(MEAN, 0.1, 0), 0)
-        assert play(agents.make(id), card, noisy(MEAN, 0.1, 0), 0) == given
+        assert play(agents.make(id), problem, noisy(MEAN, 0.1, 0), 0) == given
         # The argument has the last word.
         other = {"arms": [0], "rewards": [0.0]}
-        assert play(agents.make(id, initial=other), card, noisy(MEAN, 0.1, 0), 0) == play(
+        assert play(agents.make(id, initial=other), problem, noisy(MEAN, 0.1, 0), 0) == play(
             agents.make(id, initial=other), PROBLEM, noisy(MEAN, 0.1, 0), 0
         )
 
@@ -184,14 +184,14 @@ OTHERS = [
 
 
 class TestTheCardsData:
-    """What existing data on the card are to the policies that take them from nowhere else."""
+    """Existing data of the problem, for the policies that take them from nowhere else."""
 
-    CARD = replace(PROBLEM, initial=InitialData(arms=ARMS[:120], rewards=REWARDS[:120]))
+    WITH_DATA = replace(PROBLEM, initial=InitialData(arms=ARMS[:120], rewards=REWARDS[:120]))
 
     @pytest.mark.parametrize("id", OTHERS + LEARNED)
     def test_they_know_a_good_arm_before_the_first_pull(self, id: str) -> None:
         agent = agents.make(id)
-        agent.reset(self.CARD, np.random.default_rng(0))
+        agent.reset(self.WITH_DATA, np.random.default_rng(0))
         assert MEAN[agent.recommend()] > MEAN.max() - 0.2
 
     @pytest.mark.parametrize("id", LEARNED)
@@ -207,26 +207,28 @@ class TestTheCardsData:
     @pytest.mark.slow
     @pytest.mark.parametrize(("id", "kwargs"), [("EpsGreedy", {"c": 10.0}), ("REG-EVOLUTION", {}), ("MAP-UCB", {})])
     def test_they_pull_better_arms_than_without(self, id: str, kwargs: dict[str, Any]) -> None:
-        def regret(card: Problem) -> float:
-            card = replace(card, horizon=20)
-            arms = [play(agents.make(id, **kwargs), card, noisy(MEAN, 0.1, seed), seed) for seed in range(4)]
+        def regret(problem: Problem) -> float:
+            problem = replace(problem, horizon=20)
+            arms = [play(agents.make(id, **kwargs), problem, noisy(MEAN, 0.1, seed), seed) for seed in range(4)]
             return float((MEAN.max() - MEAN[np.ravel(arms)]).mean())
 
-        assert regret(self.CARD) < 0.6 * regret(PROBLEM)
+        assert regret(self.WITH_DATA) < 0.6 * regret(PROBLEM)
 
     def test_evolution_begins_with_the_last_of_them(self) -> None:
         agent: Any = agents.make("REG-EVOLUTION", population=50)
-        agent.reset(self.CARD, np.random.default_rng(0))
+        agent.reset(self.WITH_DATA, np.random.default_rng(0))
         assert agent.diagnostics()["population"] == 50
         assert [arm for arm, _ in agent._members] == ARMS[70:120].tolist()
 
     def test_epsilon_counts_them(self) -> None:
         agent = agents.make("EpsGreedy", c=60.0)
-        agent.reset(self.CARD, np.random.default_rng(0))
+        agent.reset(self.WITH_DATA, np.random.default_rng(0))
         assert agent.diagnostics()["epsilon"] == pytest.approx(60 / 121)
 
     def test_bpe_plans_as_without(self) -> None:
-        given, without = (play(agents.make("BPE"), card, noisy(MEAN, 0.1, 0), 0) for card in (self.CARD, PROBLEM))
+        given, without = (
+            play(agents.make("BPE"), problem, noisy(MEAN, 0.1, 0), 0) for problem in (self.WITH_DATA, PROBLEM)
+        )
         assert given == without
 
 

@@ -148,8 +148,8 @@ def test_the_guess_survives_saving() -> None:
     assert twin.diagnostics()["norm_bound"] == 32.0
 
 
-def test_the_data_are_asked_ever_more_rarely() -> None:
-    guess = NormEstimate(GPSettings(norm_bound="double").on(PROBLEM, doubles=True))
+def test_the_data_are_tested_ever_more_rarely() -> None:
+    guess = NormEstimate(GPSettings(norm_bound="double").resolve(PROBLEM, allow_doubling=True))
     asked = 0
     for t in range(1, 2001):
         before = guess._next

@@ -325,7 +325,7 @@ class TestEvolution:
 class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
         prior = ExactPosterior(SE(0.3), X, 0.1)
-        model = GPSettings(SE(0.3), 0.1).on(PROBLEM)
+        model = GPSettings(SE(0.3), 0.1).resolve(PROBLEM)
         arms = UncertaintyDesign(min_batch=4.0).arms(model, X, None, np.random.default_rng(0))
         prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
@@ -464,11 +464,13 @@ def test_uncertainty_sampling_ignores_what_it_sees() -> None:
 
 @pytest.mark.parametrize("id", ["GP-UCB", "BKB", "BBKB", "GP-BUCB"])
 def test_a_start_is_pulled_to_its_end_whenever_feedback_comes(id: str) -> None:
-    card = Problem(name="line", dim=1, arms=np.linspace(0, 1, 30)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=40)
+    problem = Problem(
+        name="line", dim=1, arms=np.linspace(0, 1, 30)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=40
+    )
     whole, split = agents.make(id, n_start=4), agents.make(id, n_start=4)
     for agent in (whole, split):
-        agent.reset(card, np.random.default_rng(3))
-    nothing = Pending.empty(card)
+        agent.reset(problem, np.random.default_rng(3))
+    nothing = Pending.empty(problem)
     together = whole.select(4, nothing)
     one_by_one = []
     for t in range(4):

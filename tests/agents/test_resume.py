@@ -19,7 +19,7 @@ from gpbandit_envs.problem import Problem
 
 X = np.random.default_rng(0).random((40, 2))
 MEAN = np.sin(4 * X[:, 0]) + X[:, 1]
-CARD = Problem(name="forty", dim=2, arms=X, kernel=SE(0.4), noise_std=0.1, norm_bound=2.0, horizon=24)
+PROBLEM = Problem(name="forty", dim=2, arms=X, kernel=SE(0.4), noise_std=0.1, norm_bound=2.0, horizon=24)
 DELAYED: list[tuple[str, dict[str, Any]]] = [
     ("UncertaintySampling", {}),
     ("GP-BUCB", {"batch_size": 5}),
@@ -47,7 +47,7 @@ def arms_of(make: Callable[[], agents.Agent], seed: int, fail_every: int, save_a
     agent, moment = make(), 0
     opened: list[tuple[int, int]] = []
     pulled: list[int] = []
-    agent.reset(CARD, np.random.default_rng(5))
+    agent.reset(PROBLEM, np.random.default_rng(5))
 
     def maybe_saved(agent: agents.Agent) -> agents.Agent:
         nonlocal moment
@@ -55,7 +55,7 @@ def arms_of(make: Callable[[], agents.Agent], seed: int, fail_every: int, save_a
         if moment - 1 != save_at:
             return agent
         state, fresh = copy.deepcopy(agent.state_dict()), make()
-        fresh.reset(CARD, np.random.default_rng(77))
+        fresh.reset(PROBLEM, np.random.default_rng(77))
         fresh.load_state_dict(state)
         return fresh
 
@@ -93,12 +93,12 @@ def test_one_pick_at_a_time_is_restored_between_any_two() -> None:
     for save_at in range(-1, 6):
         agent = agents.make("UncertaintySampling")
         arms: list[int] = []
-        agent.reset(CARD, np.random.default_rng(0))
+        agent.reset(PROBLEM, np.random.default_rng(0))
         for t in range(6):
             arms += agent.select(1, pending(list(enumerate(arms)))).tolist()
             if t == save_at:
                 state, agent = agent.state_dict(), agents.make("UncertaintySampling")
-                agent.reset(CARD, np.random.default_rng(9))
+                agent.reset(PROBLEM, np.random.default_rng(9))
                 agent.load_state_dict(state)
         agent.observe(Feedback.of(range(6), np.array(arms), MEAN[arms]))
         plays.append((arms, agent.diagnostics()["batch_length"]))
@@ -111,14 +111,14 @@ class TestFailures:
     def test_what_failed_and_is_not_pending_counts_for_nothing(self, id: str, kwargs: dict[str, Any]) -> None:
         agent, other = agents.make(id, **kwargs), agents.make(id, **kwargs)
         for policy in (agent, other):
-            policy.reset(CARD, np.random.default_rng(0))
+            policy.reset(PROBLEM, np.random.default_rng(0))
         lost = agent.select(2, pending([]))
         agent.observe(feedback([(1, int(lost[0])), (4, int(lost[1]))], 3))
         np.testing.assert_array_equal(agent.select(4, pending([])), other.select(4, pending([])))
 
     def test_those_still_pending_count(self, id: str, kwargs: dict[str, Any]) -> None:
         agent = agents.make(id, **kwargs)
-        agent.reset(CARD, np.random.default_rng(0))
+        agent.reset(PROBLEM, np.random.default_rng(0))
         assert isinstance(agent, UCBAgent)
         opened = list(enumerate(agent.select(3, pending([])).tolist()))
         agent.observe(feedback([opened.pop(1)], 3))  # ticket 1 fails
@@ -130,7 +130,7 @@ class TestFailures:
 
     def test_a_place_that_a_failure_leaves_is_taken(self, id: str, kwargs: dict[str, Any]) -> None:
         agent = agents.make(id, **kwargs)
-        agent.reset(CARD, np.random.default_rng(0))
+        agent.reset(PROBLEM, np.random.default_rng(0))
         opened = list(enumerate(agent.select(6, pending([])).tolist()))
         agent.observe(feedback([opened.pop(1)], 3))
         assert len(agent.select(1, pending(opened))) == 1

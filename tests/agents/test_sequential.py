@@ -27,24 +27,24 @@ from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Linear, Matern
 from gpbandit_envs.problem import Problem
 
-CARD = Problem(name="box", dim=2, kernel=Matern(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+PROBLEM = Problem(name="box", dim=2, kernel=Matern(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
 IDS = ("GP-UCB", "GP-EI", "GP-TS")
 
 
-def fed(id: str, n: int = 15, card: Problem = CARD, **kwargs: Any) -> agents.Agent:
+def fed(id: str, n: int = 15, problem: Problem = PROBLEM, **kwargs: Any) -> agents.Agent:
     """An agent that has seen noisy feedback at `n` points."""
     agent = agents.make(id, **kwargs)
-    agent.reset(card, np.random.default_rng(0))
+    agent.reset(problem, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    for t, x in enumerate(rng.random((n, card.dim))):
+    for t, x in enumerate(rng.random((n, problem.dim))):
         agent.observe(Feedback.of([t], x[None], [np.sin(5 * x[0]) + x[1] + 0.1 * rng.standard_normal()]))
     return agent
 
 
 def posterior(agent: Any) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation on the grid, by the textbook formula."""
-    X, y, kernel = agent.beliefs.X, agent.beliefs.y, CARD.kernel
+    X, y, kernel = agent.beliefs.X, agent.beliefs.y, PROBLEM.kernel
     assert kernel is not None
     K = np.linalg.inv(kernel(X, X) + 0.01 * np.eye(len(X)))
     C = kernel(GRID, X)
@@ -55,7 +55,7 @@ def posterior(agent: Any) -> tuple[np.ndarray, np.ndarray]:
 def test_gp_ucb_maximises_its_bound(width: object) -> None:
     agent: Any = fed("GP-UCB", width=width)
     m, s = posterior(agent)
-    x = agent.select(1, Pending.empty(CARD))
+    x = agent.select(1, Pending.empty(PROBLEM))
     mean, half = agent.predict(x)
     assert mean + half >= (m + agent.width * s).max() - 1e-9
     np.testing.assert_allclose(agent.predict(GRID)[1], agent.width * s, rtol=1e-6)
@@ -66,26 +66,26 @@ def test_gp_ei_maximises_expected_improvement() -> None:
     m, s = posterior(agent)
     incumbent = agent.beliefs.posterior.at(agent.beliefs.X)[0].max()
     score = LogExpectedImprovement(incumbent)
-    mean, half = agent.predict(agent.select(1, Pending.empty(CARD)))
+    mean, half = agent.predict(agent.select(1, Pending.empty(PROBLEM)))
     assert score(mean, half / 1.96)[0] >= score(m, s).max() - 1e-9
 
 
 def test_gp_ts_chooses_as_often_as_the_posterior_says() -> None:
     """On two far-apart hills of which one is better with a known probability."""
     agent: Any = agents.make("GP-TS", n_features=256, candidates=64, starts=1)
-    card = replace(CARD, dim=1, kernel=SE(0.05), noise_std=0.5)
-    agent.reset(card, np.random.default_rng(0))
+    problem = replace(PROBLEM, dim=1, kernel=SE(0.05), noise_std=0.5)
+    agent.reset(problem, np.random.default_rng(0))
     X = np.repeat([[0.2], [0.8]], 3, axis=0)
     y = np.array([4.0, 4.1, 4.2, 4.1, 4.0, 4.6])
     agent.observe(Feedback.of(np.arange(6), X, y))
-    picks = np.array([agent.select(1, Pending.empty(card))[0, 0] for _ in range(300)])
+    picks = np.array([agent.select(1, Pending.empty(problem))[0, 0] for _ in range(300)])
     assert ((np.abs(picks - 0.2) < 0.2) | (np.abs(picks - 0.8) < 0.2)).all()
     right = float(np.mean(picks > 0.5))
     # By joint draws of the exact posterior on a grid.
     grid = np.linspace(0, 1, 201)[:, None]
-    C, K = card.kernel(grid, X), card.kernel(X, X) + 0.25 * np.eye(6)  # type: ignore[misc]
+    C, K = problem.kernel(grid, X), problem.kernel(X, X) + 0.25 * np.eye(6)  # type: ignore[misc]
     mean = C @ np.linalg.solve(K, y)
-    covariance = card.kernel(grid, grid) - C @ np.linalg.solve(K, C.T)  # type: ignore[misc]
+    covariance = problem.kernel(grid, grid) - C @ np.linalg.solve(K, C.T)  # type: ignore[misc]
     draws = np.random.default_rng(2).multivariate_normal(mean, covariance, 4_000, method="eigh")
     expected = float(np.mean(grid[draws.argmax(axis=1), 0] > 0.5))
     assert 0.5 < expected < 0.95
@@ -95,7 +95,7 @@ def test_gp_ts_chooses_as_often_as_the_posterior_says() -> None:
 def test_theory_width_uses_the_gain_of_the_data() -> None:
     agent: Any = fed("GP-UCB", delta=0.1)
     X = agent.beliefs.X
-    K = CARD.kernel(X, X)  # type: ignore[misc]
+    K = PROBLEM.kernel(X, X)  # type: ignore[misc]
     gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + K / 0.01)[1]
     assert agent.diagnostics()["information_gain"] == pytest.approx(gain)
     context = WidthContext(
@@ -122,12 +122,12 @@ def test_better_than_uniform(id: str) -> None:
     for seed in range(4):
         env: Any = gym.make("GPBandit/GPSample-v0", n_arms=None, dim=2, lengthscale=0.3, noise_std=0.02, n_features=128)
         env.reset(seed=seed)
-        card = replace(problem_of(env), horizon=25)
+        problem = replace(problem_of(env), horizon=25)
         agent = agents.make(id, **({"width": 2.0} if id == "GP-UCB" else {"candidates": 128, "starts": 2}))
-        agent.reset(card, np.random.default_rng(seed))
+        agent.reset(problem, np.random.default_rng(seed))
         regrets = []
         for t in range(25):
-            x = agent.select(1, Pending.empty(card))
+            x = agent.select(1, Pending.empty(problem))
             _, y, _, _, info = env.step(x[0])
             agent.observe(Feedback.of([t], x, [y]))
             regrets.append(info["oracle"]["regret"])
@@ -140,45 +140,45 @@ def test_better_than_uniform(id: str) -> None:
 @pytest.mark.parametrize("id", IDS)
 def test_one_id_for_arms_and_boxes(id: str) -> None:
     agent: Any = agents.make(id)
-    agent.reset(CARD, np.random.default_rng(0))
-    assert agent.select(1, Pending.empty(CARD)).shape == (1, 2)
-    arms = replace(CARD, arms=np.random.default_rng(0).random((20, 2)))
+    agent.reset(PROBLEM, np.random.default_rng(0))
+    assert agent.select(1, Pending.empty(PROBLEM)).shape == (1, 2)
+    arms = replace(PROBLEM, arms=np.random.default_rng(0).random((20, 2)))
     agent.reset(arms, np.random.default_rng(0))
     assert agent.select(1, Pending.empty(arms)).dtype.kind == "i"
     assert isinstance(agent.recommend(), int)
     with pytest.raises(ValueError, match=r"kernel: box offers none; give one"):
-        agent.reset(replace(CARD, kernel=None), np.random.default_rng(0))
+        agent.reset(replace(PROBLEM, kernel=None), np.random.default_rng(0))
 
 
 def test_ei_on_arms_is_the_textbook_formula() -> None:
     from scipy.special import ndtr
 
     X = np.random.default_rng(0).random((40, 2))
-    card = replace(CARD, arms=X)
+    problem = replace(PROBLEM, arms=X)
     agent: Any = agents.make("GP-EI")
-    agent.reset(card, np.random.default_rng(0))
+    agent.reset(problem, np.random.default_rng(0))
     pulls, rewards = [3, 17, 17, 8], [0.4, 1.0, 0.7, -0.2]
     for t, (arm, y) in enumerate(zip(pulls, rewards, strict=True)):
         agent.observe(Feedback.of([t], np.array([arm]), [y]))
-    K = np.linalg.inv(CARD.kernel(X[pulls], X[pulls]) + 0.01 * np.eye(4))  # type: ignore[misc]
-    C = CARD.kernel(X, X[pulls])  # type: ignore[misc]
+    K = np.linalg.inv(PROBLEM.kernel(X[pulls], X[pulls]) + 0.01 * np.eye(4))  # type: ignore[misc]
+    C = PROBLEM.kernel(X, X[pulls])  # type: ignore[misc]
     m, s = C @ K @ rewards, np.sqrt(1 - np.einsum("ij,jk,ik->i", C, K, C))
     z = (m - m[pulls].max()) / s
     improvement = s * (z * ndtr(z) + np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
-    assert agent.select(1, Pending.empty(card))[0] == np.argmax(improvement)
+    assert agent.select(1, Pending.empty(problem))[0] == np.argmax(improvement)
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_integers_are_played_at_their_levels(id: str) -> None:
     domain = Domain((Dimension(1, 4, integer=True), Dimension(0.0, 1.0)))
-    card = replace(CARD, notes={"domain": domain.to_spec()})
-    agent = fed(id, card=card, candidates=32, starts=2)
+    problem = replace(PROBLEM, notes={"domain": domain.to_spec()})
+    agent = fed(id, problem=problem, candidates=32, starts=2)
     for _ in range(5):
-        x = agent.select(1, Pending.empty(card))
+        x = agent.select(1, Pending.empty(problem))
         assert x[0, 0] in {0.125, 0.375, 0.625, 0.875}
     fresh = agents.make(id, n_start=2)
-    fresh.reset(card, np.random.default_rng(0))
-    assert fresh.select(1, Pending.empty(card))[0, 0] in {0.125, 0.375, 0.625, 0.875}
+    fresh.reset(problem, np.random.default_rng(0))
+    assert fresh.select(1, Pending.empty(problem))[0, 0] in {0.125, 0.375, 0.625, 0.875}
     np.testing.assert_array_equal(np.asarray(fresh.recommend())[1], 0.5)
 
 
@@ -186,25 +186,25 @@ def test_integers_are_played_at_their_levels(id: str) -> None:
 def test_a_schedule_is_the_same_on_arms_and_on_their_box(schedule: WidthSchedule) -> None:
     X = np.random.default_rng(0).random((10, 2))
     forms: list[Any] = []
-    for card, actions in ((CARD, X), (replace(CARD, arms=X), np.arange(10))):
+    for problem, actions in ((PROBLEM, X), (replace(PROBLEM, arms=X), np.arange(10))):
         agent = agents.make("GP-UCB", width=schedule)
-        agent.reset(card, np.random.default_rng(0))
+        agent.reset(problem, np.random.default_rng(0))
         for t in range(10):
             agent.observe(Feedback.of([t], actions[t : t + 1], [0.3]))
         forms.append(agent)
     box, finite = (agent.diagnostics()["width"] for agent in forms)
     assert box == pytest.approx(finite, rel=1e-9)
     again = agents.make("GP-UCB", width=schedule)
-    again.reset(CARD, np.random.default_rng(1))
+    again.reset(PROBLEM, np.random.default_rng(1))
     again.load_state_dict(forms[0].state_dict())
     assert again.diagnostics()["width"] == box
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_band_is_of_one_width_on_arms_and_boxes(id: str) -> None:
-    for card in (CARD, replace(CARD, arms=GRID[:5])):
+    for problem in (PROBLEM, replace(PROBLEM, arms=GRID[:5])):
         agent = agents.make(id, **({"width": 1.96} if id == "GP-UCB" else {}))
-        agent.reset(card, np.random.default_rng(0))
+        agent.reset(problem, np.random.default_rng(0))
         prediction = agent.predict(GRID[:5])
         assert prediction is not None
         np.testing.assert_allclose(prediction[1], 1.96)
@@ -215,7 +215,7 @@ def test_the_band_is_of_one_width_on_arms_and_boxes(id: str) -> None:
 def test_failed_evaluations_teach_nothing(id: str) -> None:
     agent: Any = fed(id)
     before = agent.predict(GRID[:5])
-    action = agent.select(1, Pending.empty(CARD))
+    action = agent.select(1, Pending.empty(PROBLEM))
     agent.observe(Feedback(np.array([20]), action, np.array([np.nan]), np.ones(1), np.array([True])))
     np.testing.assert_array_equal(agent.predict(GRID[:5]), before)
 
@@ -238,4 +238,4 @@ def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
 
 def test_thompson_sampling_needs_a_kernel_with_features() -> None:
     with pytest.raises(TypeError, match="random features need an SE, Matern or rational quadratic kernel"):
-        agents.make("GP-TS").reset(replace(CARD, kernel=Linear()), np.random.default_rng(0))
+        agents.make("GP-TS").reset(replace(PROBLEM, kernel=Linear()), np.random.default_rng(0))

@@ -135,11 +135,11 @@ def test_an_attribute_that_cannot_be_saved_is_named() -> None:
 @pytest.mark.parametrize("id", ["GP-UCB", "GP-EI", "GP-TS", "Uniform", "REG-EVOLUTION", "MAP-UCB"])
 def test_what_the_problem_determines_is_not_stored(id: str) -> None:
     """Kernel rows, factors of the prior and scaled features have the size of the arms or more."""
-    card = replace(PROBLEM, horizon=None)
+    problem = replace(PROBLEM, horizon=None)
     agent = agents.make(id)
-    agent.reset(card, np.random.default_rng(0))
+    agent.reset(problem, np.random.default_rng(0))
     for t in range(14):
-        arms = agent.select(1, Pending.empty(card))
+        arms = agent.select(1, Pending.empty(problem))
         agent.observe(Feedback.of([t], arms, X[arms, 0]))
     vectors = 8 * len(X)
     assert len(pickle.dumps(agent.state_dict())) < 12 * vectors

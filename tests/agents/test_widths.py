@@ -72,11 +72,11 @@ def test_the_two_scales_agree() -> None:
 @pytest.mark.parametrize("width", ["theory", "practical", "bayes", "growing"])
 def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) -> None:
     X = np.random.default_rng(0).random((30, 2))
-    card = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+    problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
     found = {}
     for id, kwargs in (("GP-UCB", {}), ("GP-BUCB", {"c": 0.0}), ("GP-BUCB", {"c": 0.7})):
         agent = agents.make(id, width=width, **kwargs)
-        agent.reset(card, np.random.default_rng(0))
+        agent.reset(problem, np.random.default_rng(0))
         agent.observe(Feedback.of(range(4), np.array([3, 9, 9, 20]), [0.1, 0.2, 0.3, 0.4]))
         found[id, kwargs.get("c", 0.0)] = agent.diagnostics()["width"]
     assert found["GP-BUCB", 0.0] == pytest.approx(found["GP-UCB", 0.0])
@@ -86,11 +86,11 @@ def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) 
 @pytest.mark.parametrize("id", ["BKB", "BBKB"])
 def test_a_sketched_policy_knows_the_information_gain_that_it_states(id: str) -> None:
     X = np.random.default_rng(0).random((30, 2))
-    card = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
+    problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
     agent = agents.make(id, width=widths.InformationGain(), qbar=1e6)
     exact = agents.make("GP-UCB")
     for policy in (agent, exact):
-        policy.reset(card, np.random.default_rng(0))
+        policy.reset(problem, np.random.default_rng(0))
         for t, arm in enumerate((3, 9, 9, 20)):
             policy.observe(Feedback.of([t], np.array([arm]), [0.1]))
     assert agent.diagnostics()["information_gain"] == pytest.approx(exact.diagnostics()["information_gain"])

@@ -70,16 +70,16 @@ def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_pickle_and_deepcopy(id: str, kwargs: dict[str, Any]) -> None:
     agent = make(id, kwargs)
-    problem = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9)
+    on_arms = Problem(name="p", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9)
     for domain in sorted(agent.capabilities.domains):
-        card = problem if domain == "finite" else replace(problem, arms=None)
-        agent.reset(card, np.random.default_rng(0))
-        first = agent.select(1, Pending.empty(card))
+        problem = on_arms if domain == "finite" else replace(on_arms, arms=None)
+        agent.reset(problem, np.random.default_rng(0))
+        first = agent.select(1, Pending.empty(problem))
         agent.observe(Feedback.of([0], first, [0.5]))
         twins = [pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)]
-        expected = agent.select(1, Pending.empty(card))
+        expected = agent.select(1, Pending.empty(problem))
         for twin in twins:
-            np.testing.assert_array_equal(twin.select(1, Pending.empty(card)), expected)
+            np.testing.assert_array_equal(twin.select(1, Pending.empty(problem)), expected)
 
 
 class _Broken(agents.Agent):

@@ -182,20 +182,20 @@ def test_reveal_oracle_false_hides_it(case: Case, kind: str) -> None:
 
 
 @cases
-def test_card(case: Case) -> None:
+def test_problem(case: Case) -> None:
     env = case.make()
-    card = problem_of(env)
-    assert isinstance(card, Problem)
-    assert card.name == case.id
-    assert card.horizon == env.spec.max_episode_steps
+    problem = problem_of(env)
+    assert isinstance(problem, Problem)
+    assert problem.name == case.id
+    assert problem.horizon == env.spec.max_episode_steps
     assert problem_of(case.make(horizon=17)).horizon == 17
     env.reset(seed=0)
-    assert problem_of(env) is card, "the card must not depend on the instance"
-    if card.arms is not None:
-        assert card.arms.shape[0] == env.action_space.n
-        assert not card.arms.flags.writeable
+    assert problem_of(env) is problem, "the problem must not depend on the instance"
+    if problem.arms is not None:
+        assert problem.arms.shape[0] == env.action_space.n
+        assert not problem.arms.flags.writeable
     else:
-        assert env.action_space == gym.spaces.Box(0.0, 1.0, (card.dim,), np.float64)
+        assert env.action_space == gym.spaces.Box(0.0, 1.0, (problem.dim,), np.float64)
 
 
 @cases
@@ -211,7 +211,9 @@ def test_misspecification_dial(case: Case) -> None:
         X = np.random.default_rng(0).random((3, true.dim))
         np.testing.assert_allclose(wrong.kernel(2 * X, 2 * X), true.kernel(X, X), rtol=1e-12)
     one, other = case.make(), case.make(misspecification={"noise": 3.0})
-    assert as_json(play(one, 4)) == as_json(play(other, 4)), "the dial turns the card and never the environment"
+    assert as_json(play(one, 4)) == as_json(play(other, 4)), (
+        "misspecification changes the problem description, never the environment"
+    )
 
 
 @cases

@@ -1,4 +1,4 @@
-"""Evaluations from before the first step: on the card, from the environment's own noise, and no steps."""
+"""Evaluations from before the first step: on the problem, from the environment's own noise, and no steps."""
 
 from __future__ import annotations
 

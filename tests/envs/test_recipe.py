@@ -14,7 +14,7 @@ from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
 
 
-def card(name: str = "RKHS", **kwargs: Any) -> Problem:
+def make_problem(name: str = "RKHS", **kwargs: Any) -> Problem:
     problem: Problem = gym.make(f"GPBandit/{name}-v0", **kwargs).unwrapped.problem  # type: ignore[attr-defined]
     return problem
 
@@ -26,20 +26,20 @@ def test_every_lengthscale_of_a_composite_kernel_is_wrong_by_the_factor() -> Non
 
 
 def test_factors_change_what_they_name() -> None:
-    wrong = card(norm=2.0, noise_std=0.1, misspecification={"norm": 0.5, "noise": 3.0, "lengthscale": 2.0})
+    wrong = make_problem(norm=2.0, noise_std=0.1, misspecification={"norm": 0.5, "noise": 3.0, "lengthscale": 2.0})
     assert wrong.norm_bound == 1.0
     assert wrong.noise_std == pytest.approx(0.3)
     assert wrong.kernel == SE(0.4)
     assert wrong.knowledge == "misspecified"
-    assert card().knowledge == "oracle"
+    assert make_problem().knowledge == "oracle"
 
 
 def test_factors_without_anything_to_change() -> None:
     for factors in ({"norm": 2.0}, {"lengthscale": 2.0}):
         with pytest.raises(ValueError, match="misspecification: there is no"):
-            card("Branin", misspecification=factors)
+            make_problem("Branin", misspecification=factors)
     with pytest.raises(TypeError, match="misspecification"):
-        card(misspecification=[("norm", 2.0)])
+        make_problem(misspecification=[("norm", 2.0)])
 
 
 def test_a_kernel_besides_the_lengthscale_is_a_prior_that_is_wrong() -> None:
@@ -51,16 +51,16 @@ def test_a_kernel_besides_the_lengthscale_is_a_prior_that_is_wrong() -> None:
     np.testing.assert_array_equal(both.mean(arms), drawn.mean(arms))  # type: ignore[attr-defined]
     problem = both.problem  # type: ignore[attr-defined]
     assert (problem.kernel, problem.knowledge, problem.norm_bound) == (Matern(0.5, 1.5), "misspecified", None)
-    alone = card(kernel=prior)
+    alone = make_problem(kernel=prior)
     assert (alone.kernel, alone.knowledge, alone.norm_bound) == (Matern(0.5, 1.5), "oracle", 1.0)
 
 
 def test_no_norm_is_claimed_for_a_gp_sample() -> None:
-    assert card("GPSample").norm_bound is None
+    assert make_problem("GPSample").norm_bound is None
 
 
 def test_unequal_noise_is_no_oracle_knowledge() -> None:
-    problem = card(noise={"name": "heteroscedastic", "relative": 1.0})
+    problem = make_problem(noise={"name": "heteroscedastic", "relative": 1.0})
     assert problem.knowledge == "misspecified"
     assert problem.notes["noise"] == {"name": "heteroscedastic", "std": 0.1, "relative": 1.0}
 
@@ -68,13 +68,13 @@ def test_unequal_noise_is_no_oracle_knowledge() -> None:
 @pytest.mark.parametrize("horizon", [0, -1, 2.5, float("nan"), True, "3"])
 def test_bad_horizon_fails_where_it_is_given(horizon: Any) -> None:
     with pytest.raises(ValueError, match="horizon: expected an integer >= 1 or None, got"):
-        card(horizon=horizon)
+        make_problem(horizon=horizon)
     with pytest.raises(ValueError, match="horizon: expected an integer >= 1 or None, got"):
         Problem(name="p", dim=1, horizon=horizon)
 
 
 def test_a_horizon_of_numpy_is_a_plain_one() -> None:
-    assert type(card(horizon=np.int64(7)).horizon) is int
+    assert type(make_problem(horizon=np.int64(7)).horizon) is int
 
 
 @pytest.mark.parametrize("noise_std", [np.float32(0.1), np.float64(0.1), 1])
@@ -86,7 +86,7 @@ def test_rewards_are_plain_floats(noise_std: Any) -> None:
         assert type(env.unwrapped.problem.noise_std) is float  # type: ignore[attr-defined]
 
 
-def test_a_card_is_equal_to_itself_alone() -> None:
-    one, other = card(n_arms=9), card(n_arms=9)
+def test_a_problem_is_equal_to_itself_alone() -> None:
+    one, other = make_problem(n_arms=9), make_problem(n_arms=9)
     assert one != other
     assert len({one, other, one}) == 2

@@ -25,10 +25,10 @@ def test_abalone() -> None:
     raw = table("Abalone")
     env = gym.make("GPBandit/Abalone-v0")
     env.reset(seed=0)
-    card = env.unwrapped.problem  # type: ignore[attr-defined]
-    assert card.arms.shape == (4_177, 8)
-    np.testing.assert_allclose(card.arms.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(card.arms.std(axis=0), 1, rtol=1e-12)
+    problem = env.unwrapped.problem  # type: ignore[attr-defined]
+    assert problem.arms.shape == (4_177, 8)
+    np.testing.assert_allclose(problem.arms.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(problem.arms.std(axis=0), 1, rtol=1e-12)
     # Male, female and infant are one number, in this order.
     sexes = np.unique(raw.features[:, 0], return_counts=True)
     assert sexes[0].tolist() == [0.0, 1.0, 2.0]
@@ -38,8 +38,13 @@ def test_abalone() -> None:
     mean = env.unwrapped.mean(np.arange(4_177))  # type: ignore[attr-defined]
     np.testing.assert_allclose(mean, expected, atol=1e-15)
     assert env.unwrapped.certificate.optimum == 1.0  # type: ignore[attr-defined]
-    assert (card.noise_std, card.norm_bound, card.knowledge, card.horizon) == (0.01, None, "learned", 10_000)
-    assert card.kernel == SE(17.5)
+    assert (problem.noise_std, problem.norm_bound, problem.knowledge, problem.horizon) == (
+        0.01,
+        None,
+        "learned",
+        10_000,
+    )
+    assert problem.kernel == SE(17.5)
     chosen = gym.make("GPBandit/Abalone-v0", kernel={"name": "se", "lengthscale": 5.0}).unwrapped
     assert chosen.problem.kernel == SE(5.0)  # type: ignore[attr-defined]
 
@@ -72,25 +77,25 @@ def test_feedback_is_a_real_replicate_and_the_mean_is_theirs(name: str) -> None:
 @pytest.mark.network
 def test_neighbours_reach_the_card() -> None:
     raw = table("NASBench201")
-    card = gym.make("GPBandit/NASBench201-v0").unwrapped.problem  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(card.neighbours, raw.neighbours)
-    assert np.linalg.norm(card.arms, axis=1) == pytest.approx(1.0)
+    problem = gym.make("GPBandit/NASBench201-v0").unwrapped.problem  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(problem.neighbours, raw.neighbours)
+    assert np.linalg.norm(problem.arms, axis=1) == pytest.approx(1.0)
 
 
 def test_partial_nasbench101() -> None:
     case = next(case for case in CASES if case.id == "GPBandit/NASBench101-v0")
     env = case.make()
-    card = env.unwrapped.problem
-    assert card.notes["n_with_values"] == card.n_arms == 914
-    assert card.notes["n_candidates"] == 12_416
-    edges, operations = np.linalg.norm(card.arms[:, :15], axis=1), np.linalg.norm(card.arms[:, 15:], axis=1)
+    problem = env.unwrapped.problem
+    assert problem.notes["n_with_values"] == problem.n_arms == 914
+    assert problem.notes["n_candidates"] == 12_416
+    edges, operations = np.linalg.norm(problem.arms[:, :15], axis=1), np.linalg.norm(problem.arms[:, 15:], axis=1)
     assert edges.max() == pytest.approx(1.0)
     assert operations.max() == pytest.approx(1.0)
-    assert card.arms.shape[1] == 19
+    assert problem.arms.shape[1] == 19
     # Constant, as the page says: they are what appendix D.2 of the BBKB paper removes.
-    assert (np.ptp(card.arms[:, [0, 14]], axis=0) == 0).all()
-    assert (card.arms[:, [0, 14]] > 0).all()
-    assert card.neighbours is not None
+    assert (np.ptp(problem.arms[:, [0, 14]], axis=0) == 0).all()
+    assert (problem.arms[:, [0, 14]] > 0).all()
+    assert problem.neighbours is not None
 
 
 def test_without_its_file_nasbench101_says_how_to_give_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,10 +154,10 @@ def test_linear_ard_maximises_the_evidence() -> None:
 @pytest.mark.network
 def test_the_noise_that_a_card_states_is_accepted() -> None:
     table("CrossedBarrel")
-    card = gym.make("GPBandit/CrossedBarrel-v0").unwrapped.problem  # type: ignore[attr-defined]
-    again = gym.make("GPBandit/CrossedBarrel-v0", noise=card.notes["noise"]).unwrapped
+    problem = gym.make("GPBandit/CrossedBarrel-v0").unwrapped.problem  # type: ignore[attr-defined]
+    again = gym.make("GPBandit/CrossedBarrel-v0", noise=problem.notes["noise"]).unwrapped
     assert again.problem.notes["noise"] == {"name": "table"}  # type: ignore[attr-defined]
-    assert again.problem.noise_std == card.noise_std  # type: ignore[attr-defined]
+    assert again.problem.noise_std == problem.noise_std  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match=r"noise: expected one of .*, table, got 'tabel'"):
         gym.make("GPBandit/CrossedBarrel-v0", noise="tabel")
 

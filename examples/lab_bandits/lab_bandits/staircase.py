@@ -29,7 +29,7 @@ class Staircase(gym.Env[int, Any]):
         self.observation_space = gym.spaces.Discrete(1)
         self.action_space = gym.spaces.Discrete(n_arms)
         self.noise_std = noise_std
-        # The card: all that a policy may know.
+        # The problem description: all that a policy may know.
         self.problem = Problem(
             name="Lab/Staircase-v0",
             dim=1,

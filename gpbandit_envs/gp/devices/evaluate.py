@@ -14,10 +14,10 @@ __all__ = ["check_available", "evaluate"]
 
 
 def check_available(kernel: Kernel) -> None:
-    """Raise unless `evaluate` knows the kernel.
+    """Raise unless `evaluate` supports the kernel.
 
     Raises:
-        TypeError: naming the part that it does not know.
+        TypeError: naming the unsupported part.
     """
     if isinstance(kernel, Scale):
         check_available(kernel.kernel)
@@ -37,7 +37,7 @@ def evaluate(kernel: Kernel, X: Array, Y: Array, device: Device) -> Array:
     """Covariances `k(x_i, y_j)` of rows of device arrays `(n, d)` and `(m, d)`, shape `(n, m)`.
 
     Raises:
-        TypeError: for a kernel that has no form on a device.
+        TypeError: for a kernel that has no implementation on a device.
     """
     xp = device.namespace
     if isinstance(kernel, Scale):

@@ -22,7 +22,7 @@ __all__ = ["OnDevice"]
 class OnDevice(KernelWithRows):
     """`kernel`, on a device: any policy that is given it keeps arms and kernel rows there, and multiplies there.
 
-    All numbers are float64. Choices are those of the same kernel without a device, up to ties within rounding.
+    All numbers are float64. Policies choose the same arms as without a device, up to ties within rounding.
 
     Example: `agents.make("GP-UCB", kernel=OnDevice(SE(0.2), "torch:cuda"))`, or as a spec
     `{"name": "on_device", "kernel": {"name": "se", "lengthscale": 0.2}, "device": "torch:cuda"}`.
@@ -32,7 +32,7 @@ class OnDevice(KernelWithRows):
         device: See `gpbandit_envs.gp.devices.device.Device`.
 
     Raises:
-        TypeError: if the kernel has no form on a device.
+        TypeError: if the kernel has no implementation on a device.
         ImportError, ValueError: if the device is not there.
     """
 

@@ -23,7 +23,7 @@ class DeviceRows(KernelRows):
     Args:
         kernel: Prior covariance, as the posterior knows it.
         X: Arms, shape (A, d).
-        max_memory: Bytes that rows kept on the device may take; others are computed anew for each product.
+        max_memory: Memory limit in bytes for rows kept on the device; others are computed anew for each product.
         device: Where.
         inner: The kernel to evaluate there.
     """

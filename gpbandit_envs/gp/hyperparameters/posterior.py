@@ -117,7 +117,7 @@ _UHE_PRIOR = Gamma()
 class HyperPrior:
     """Independent priors of kernel variance, noise variance and every lengthscale, cut off at bounds.
 
-    Variances are those of standardised feedback. The bounds are needed: where the data say nothing, as on an
+    Variances refer to standardised feedback. The bounds are needed: where the data are uninformative, as on an
     irrelevant feature, flat priors alone give no proper posterior.
 
     Attributes:
@@ -165,7 +165,7 @@ class HyperPrior:
 
 
 def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
-    """The priors that a JSON form stands for.
+    """The priors given by a JSON form.
 
     Args:
         prior: A `HyperPrior`; a mapping of its fields, a prior being `{"name": "flat"}`, `{"name": "gamma", "shape": a,

@@ -21,14 +21,14 @@ def wave(X: np.ndarray) -> np.ndarray:
     return np.sin(7 * X[:, 0]) + 0.8 * X[:, -1]
 
 
-def problem(arms: np.ndarray | None = None, dim: int = 2, **card: object) -> Problem:
-    """A card that states neither kernel nor noise."""
-    return Problem(name="test", dim=dim if arms is None else arms.shape[1], arms=arms, **card)  # type: ignore[arg-type]
+def make_problem(arms: np.ndarray | None = None, dim: int = 2, **fields: object) -> Problem:
+    """A problem that states neither kernel nor noise."""
+    return Problem(name="test", dim=dim if arms is None else arms.shape[1], arms=arms, **fields)  # type: ignore[arg-type]
 
 
 def play(
     agent: Agent,
-    card: Problem,
+    problem: Problem,
     horizon: int,
     *,
     mean: Callable[[np.ndarray], np.ndarray] = wave,
@@ -37,12 +37,12 @@ def play(
     after: Callable[[int, Agent], Agent | None] = lambda *_: None,
 ) -> tuple[Agent, np.ndarray]:
     """The agent after `horizon` evaluations and its actions; `after(t, agent)` may hand over to another agent."""
-    agent.reset(card, np.random.default_rng(seed))
+    agent.reset(problem, np.random.default_rng(seed))
     noise, history = np.random.default_rng(1_000 + seed), []
     for t in range(horizon):
-        action = agent.select(1, Pending.empty(card))
+        action = agent.select(1, Pending.empty(problem))
         history.append(action)
-        X = action if card.arms is None else card.arms[action]
+        X = action if problem.arms is None else problem.arms[action]
         agent.observe(Feedback.of([t], action, mean(X) + noise_std * noise.standard_normal(1)))
         agent = after(t, agent) or agent
     return agent, np.concatenate(history)

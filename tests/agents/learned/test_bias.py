@@ -32,12 +32,12 @@ def noisy(arms: np.ndarray, repetition: int, rng: np.random.Generator) -> np.nda
 
 def error_of(id: str, repetition: int) -> float:
     """The error of the log lengthscale after the policy has chosen all data; positive where it is too long."""
-    agent, card = agents.make(id), Problem(name="draw", dim=1, arms=ARMS, horizon=HORIZON)
+    agent, problem = agents.make(id), Problem(name="draw", dim=1, arms=ARMS, horizon=HORIZON)
     assert isinstance(agent, LearnedAgent)
-    agent.reset(card, np.random.default_rng([1, repetition]))
+    agent.reset(problem, np.random.default_rng([1, repetition]))
     rng = np.random.default_rng([2, repetition])
     for t in range(HORIZON):
-        arm = agent.select(1, Pending.empty(card))
+        arm = agent.select(1, Pending.empty(problem))
         agent.observe(Feedback.of([t], arm, noisy(arm, repetition, rng)))
     agent.estimate()  # on all data, whatever comes next
     return float(np.log(agent.hyperparameters[0].lengthscales[0] / TRUE.lengthscales[0]))

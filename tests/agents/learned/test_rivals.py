@@ -22,7 +22,7 @@ from agents.learned.uhe_bo import Portfolio
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.regression import GPRegression
-from tests.agents.learned.play import FEW, GRID, LINE, play, problem, wave
+from tests.agents.learned.play import FEW, GRID, LINE, make_problem, play, wave
 
 LEARNED = ["UHE-BO", "RA-BO", "Random+EXP3", "MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio"]
 
@@ -36,7 +36,7 @@ def make(id: str, **settings: Any) -> LearnedAgent:
 
 @pytest.mark.parametrize("id", LEARNED)
 def test_the_cards_kernel_and_noise_are_not_looked_at(id: str) -> None:
-    blank = problem(GRID)
+    blank = make_problem(GRID)
     told = replace(blank, kernel=5.0 * SE(0.01), noise_std=3.0, norm_bound=9.0)
     np.testing.assert_array_equal(play(make(id), blank, 8)[1], play(make(id), told, 8)[1])
     assert not make(id).capabilities.needs
@@ -46,8 +46,8 @@ def test_the_cards_kernel_and_noise_are_not_looked_at(id: str) -> None:
 def test_the_unit_of_the_reward_does_not_matter(id: str) -> None:
     """A power of two, so that not even rounding differs."""
     scale = 2.0**20
-    plain, actions = play(make(id), problem(GRID), 9, noise_std=0.125)
-    scaled, same = play(make(id), problem(GRID), 9, noise_std=0.125 * scale, mean=lambda X: scale * wave(X))
+    plain, actions = play(make(id), make_problem(GRID), 9, noise_std=0.125)
+    scaled, same = play(make(id), make_problem(GRID), 9, noise_std=0.125 * scale, mean=lambda X: scale * wave(X))
     np.testing.assert_array_equal(actions, same)
     for ours, theirs in zip(plain.predict(GRID) or (), scaled.predict(GRID) or (), strict=True):
         np.testing.assert_allclose(scale * ours, theirs, rtol=1e-6)
@@ -55,27 +55,27 @@ def test_the_unit_of_the_reward_does_not_matter(id: str) -> None:
 
 @pytest.mark.parametrize("id", LEARNED)
 def test_the_unit_of_the_features_of_arms_does_not_matter(id: str) -> None:
-    power = problem(GRID * np.array([1024.0, 0.25]) - 8.0)
+    power = make_problem(GRID * np.array([1024.0, 0.25]) - 8.0)
     noise = np.random.default_rng(5).standard_normal(len(GRID))
 
-    def actions(card: Any) -> list[int]:
+    def actions(problem: Any) -> list[int]:
         agent, played = make(id), []
-        agent.reset(card, np.random.default_rng(0))
+        agent.reset(problem, np.random.default_rng(0))
         for t in range(9):
-            arm = agent.select(1, Pending.empty(card))
+            arm = agent.select(1, Pending.empty(problem))
             played.append(int(arm[0]))
             agent.observe(Feedback.of([t], arm, wave(GRID[arm]) + 0.1 * noise[arm]))
         return played
 
-    assert actions(problem(GRID)) == actions(power)
+    assert actions(make_problem(GRID)) == actions(power)
 
 
 @pytest.mark.parametrize("id", LEARNED)
-@pytest.mark.parametrize("card", [problem(LINE), problem(dim=2)], ids=["arms", "box"])
-def test_equal_rewards_are_survived(id: str, card: Any) -> None:
-    agent, actions = play(make(id), card, 8, mean=lambda X: np.full(len(X), 1e6), noise_std=0.0)
+@pytest.mark.parametrize("problem", [make_problem(LINE), make_problem(dim=2)], ids=["arms", "box"])
+def test_equal_rewards_are_survived(id: str, problem: Any) -> None:
+    agent, actions = play(make(id), problem, 8, mean=lambda X: np.full(len(X), 1e6), noise_std=0.0)
     assert len(actions) == 8
-    mean, band = agent.predict(card.arms if card.arms is not None else actions) or (np.nan, np.nan)
+    mean, band = agent.predict(problem.arms if problem.arms is not None else actions) or (np.nan, np.nan)
     np.testing.assert_allclose(mean, 1e6)
     assert np.isfinite(band).all()
 
@@ -93,10 +93,10 @@ def test_equal_rewards_are_survived(id: str, card: Any) -> None:
     ids=["huge", "tiny", "step", "two of three fail", "all fail"],
 )
 def test_hard_feedback_is_survived(id: str, mean: Any, lost: int) -> None:
-    agent, card = make(id), problem(dim=2)
-    agent.reset(card, np.random.default_rng(0))
+    agent, problem = make(id), make_problem(dim=2)
+    agent.reset(problem, np.random.default_rng(0))
     for t in range(12):
-        action = agent.select(1, Pending.empty(card))
+        action = agent.select(1, Pending.empty(problem))
         failed = np.array([lost > 0 and (lost == 1 or t % lost > 0)])
         agent.observe(Feedback(np.array([t]), action, np.where(failed, np.nan, mean(action)), np.ones(1), failed))
         assert np.isfinite(agent.recommend()).all()
@@ -108,9 +108,9 @@ def test_hard_feedback_is_survived(id: str, mean: Any, lost: int) -> None:
 @pytest.mark.parametrize("id", [*LEARNED, "Random"])
 def test_integer_coordinates_are_played_at_their_levels(id: str) -> None:
     domain = Domain((Dimension(), Dimension(0, 3, integer=True)))
-    card = problem(dim=2, notes={"domain": domain.to_spec()})
+    problem = make_problem(dim=2, notes={"domain": domain.to_spec()})
     agent = agents.make(id) if id == "Random" else make(id)
-    _, actions = play(agent, card, 8)
+    _, actions = play(agent, problem, 8)
     np.testing.assert_array_equal(domain.snap(actions), actions)
     assert domain.snap(np.atleast_2d(agent.recommend())).tolist() == np.atleast_2d(agent.recommend()).tolist()
 
@@ -129,13 +129,13 @@ def test_finds_a_peak_that_random_points_miss(id: str) -> None:
     gaps = {"ours": 0.0, "random": 0.0}
     for seed in range(2):
         for name, agent in (("ours", make(id, **budget)), ("random", agents.make("Random"))):
-            _, actions = play(agent, problem(dim=2), 20, mean=bump, noise_std=0.01, seed=seed)
+            _, actions = play(agent, make_problem(dim=2), 20, mean=bump, noise_std=0.01, seed=seed)
             gaps[name] += 1 - bump(actions).max()
     assert gaps["ours"] < (1.0 if id == "Portfolio" else 0.5) * gaps["random"]
 
 
 def test_map_ucb_evaluates_the_maximiser_of_its_bound() -> None:
-    agent, _ = play(make("MAP-UCB", fits=2), problem(GRID), 12)
+    agent, _ = play(make("MAP-UCB", fits=2), make_problem(GRID), 12)
     assert isinstance(agent, LearnedAgent)
     known = agent.hyperparameters[0]
     dense = GPRegression(known.kernel(), GRID[agent.actions], agent.y, known.noise, float(agent.y.mean()))
@@ -146,7 +146,7 @@ def test_map_ucb_evaluates_the_maximiser_of_its_bound() -> None:
 
 
 def test_mcmc_averages_the_bounds_of_its_samples() -> None:
-    agent, _ = play(MCMCUCB(n_initial=6, burn_in=20, samples=4), problem(GRID), 8)
+    agent, _ = play(MCMCUCB(n_initial=6, burn_in=20, samples=4), make_problem(GRID), 8)
     assert isinstance(agent, MCMCUCB)
     assert len(set(agent.hyperparameters)) > 1
     bounds = []
@@ -182,7 +182,7 @@ def test_a_gp_ucb_shrinks_as_far_as_its_reference_allows_and_never_back() -> Non
             first = agent._posterior_of(1.0, 6).information_gain
             assert information <= first * (len(agent.y) / 6) ** 0.8
 
-    play(agent, problem(LINE), 30, noise_std=0.3, after=watch)
+    play(agent, make_problem(LINE), 30, noise_std=0.3, after=watch)
     assert (np.diff(divisors) >= 0).all()
     assert shrinks > 0
     assert agent.hyperparameters[0].lengthscales[0] == pytest.approx(agent._map[0].lengthscales[0] / agent.g)
@@ -204,13 +204,13 @@ def test_wang_and_de_freitas_find_the_smallest_divisor_that_leaves_the_next_poin
         assert sd(agent.g) >= least or agent.g == 32
         assert agent.g == 1 or sd(agent.g / 2**0.25) < least
 
-    play(agent, problem(LINE), 20, noise_std=0.01, after=watch)
+    play(agent, make_problem(LINE), 20, noise_std=0.01, after=watch)
     assert max(found) > 1
 
 
 def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
     agent = Portfolio(n_initial=5, fits=1)
-    play(agent, problem(LINE), 8)
+    play(agent, make_problem(LINE), 8)
     before, arm = copy.deepcopy(agent._exp3), agent.select(1, Pending.empty(agent.problem))
     agent.observe(Feedback.of([8], arm, wave(LINE[arm])))
     mean = float(agent.predict(LINE[arm])[0][0])
@@ -224,7 +224,7 @@ def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
 
 
 def test_random_search_draws_uniformly_and_recommends_the_best_average() -> None:
-    agent, actions = play(agents.make("Random"), problem(LINE), 600)
+    agent, actions = play(agents.make("Random"), make_problem(LINE), 600)
     counts = np.bincount(actions, minlength=60)
     assert ((counts - 10) ** 2 / 10).sum() < 59 + 5 * np.sqrt(2 * 59)
     assert wave(LINE[np.array([agent.recommend()])])[0] > np.quantile(wave(LINE), 0.9)
@@ -260,6 +260,6 @@ def test_all_arguments_are_stated(id: str) -> None:
 def test_priors_have_a_json_form() -> None:
     spec = {"lengthscale": {"name": "log_normal", "location": -1.0, "scale": 0.3}, "noise_bounds": [1e-4, 1e-2]}
     held = agents.make("MAP-UCB", prior=spec, n_initial=4)
-    play(held, problem(LINE), 10)
+    play(held, make_problem(LINE), 10)
     assert isinstance(held, LearnedAgent)
     assert 1e-4 <= held.hyperparameters[0].noise / held.y.var() <= 1e-2 * (1 + 1e-9)

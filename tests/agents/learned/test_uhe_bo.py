@@ -13,7 +13,7 @@ import agents
 import leaderboards
 from agents import Agent, Feedback, Pending
 from agents.learned.uhe_bo import UHEBO
-from tests.agents.learned.play import FEW, GRID, LINE, play, problem, wave
+from tests.agents.learned.play import FEW, GRID, LINE, make_problem, play, wave
 from tests.reference.learned import uhe_bo
 
 
@@ -35,7 +35,7 @@ def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, seed: int
                 shares.append(self._exp3.probabilities(self._gamma(self._t + 1))[0])
             return explores
 
-    _, ours = play(Watched(n_initial=5, fits=2), problem(arms), 25, seed=seed)
+    _, ours = play(Watched(n_initial=5, fits=2), make_problem(arms), 25, seed=seed)
     noise = np.random.default_rng(1_000 + seed)
     expected, probabilities = uhe_bo(
         arms,
@@ -50,22 +50,22 @@ def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, seed: int
     assert len(set(np.round(probabilities, 6))) > 5
 
 
-@pytest.mark.parametrize("card", [problem(GRID), problem(dim=2)], ids=["arms", "box"])
+@pytest.mark.parametrize("problem", [make_problem(GRID), make_problem(dim=2)], ids=["arms", "box"])
 @pytest.mark.parametrize("id", ["UHE-BO", "Random+EXP3", "RA-BO"])
-def test_restores_bit_for_bit_wherever_it_is_stopped(card: Any, id: str) -> None:
+def test_restores_bit_for_bit_wherever_it_is_stopped(problem: Any, id: str) -> None:
     settings = {"n_initial": 4, "fits": 1, **FEW}
-    _, reference = play(agents.make(id, **settings), card, 9)
+    _, reference = play(agents.make(id, **settings), problem, 9)
     for stop in range(2, 8):  # in D_0, at its end, in the middle of a pair and between pairs
 
         def swap(t: int, current: Agent, stop: int = stop) -> Agent | None:
             if t != stop:
                 return None
             twin = agents.make(id, **settings)
-            twin.reset(card, np.random.default_rng(99))
+            twin.reset(problem, np.random.default_rng(99))
             twin.load_state_dict(pickle.loads(pickle.dumps(current.state_dict())))
             return twin
 
-        np.testing.assert_array_equal(play(agents.make(id, **settings), card, 9, after=swap)[1], reference)
+        np.testing.assert_array_equal(play(agents.make(id, **settings), problem, 9, after=swap)[1], reference)
 
 
 def test_pairs_begin_with_a_random_point_as_often_as_exp3_says() -> None:
@@ -73,7 +73,7 @@ def test_pairs_begin_with_a_random_point_as_often_as_exp3_says() -> None:
     first = 0
     for seed in range(60):
         agent = UHEBO(n_initial=2, fits=1, **FEW)  # type: ignore[arg-type]
-        play(agent, problem(LINE), 2, seed=seed)
+        play(agent, make_problem(LINE), 2, seed=seed)
         first += agent.explores
     assert abs(first - 30) < 4 * np.sqrt(15)
 
@@ -84,13 +84,13 @@ def test_ra_bo_plays_a_random_point_every_second_time() -> None:
     def watch(t: int, playing: Agent) -> None:
         seen.append(agent.explores)
 
-    play(agent, problem(LINE), 14, after=watch)
+    play(agent, make_problem(LINE), 14, after=watch)
     assert seen[3:] == [True, False] * 5 + [True]
 
 
 def test_random_exp3_estimates_from_the_data_and_uhe_bo_from_pseudo_data() -> None:
-    plain, _ = play(agents.make("Random+EXP3", n_initial=20), problem(LINE), 21, seed=4)
-    unbiased, _ = play(agents.make("UHE-BO", n_initial=20), problem(LINE), 21, seed=4)
+    plain, _ = play(agents.make("Random+EXP3", n_initial=20), make_problem(LINE), 21, seed=4)
+    unbiased, _ = play(agents.make("UHE-BO", n_initial=20), make_problem(LINE), 21, seed=4)
     lengthscales = [agent.hyperparameters[0].lengthscales[0] for agent in (plain, unbiased)]  # type: ignore[attr-defined]
     # The nearest neighbour's feedback is a step function of the point: rougher than what it stands for.
     assert lengthscales[1] < 0.8 * lengthscales[0]
@@ -100,7 +100,7 @@ def test_random_exp3_estimates_from_the_data_and_uhe_bo_from_pseudo_data() -> No
 
 @pytest.mark.parametrize("id", ["UHE-BO", "Random+EXP3"])
 def test_noise_that_is_known_is_not_estimated(id: str) -> None:
-    agent, _ = play(agents.make(id, noise_std=0.1, n_initial=20), problem(LINE), 22, seed=4)
+    agent, _ = play(agents.make(id, noise_std=0.1, n_initial=20), make_problem(LINE), 22, seed=4)
     assert agent.hyperparameters[0].noise == pytest.approx(0.01)  # type: ignore[attr-defined]
 
 
@@ -122,12 +122,12 @@ def test_copied_feedback_passes_for_noise() -> None:
 @pytest.mark.parametrize("lost", ["first", "second", "both"])
 def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
     agent = UHEBO(n_initial=4, fits=1)
-    card = problem(LINE)
-    play(agent, card, 4, mean=lambda X: X[:, 0], noise_std=0.0)
+    problem = make_problem(LINE)
+    play(agent, problem, 4, mean=lambda X: X[:, 0], noise_std=0.0)
     best = float(agent.y.max())
     before = copy.deepcopy(agent._exp3)
     for k, failed in enumerate([lost in ("first", "both"), lost in ("second", "both")]):
-        action = agent.select(1, Pending.empty(card))
+        action = agent.select(1, Pending.empty(problem))
         nan = np.full(1, np.nan)
         reward = nan if failed else np.array([best])
         agent.observe(Feedback(np.array([4 + k]), action, reward, np.ones(1), np.array([failed])))

@@ -90,10 +90,10 @@ class TestSameAsAlone:
     @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"])
     def test_with_data_from_before_the_first_step(self, id: str) -> None:
         arms = np.random.default_rng(2).integers(120, size=40)
-        card = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
+        problem = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
         agent = make_vec(id)
-        assert play_all(agent, card) == play_alone(id, card)
-        assert play_all(agent, replace(card, initial=None)) == play_alone(id, replace(card, initial=None))
+        assert play_all(agent, problem) == play_alone(id, problem)
+        assert play_all(agent, replace(problem, initial=None)) == play_alone(id, replace(problem, initial=None))
 
     @pytest.mark.parametrize("id", [id for id in agents.registered() if id in ("BBKB", "BKB", "ASYNC-TS")])
     def test_others_in_lockstep(self, id: str) -> None:
@@ -128,13 +128,13 @@ class TestSameAsAlone:
     @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB", "MAP-UCB"])
     def test_before_the_first_feedback_they_believe_the_data_of_the_card(self, id: str) -> None:
         arms = np.random.default_rng(2).integers(120, size=40)
-        card = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
+        problem = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
         many = make_vec(id)
-        many.reset(card, rngs(2))
+        many.reset(problem, rngs(2))
         facts = many.diagnostics()
         for i, rng in enumerate(rngs(2)):
             alone = agents.make(id)
-            alone.reset(card, rng)
+            alone.reset(problem, rng)
             assert many.recommend()[i] == alone.recommend()
             assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
 

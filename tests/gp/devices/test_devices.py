@@ -108,8 +108,8 @@ def test_the_same_choices(device: str, policy: str, kwargs: dict[str, Any]) -> N
 
 @device
 def test_the_card_may_name_the_device(device: str) -> None:
-    card = replace(PROBLEM, kernel=as_kernel({"name": "on_device", "kernel": SE(0.3).to_spec(), "device": device}))
-    assert play(agents.make("GP-UCB"), card, noisy(MEAN, 0.1, 1), 2) == play(
+    problem = replace(PROBLEM, kernel=as_kernel({"name": "on_device", "kernel": SE(0.3).to_spec(), "device": device}))
+    assert play(agents.make("GP-UCB"), problem, noisy(MEAN, 0.1, 1), 2) == play(
         agents.make("GP-UCB"), PROBLEM, noisy(MEAN, 0.1, 1), 2
     )
 
