@@ -73,7 +73,7 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
     sha256 = None if given.is_dir() else cache.sha256_of(given)
     archives = {s.archive.sha256: s.archive for f in wanted for s in f.sources if isinstance(s, PinnedMember)}
     for file in wanted:
-        pinned = archives.get(sha256)
+        pinned = None if sha256 is None else archives.get(sha256)
         if pinned is not None:
             if not any(isinstance(source, PinnedMember) and source.archive == pinned for source in file.sources):
                 raise FileNotFoundError(f"file: expected {file.name} too, which the archive {given} does not hold")

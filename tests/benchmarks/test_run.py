@@ -135,11 +135,11 @@ def test_exponents_of_known_powers() -> None:
 
 
 def test_effective_dimension_against_the_textbook() -> None:
-    card, _ = growth.problem(growth.Size(A=40, T=30))
+    problem, _ = growth.make_problem(growth.Size(A=40, T=30))
     pulled = np.random.default_rng(0).integers(40, size=30)
-    K = SE(0.2)(np.asarray(card.arms), np.asarray(card.arms))
+    K = SE(0.2)(np.asarray(problem.arms), np.asarray(problem.arms))
     variance = dense(K, pulled, np.zeros(30), growth.NOISE**2)[1]
-    assert growth.effective_dimension(card, pulled) == pytest.approx(variance[pulled].sum() / growth.NOISE**2)
+    assert growth.effective_dimension(problem, pulled) == pytest.approx(variance[pulled].sum() / growth.NOISE**2)
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux's /proc")
