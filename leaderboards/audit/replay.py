@@ -22,7 +22,7 @@ from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
 from leaderboards.play.verify import compare
-from leaderboards.score.cell import thin
+from leaderboards.score.scores import subsample_times
 
 __all__ = ["CHECKPOINTS", "SAMPLED", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
 
@@ -166,7 +166,7 @@ def audit_run(
         if problem.is_finite:
             arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
         no_band = "the environment does not know its means" if f is None else ""
-        for t in replayed.until(thin(spec.horizon, checkpoints, "log")):
+        for t in replayed.until(subsample_times(spec.horizon, checkpoints, "log")):
             band = None if f is None else agent.predict(X)
             if f is not None and band is None:
                 no_band = "the agent states no confidence band"

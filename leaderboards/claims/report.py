@@ -30,7 +30,7 @@ def as_json(made: Reproduction) -> dict[str, Any]:
         "quick": made.quick,
         "horizon": made.horizon,
         "repetitions": made.played,
-        "repetitions_asked": made.asked,
+        "repetitions_asked": made.planned,
         "command": f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}",
         "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
         "table": [

@@ -78,5 +78,5 @@ def _report(made: Reproduction, page: Path) -> None:
         typer.echo(f"  {claim['verdict']:>14}  {claim['name']}: {interval_text(claim)}, expected {claim['range']}")
     counts = Counter(one.verdict for one in made.checked)
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-    cut = f" of {made.asked}" if made.played < made.asked else ""
+    cut = f" of {made.planned}" if made.played < made.planned else ""
     typer.echo(f"{made.experiment.name}: {verdicts}; {made.played}{cut} repetitions. See {page.resolve()}")

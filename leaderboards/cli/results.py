@@ -62,7 +62,7 @@ def merge(
     """Copy the runs of several results folders of one suite into one."""
     with user_errors(out):
         received = exchange.merge([results_folder(source) for source in sources], out)
-    _print_received(received, out)
+    _print_merge_result(received, out)
 
 
 def submit(
@@ -83,7 +83,7 @@ def add(
     """Add what another machine packed; it is marked as submitted until `gpbandit verify`."""
     with user_errors(directory):
         received = exchange.add(archive, directory)
-    _print_received(received, directory)
+    _print_merge_result(received, directory)
 
 
 def verify(
@@ -161,7 +161,7 @@ def choose(store: Store, rows: list[str]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _print_received(received: exchange.Received, directory: Path) -> None:
+def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:
     typer.echo(f"{directory}: {received.runs} runs are new, {received.known} were there before")
     for text in received.rejected:
         typer.echo(f"  left out: {text}", err=True)

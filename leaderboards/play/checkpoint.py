@@ -30,7 +30,7 @@ from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import Origin, origin
 
-__all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "edited", "remember_sources", "sources"]
+__all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
 DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
@@ -93,13 +93,13 @@ class Checkpoint:
 
         To be called before a run plays, even if nothing is saved: it remembers what the sources are now.
         """
-        remember_sources()
+        snapshot_modules()
         made_by = _identity()
         try:
             content = pickle.loads(self.path.read_bytes())
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
-            changed = edited(content.sources)
+            changed = first_changed_module(content.sources)
             if changed is not None:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
@@ -179,7 +179,7 @@ _users: dict[str, Path] = {}
 _seen: set[str] = set()
 
 
-def remember_sources() -> None:
+def snapshot_modules() -> None:
     """Remember the sources of the user's modules as they are now, before a run: they may be edited while it plays."""
     if len(sys.modules) == len(_seen):
         return
@@ -199,7 +199,7 @@ def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
     Raises:
         SourceError: if one of their classes is in no file, such as one that was typed into a notebook.
     """
-    remember_sources()
+    snapshot_modules()
     files = {name: file for name, file in _users.items() if name not in _SCRIPTS}
     for name in _defining(env, agent):
         file = _file(name)
@@ -211,7 +211,7 @@ def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
     return {name: _digest(file) for name, file in files.items()}
 
 
-def edited(then: Mapping[str, str]) -> str | None:
+def first_changed_module(then: Mapping[str, str]) -> str | None:
     """The first module whose source is another than `then`, when `sources` looked; None if there is none."""
     for name, digest in then.items():
         file = _file(name)

@@ -27,7 +27,7 @@ from leaderboards.play.run_file import (
 from leaderboards.play.store import Store, best
 from leaderboards.play.suite import Suite, parse_suite
 
-__all__ = ["Received", "add", "merge", "pack"]
+__all__ = ["MergeResult", "add", "merge", "pack"]
 
 _LIST = "submission.json"
 _SUITE = "suite.json"
@@ -35,7 +35,7 @@ _SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Received:
+class MergeResult:
     """What came into a folder.
 
     Attributes:
@@ -49,7 +49,7 @@ class Received:
     rejected: tuple[str, ...] = ()
 
 
-def merge(sources: Iterable[Path], target: Path) -> Received:
+def merge(sources: Iterable[Path], target: Path) -> MergeResult:
     """Copy the runs of `sources`, shards of one suite, into `target`, with what is known of where they come from.
 
     Raises:
@@ -83,7 +83,7 @@ def merge(sources: Iterable[Path], target: Path) -> Received:
         pairs = ((run, _counting(store, run, name)) for run, name in records if theirs.standing(run) != "local")
         # What is true of a record that does not count here says nothing of the one that does.
         ours.adopt(theirs, [(run, here) for run, here in pairs if here is not None])
-    return Received(len(new), found - len(new), tuple(rejected))
+    return MergeResult(len(new), found - len(new), tuple(rejected))
 
 
 def pack(directory: Path, archive: Path) -> int:
@@ -108,7 +108,7 @@ def pack(directory: Path, archive: Path) -> int:
     return len(runs)
 
 
-def add(archive: Path, directory: Path) -> Received:
+def add(archive: Path, directory: Path) -> MergeResult:
     """Add the runs that another machine packed; they count as submitted until they are verified.
 
     A run that is done already stays as it is, and so does one that is not if theirs is not done either. Nothing of the
@@ -160,7 +160,7 @@ def add(archive: Path, directory: Path) -> Received:
     if new:
         provenance.add_submitted(new, archive.name)
         store.write_manifest()
-    return Received(len(new), len(found) - len(new), tuple(rejected))
+    return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 
 
 _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)

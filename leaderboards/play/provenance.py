@@ -12,9 +12,9 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import RunEntry, StoreError, first_error
 
-__all__ = ["Provenance", "Standing"]
+__all__ = ["Provenance", "TrustLevel"]
 
-Standing = Literal["local", "submitted", "verified"]
+TrustLevel = Literal["local", "submitted", "verified"]
 
 
 class _Source(BaseModel):
@@ -66,7 +66,7 @@ class Provenance:
                 "be verified again"
             ) from None
 
-    def standing(self, run: RunEntry) -> Standing:
+    def standing(self, run: RunEntry) -> TrustLevel:
         """How far a record is to be trusted."""
         if self._verification(run) is not None:
             return "verified"

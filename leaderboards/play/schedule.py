@@ -298,7 +298,7 @@ class _Jobs:
         number = next(self._numbers)
         specs, together = self._queue.take(self._executor.workers)
         progress = self._scratch / f"{number}.txt"
-        kill, registrations = self._executor.separate, _registrations(specs)
+        kill, registrations = self._executor.in_subprocess, _registrations(specs)
         job = Job(number, specs, self._store.directory, progress, self._limits, registrations, kill, together)
         self._executor.submit(job)
         self._open += 1

@@ -263,11 +263,11 @@ class Executor(ABC):
 
     Attributes:
         workers: How many jobs run at a time.
-        separate: Whether workers are processes of their own, which may be stopped.
+        in_subprocess: Whether workers are processes of their own, which may be stopped.
     """
 
     workers: int
-    separate: bool = True
+    in_subprocess: bool = True
 
     @abstractmethod
     def free(self) -> int:
@@ -294,7 +294,7 @@ class SerialExecutor(Executor):
     """One job after the other, in this process: for debugging."""
 
     workers = 1
-    separate = False
+    in_subprocess = False
 
     def __init__(self) -> None:
         self._job: Job | None = None
@@ -524,18 +524,18 @@ def process_pool(workers: int, memory: int | None = None) -> Any:
     from loky import ProcessPoolExecutor
 
     return ProcessPoolExecutor(
-        workers, timeout=None, initializer=_settle, initargs=(os.getpid(), memory), env=_ONE_THREAD
+        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory), env=_ONE_THREAD
     )
 
 
-def _settle(parent: int, memory: int | None) -> None:
+def _init_worker(parent: int, memory: int | None) -> None:
     """Prepare a worker process: the parent alone decides when it ends, and its memory is bounded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         # PR_SET_PDEATHSIG: nobody is left behind when the parent is killed. It is sent when the thread that made the
         # worker ends, which is the thread of the schedule.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     if memory is not None:
         bound_memory(memory)
 
@@ -547,7 +547,7 @@ def bound_memory(extra: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + extra, resource.RLIM_INFINITY))
 
 
-def _leave_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)

@@ -33,7 +33,7 @@ class Task:
             runs do not say.
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
-        asked: Whether the suite lists it; True for folders without a suite. Only such tasks enter the overall ranking.
+        in_suite: Whether the suite lists it; True for folders without a suite. The overall ranking is over such tasks.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Task:
     knowledge: str = ""
     misspecification: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
-    asked: bool = True
+    in_suite: bool = True
 
 
 def name_all(
@@ -73,7 +73,7 @@ def name_all(
         task_id = spec.task if seed is None else f"{spec.task} seed {seed}"
         if task_id not in task_names or task_names[task_id] not in tasks:
             env = replace(spec.env, label=labels.get(spec.task, spec.env.label))
-            task = Task("", env, spec.horizon, spec.feedback, seed=seed, asked=suite is None or task_id in labels)
+            task = Task("", env, spec.horizon, spec.feedback, seed=seed, in_suite=suite is None or task_id in labels)
             if task_id not in task_names:
                 rivals = listed_tasks | tasks
                 details = _task_details(task, rivals[env.label]) if env.label in rivals else ""
@@ -97,10 +97,10 @@ def _with_knowledge(task: Task, data: InstanceData) -> Task:
     return replace(task, knowledge=data.knowledge, misspecification=dict(data.misspecification))
 
 
-def _in_order(named: Mapping[str, _T], asked: Iterable[str]) -> dict[str, _T]:
-    """What a suite asks for in its order, then the others."""
-    places = {name: i for i, name in enumerate(asked)}
-    return {name: named[name] for name in sorted(named, key=lambda name: places.get(name, len(places)))}
+def _in_order(named: Mapping[str, _T], listed: Iterable[str]) -> dict[str, _T]:
+    """The entries that a suite lists, in its order, then the others."""
+    positions = {name: i for i, name in enumerate(listed)}
+    return {name: named[name] for name in sorted(named, key=lambda name: positions.get(name, len(positions)))}
 
 
 def _unique(label: str, details: str, taken: Container[str]) -> str:

@@ -26,7 +26,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.make import make_agent
 from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.cell import Cell
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
 from leaderboards.score.summary import Summary
 
@@ -171,35 +171,37 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
     Raises:
         Exception: whatever building the environment raises, as when its data are gone.
     """
-    about, cells = summary.tasks[task], summary.on(task)
-    if not cells or not about.env.rebuildable:
+    about, by_agent = summary.tasks[task], summary.on(task)
+    if not by_agent or not about.env.rebuildable:
         return None
-    seed, repetition = next(iter(cells.values())).units[0]
-    agent = summary.agents[next(iter(cells))]
+    seed, repetition = next(iter(by_agent.values())).blocks[0]
+    agent = summary.agents[next(iter(by_agent))]
     spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
     problem = instance_problem(spec)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
-    kept = next(iter(cells.values())).t
+    kept = next(iter(by_agent.values())).t
     t = int(kept[kept <= MOST_PULLS][-1])
     with one_blas_thread():  # many small products, which threads only slow down
         greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
-    comparisons = tuple(_compare(summary, name, cell, problem, greedy) for name, cell in cells.items())
+    comparisons = tuple(_compare(summary, name, scores, problem, greedy) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, comparisons)
 
 
-def _compare(summary: Summary, name: str, cell: Cell, problem: Problem, greedy: Information) -> BoundComparison:
+def _compare(
+    summary: Summary, name: str, scores: AgentScores, problem: Problem, greedy: Information
+) -> BoundComparison:
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.noise_std is not None
     t = len(greedy.gain)
-    at = int(np.searchsorted(cell.t, t))
-    regret = cell.curves["cumulative_regret"]
-    gain, d_eff = (_mean_at(cell.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
+    at = int(np.searchsorted(scores.t, t))
+    regret = scores.curves["cumulative_regret"]
+    gain, d_eff = (_mean_at(scores.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
     kappa2 = float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    fitted, measured = loglog_slope(cell.t, regret), mean_interval(regret[:, at])
+    fitted, measured = loglog_slope(scores.t, regret), mean_interval(regret[:, at])
     return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
 
 

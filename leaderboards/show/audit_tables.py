@@ -255,7 +255,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
 
 
 def _cost_row(site: Site, head: RowHead, task: str, agent: str, report: AuditReport) -> CostRow:
-    cell = site.summary.cells[task, agent]
+    cell = site.summary.scores[task, agent]
     T = float(cell.t[-1])
     seconds = mean_interval(cell.finals["policy_seconds"] / T)
     held = report.bytes.estimate

@@ -132,6 +132,6 @@ def _row(site: Site, task: str, first: str, second: str, found: PairedComparison
         wins=TableCell(f"{wins.estimate:.0%}", wins.estimate, f"{wins.low:.0%} – {wins.high:.0%}"),
         p=TableCell(NONE) if p is None else TableCell("< 0.001" if p < 0.001 else f"{p:.3f}", p),
         verdict=f"{better} is better" if p is not None and p < ALPHA else "not told apart",
-        n=len(found.units),
+        n=len(found.blocks),
         needed=TableCell(NONE) if found.needed is None else TableCell(str(found.needed), found.needed),
     )

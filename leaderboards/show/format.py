@@ -12,7 +12,7 @@ from typing import Any
 
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, suite_names
-from leaderboards.score.cell import Unit
+from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 
@@ -156,16 +156,16 @@ def suite_command(suite: Suite | None) -> str | None:
     return f"gpbandit run {shlex.quote(file)} --out {shlex.quote('results/' + name)}"
 
 
-def row_command(task: Task, agent: Ref, units: tuple[Unit, ...]) -> str | None:
+def row_command(task: Task, agent: Ref, blocks: tuple[Block, ...]) -> str | None:
     """The command that repeats the runs of one row and prints their cumulative regret.
 
     Returns:
         A shell command; None if the environment or the agent was given as an object, which no text can rebuild.
     """
-    if not (task.env.rebuildable and agent.rebuildable and units):
+    if not (task.env.rebuildable and agent.rebuildable and blocks):
         return None
-    repetitions = sorted({repetition for _, repetition in units})
-    seeds = sorted({seed for seed, _ in units})
+    repetitions = sorted({repetition for _, repetition in blocks})
+    seeds = sorted({seed for seed, _ in blocks})
     r = f"range({len(repetitions)})" if repetitions == list(range(len(repetitions))) else str(repetitions)
     settings = [f"horizon={task.horizon}"]
     loops = f"for r in {r}"

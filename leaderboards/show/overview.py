@@ -70,7 +70,7 @@ class TaskCard:
         drawing: Mean cumulative regret of all agents; "" if it is unknown.
         horizon: Number of evaluations T.
         feedback: Feedback model.
-        asked: Whether the suite lists the task.
+        in_suite: Whether the suite lists the task.
         knowledge: How true what agents are given is.
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
@@ -84,7 +84,7 @@ class TaskCard:
     drawing: Markup
     horizon: int
     feedback: str
-    asked: bool
+    in_suite: bool
     knowledge: str
     family: str
     repetitions: int
@@ -124,9 +124,9 @@ def _row(site: Site, name: str) -> RankingRow:
     head = (name, site.agent_files[name], svg.swatch(site.styles[name]))
     compare = site.comparison_with_best(name)
     if found is None or name not in found.agents:
-        asked = [task for task, about in site.summary.tasks.items() if about.asked]
-        ranked = sum(site.rank(task, name) is not None for task in asked)
-        why = f"ranked on {ranked} of {len(asked)} environments"
+        listed = [task for task, about in site.summary.tasks.items() if about.in_suite]
+        ranked = sum(site.rank(task, name) is not None for task in listed)
+        why = f"ranked on {ranked} of {len(listed)} environments"
         return RankingRow(*head, "", LAST, compare, "", TableCell("", why=why), Markup(""), cells)
     i, k = found.agents.index(name), len(found.agents)
     interval, group = found.mean_rank[i], int(found.ranking.group[i])
@@ -165,7 +165,7 @@ def _card(site: Site, task: str) -> TaskCard:
         file=site.task_files[task],
         leaders=[] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1],
         # Where some lag behind or have failed, who leads is said of the others alone.
-        among=f"of the {len(found.agents)} that finished all {len(found.units)} repetitions"
+        among=f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
         if found is not None and len(found.agents) < len(cells)
         else "",
         drawing=svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}, all agents")
@@ -173,7 +173,7 @@ def _card(site: Site, task: str) -> TaskCard:
         else Markup(""),
         horizon=about.horizon,
         feedback=about.feedback,
-        asked=about.asked,
+        in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
         family=_FAMILIES.get(about.env.id, "other"),
         repetitions=max((len(cell) for cell in cells.values()), default=0),

@@ -126,7 +126,7 @@ def make_site(summary: Summary, theory: bool = False, audits: dict[tuple[str, st
     return Site(
         summary,
         rankings,
-        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].asked}),
+        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].in_suite}),
         unfinished_runs(summary),
         line_styles(summary.agents),
         file_names("env", summary.tasks),

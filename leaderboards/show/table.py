@@ -82,7 +82,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
         metric: Name of the metric.
         ranked: Whether the task is ranked by this metric: then the cell shows the rank.
     """
-    cell = site.summary.cells.get((task, agent))
+    cell = site.summary.scores.get((task, agent))
     feedback = site.summary.tasks[task].feedback
     if cell is not None and metric == "batches" and not has_batches(parse_feedback(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
@@ -142,4 +142,4 @@ def _unranked(site: Site, task: str, n: int) -> str:
     found = site.rankings[task]
     if found is None:
         return "the environment does not know its regret"
-    return f"not ranked: finished {n} of {len(found.units)} repetitions"
+    return f"not ranked: finished {n} of {len(found.blocks)} repetitions"

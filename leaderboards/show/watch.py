@@ -19,7 +19,7 @@ from rich.text import Text
 
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.cell import RunScores
+from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.text import duration
 
@@ -99,10 +99,10 @@ def _ranking(summary: Summary) -> Table | None:
     ratios: dict[str, dict[str, float]] = {}
     counts: Counter[str] = Counter()
     # Runs from before the suite was edited are apart: perhaps of the same name, and of another horizon or seed.
-    tasks = [task.name for task in summary.tasks.values() if task.asked]
+    tasks = [task.name for task in summary.tasks.values() if task.in_suite]
     for task in tasks:
-        for agent, cell in summary.on(task).items():
-            ratio = cell.finals["regret_ratio"]
+        for agent, scores in summary.on(task).items():
+            ratio = scores.finals["regret_ratio"]
             paired = ratio[np.isfinite(ratio)]
             if len(paired):
                 ratios.setdefault(agent, {})[task] = float(paired.mean())

@@ -250,7 +250,7 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
         page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 3")
         rows = page.locator("#comparison tbody tr")
         for task in ("GPSample", "GPSample, batches of 8"):
-            cells = [found.cells[task, agent].finals["regret_ratio"] for agent in ("GP-BUCB", EVIL)]
+            cells = [found.scores[task, agent].finals["regret_ratio"] for agent in ("GP-BUCB", EVIL)]
             shown = rows.filter(has=page.get_by_text(task, exact=True)).locator("td").first.get_attribute("data-sort")
             assert float(shown) == pytest.approx((cells[0] - cells[1]).mean(), rel=1e-5)
         assert "GPSample, delay 8" in page.locator("#apart").inner_text(), "BBKB does not play delays"
@@ -301,7 +301,7 @@ def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
         assert "0 (0%)" in uniform.inner_text(), "what does not listen pays nothing"
         found = summarise(Store(real))
         late, base = (
-            found.cells[task, "GP-BUCB"].finals["cumulative_regret"] for task in ("GPSample, delay 8", "GPSample")
+            found.scores[task, "GP-BUCB"].finals["cumulative_regret"] for task in ("GPSample, delay 8", "GPSample")
         )
         shown = delay.filter(has_text="GP-BUCB").locator("td").nth(1).get_attribute("data-sort")
         assert float(shown) == pytest.approx((late - base).mean())
