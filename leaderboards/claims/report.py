@@ -23,7 +23,7 @@ _STYLE = "style.css"
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
-    """All that the pages show, as plain values; numbers to 4 digits, None where not known."""
+    """The content of the pages as plain values; numbers to 4 digits, None if unknown."""
     return {
         "experiment": made.experiment.name,
         "papers": [PAPERS[key] for key in made.experiment.papers],

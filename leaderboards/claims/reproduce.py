@@ -1,4 +1,4 @@
-"""Play an experiment, as far as it is missing, and check what the paper says of it."""
+"""Play the missing runs of an experiment and check the paper's claims on it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Reproduction:
 
 
 def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | None = None) -> Suite:
-    """The suite of an experiment, in its short form or with fewer repetitions if so asked.
+    """The suite of an experiment, optionally in its short form or with fewer repetitions.
 
     Raises:
         ValueError: if the experiment is a study.

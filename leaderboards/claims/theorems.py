@@ -57,7 +57,7 @@ SUITE = "batch-vs-theory"
 
 @functools.cache
 def task_card() -> Problem:
-    """The card of the task; its arms, kernel, noise and norm are those of every repetition."""
+    """The problem description of the task; its arms, kernel, noise and norm are those of every repetition."""
     suite = load_suite(SUITE)
     entry = suite.environments[0].ref
     env = make_env(entry, suite.horizon)
@@ -69,7 +69,7 @@ def task_card() -> Problem:
 
 
 def _settings(row: str) -> Settings:
-    """What the suite gives the agent of a row."""
+    """The arguments of a row's agent in the suite."""
     return next(entry.ref.kwargs for entry in load_suite(SUITE).agents if entry.ref.label == row)
 
 
@@ -134,7 +134,7 @@ def of_every_run(row: str, figure: Callable[[Run, Settings], float]) -> Measure:
 
 
 def largest_gain_in_a_batch(run: Run, settings: Settings) -> float:
-    """Nats that all picks of a batch but its last tell, given what was fed back before; the start is left out."""
+    """Information gain in nats of all pulls of a batch but its last, given what was fed back before; the start is left out."""
     gain, ends = np.concatenate([[0.0], _gain(run["action"])]), np.cumsum(batch_lengths(run["batch"]))
     starts = ends[:-1]  # evaluations before the second, third, ... batch
     late = starts >= settings["t_init"]

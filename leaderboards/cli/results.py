@@ -42,7 +42,7 @@ def figures(
 
 def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+    interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
@@ -56,7 +56,7 @@ def watch(
 
 
 def merge(
-    sources: Annotated[list[Path], typer.Argument(help="Results folders, such as those of shards.")],
+    sources: Annotated[list[Path], typer.Argument(help="Results folders, such as shards.")],
     out: Annotated[Path, typer.Option(help="The folder that gets all runs.")],
 ) -> None:
     """Copy the runs of several results folders of one suite into one."""

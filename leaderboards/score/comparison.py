@@ -23,7 +23,7 @@ class PairedComparison:
         blocks: Blocks that both have finished, n of them.
         difference: Mean paired difference of the final score, first minus second.
         wins: Probability that the first does better on a block, ties counting half.
-        needed: Repetitions that would tell a difference of this size apart with 80 % power; None if too many.
+        needed: Repetitions that find a difference of this size with 80 % power; None if too many.
         t: Times of the curve, shape `(p,)`.
         mean: Mean paired difference along t, shape `(p,)`.
         low: Lower end of its interval at each time, shape `(p,)`; NaN for one block.
@@ -54,7 +54,7 @@ class PairedComparison:
 
 
 def compare(summary: Summary, task: str, first: str, second: str) -> PairedComparison | None:
-    """The paired comparison; None where the two share no block or the regret is unknown."""
+    """The paired comparison; None if the agents share no block or the regret is unknown."""
     a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
     if a is None or b is None:
         return None

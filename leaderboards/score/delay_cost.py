@@ -1,6 +1,6 @@
-"""The cost of delay: extra regret of an agent when its feedback is late, or comes in batches.
+"""The cost of delay: extra regret caused by delayed or batched feedback.
 
-Tasks that differ in nothing but the feedback model share their instances, noise and delays, so that the cost is a
+Tasks that differ only in the feedback model share their instances, noise and delays, so that the cost is a
 paired difference of one agent with itself: its cumulative regret under that model minus that under immediate feedback.
 
 | feedback model | strength |
@@ -47,7 +47,7 @@ class DelayCost:
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
         difference: Mean paired difference, the former minus the latter.
-        relative: The difference and its ends over `base`; NaN where that is 0.
+        relative: The difference and its ends over `base`; NaN if that is 0.
     """
 
     task: str

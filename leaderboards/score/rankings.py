@@ -2,7 +2,7 @@
 
 | symbol | meaning |
 |---|---|
-| block | one repetition of one task: all agents met the same instance, noise and delays |
+| block | one repetition of one task: all agents face the same instance, noise and delays |
 | score | regret ratio at the horizon; cumulative regret where the uniform policy did not run |
 """
 
@@ -29,9 +29,9 @@ class TaskRanking:
     """The ranking on one task.
 
     Attributes:
-        metric: What was ranked.
+        metric: The metric that is ranked.
         agents: Ranked agents, k of them: those that finished all blocks.
-        blocks: Blocks, n of them: what at least half of the agents finished.
+        blocks: Blocks, n of them: those that at least half of the agents finished.
         Y: Scores, shape `(n, k)`.
         ranking: Tie groups and rank intervals.
     """
@@ -75,7 +75,7 @@ def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
         return None
     Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     if not np.isfinite(Y).all():
-        # The uniform policy has no regret at all, or has not played every block: a ratio says nothing there.
+        # The ratio is undefined: the uniform policy has no regret, or has not played every block.
         metric = "cumulative_regret"
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     return TaskRanking(metric, agents, blocks, Y, rank(Y))

@@ -14,7 +14,7 @@ from leaderboards.score import metrics
 __all__ = ["COLUMNS", "N_POINTS", "AgentScores", "Block", "RunScores", "reduce_run", "subsample_times"]
 
 Block = tuple[int, int]
-"""What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
+"""Root seed and repetition, which fix the instance, its noise, delays and costs; scores are paired by block."""
 
 COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 """Columns of a trace from which scores are computed."""

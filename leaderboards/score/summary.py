@@ -1,4 +1,4 @@
-"""From a results folder to scores: what was run, task by task and agent by agent, and tidy frames with intervals."""
+"""Summary of a results folder: scores by task and agent, and tidy frames with intervals."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ UNIFORM = "Uniform"
 
 @dataclass
 class Summary:
-    """A results folder, reduced.
+    """Scores of a results folder.
 
     Attributes:
         suite: The suite that was run; None for a folder of single runs.
         tasks: By name, in order.
         agents: By name, in order; names are unique in the folder.
         runs: One row per run, the index is its key; the store's columns, with `task` and `agent` as unique names.
-        scores: Finished runs by (task, agent), where there is at least one.
+        scores: Scores of the finished runs by (task, agent), where there is at least one.
         origins: Distinct versions, commits and machines of the runs.
         facts: By task, facts about its instances over the finished runs, as means.
     """
@@ -47,7 +47,7 @@ class Summary:
     facts: dict[str, dict[str, float]]
 
     def on(self, task: str) -> dict[str, AgentScores]:
-        """Cells of one task, by agent."""
+        """Scores on one task, by agent."""
         return {agent: self.scores[task, agent] for agent in self.agents if (task, agent) in self.scores}
 
     def uniform(self, task: str) -> str | None:
@@ -63,7 +63,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
 
     Args:
         store: The folder.
-        n_points: At most how many points of each curve are kept.
+        n_points: Largest number of points kept of each curve.
         reduced: Runs that were reduced before, by key, with the same `n_points`; they are not read again, and new ones
             are added.
     """
@@ -100,8 +100,8 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
     Columns: `task, agent, metric, n, mean, low, high` (Student's interval of the mean over repetitions), `median,
-    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that the environment cannot
-    give is NaN.
+    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
+    the environment is NaN.
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
@@ -164,7 +164,7 @@ def _block(run: RunEntry) -> tuple[int, int]:
 
 
 def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
-    """Means of the facts of the distinct instances of a task; all agents met the same instances."""
+    """Means of the facts of the distinct instances of a task; all agents face the same instances."""
     instances: dict[tuple[int, int], dict[str, float]] = {}
     for run in runs:
         instances.setdefault(_block(run), run.facts)
@@ -179,8 +179,8 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
     """One row per task, agent, status and reason of runs that are not done, worst first.
 
     Columns: `task, agent, status` (`"crashed"`, `"timeout"`, `"skipped"` or `"missing"`), `n` (how many runs),
-    `reason`, `error` (a traceback, or None) and `repetitions` as text. Missing are the runs that the folder's suite
-    asks for; without a suite, the repetitions that another agent has played on the task.
+    `reason`, `error` (a traceback, or None) and `repetitions` as text. Missing are runs of the folder's suite that
+    were not played; without a suite, the repetitions that another agent has played on the task.
     """
     rows = []
     runs = summary.runs

@@ -1,10 +1,10 @@
-"""Theory beside the runs of a task: information gain, and each agent's regret against what is proven of it.
+"""Theory of a task: information gain, and each agent's regret against its proven bound.
 
 What is proven is stated by the policies themselves, see `agents.core.guarantees`.
 
 | symbol | meaning | unit |
 |---|---|---|
-| `lam` | regularisation, the noise variance unless said otherwise | unit of y^2 |
+| `lam` | regularisation, the noise variance by default | unit of y^2 |
 | `kappa2` | largest prior variance `max k(x, x)` | unit of y^2 |
 | `gain` | `0.5 logdet(I + K_t / lam)`, of the arms pulled or the largest there is (`gamma_t`) | nats |
 | `d_eff` | `Tr(K_t (K_t + lam I)^-1)` | |
@@ -111,7 +111,7 @@ def realised_information(
 def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> Float[np.ndarray, " T"]:
     """Upper bounds on the largest information gain of 1, ..., T pulls, in nats.
 
-    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of arms that tell nothing of each other.
+    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of independent arms.
 
     Args:
         greedy: Greedy information gain after 1, ..., T pulls, in nats.
@@ -124,7 +124,7 @@ def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> 
 
 @dataclass(frozen=True)
 class BoundComparison:
-    """One agent's theory and practice.
+    """Measured and proven regret of one agent.
 
     Attributes:
         agent: Its name.
@@ -162,7 +162,7 @@ class TheoryReport:
 
 
 def theory_report(summary: Summary, task: str) -> TheoryReport | None:
-    """Theory beside the runs of a task.
+    """The theory of a task, compared with its runs.
 
     Returns:
         The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
@@ -206,7 +206,7 @@ def _compare(
 
 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
-    """What the policy states of its regret; nothing if it cannot be asked: agents of others may raise anything."""
+    """The regret bound that the policy states; none if it raises, as third-party agents may."""
     try:
         agent = make_agent(ref)
     except Exception as error:

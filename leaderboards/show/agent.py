@@ -67,7 +67,7 @@ class Rival:
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""
     summary, ref = site.summary, site.summary.agents[agent]
-    # The headline first: what most tasks are ranked by.
+    # The first metric is the one by which most tasks are ranked.
     metrics = [METRICS["regret_ratio"], *(m for m in METRICS.values() if m.in_tables and m.name != "regret_ratio")]
     rows = []
     for task in summary.tasks:

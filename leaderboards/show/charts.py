@@ -287,8 +287,8 @@ def dictionary_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
         "Dictionary",
         Axis("arms in the dictionary"),
         lines,
-        "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory promises "
-        "a size proportional to it.",
+        "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory "
+        "guarantees a size proportional to it.",
         x=Axis("effective dimension of the pulls"),
     )
 
@@ -309,7 +309,7 @@ def variance_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
         Axis("sketched over exact variance", log=True),
         known,
         "Median over sampled arms, mean over repetitions; the band reaches from the smallest to the largest ratio of "
-        f"any arm and repetition. Theory promises between 1/{ALPHA:g} and {ALPHA:g}.",
+        f"any arm and repetition. Theory guarantees between 1/{ALPHA:g} and {ALPHA:g}.",
         references=(1 / ALPHA, 1.0, ALPHA),
     )
 
@@ -344,7 +344,7 @@ def _audit_chart(
 
 def _along(name: str, report: AuditReport, column: str, scale: float = 1.0) -> Line:
     Y = report.along(column) * scale
-    Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which has no place on an axis
+    Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which no axis can show
     return mean_line(name, report.t, Y)
 
 

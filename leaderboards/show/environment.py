@@ -196,7 +196,7 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
 
 
 def _first_sentence(id: str) -> str:
-    """What the environment is, in the first line of its documentation; empty for environments of others."""
+    """The first line of the environment's documentation; empty for environments of other packages."""
     row = next((row for row in ENVIRONMENTS if row.id == id), None)
     if row is None:
         return ""

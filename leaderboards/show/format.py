@@ -39,7 +39,7 @@ NONE = "–"
 
 
 def number(x: float, digits: int = 3) -> str:
-    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash for what is not known."""
+    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash if unknown."""
     if x is None or not math.isfinite(x):
         return NONE
     if x == 0:
@@ -61,8 +61,8 @@ def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
     _, dot, decimals = number(interval.estimate, digits).partition(".")
     if "e" in decimals:
         return f"{number(low, 2)} – {number(interval.high, 2)}"
-    places = len(decimals) if dot else 0
-    return f"{low:.{places}f} – {interval.high:.{places}f}" if low else f"0 – {interval.high:.{places}f}"
+    n_decimals = len(decimals) if dot else 0
+    return f"{low:.{n_decimals}f} – {interval.high:.{n_decimals}f}" if low else f"0 – {interval.high:.{n_decimals}f}"
 
 
 def rounded(x: float, digits: int = 4) -> float | None:

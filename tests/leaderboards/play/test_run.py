@@ -311,7 +311,7 @@ def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
 def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
     expected = {
         "the agent plays on finite domains, the environment's is box": (Sequential(), Box(), "on_request"),
-        "the agent needs kernel, which neither the environment's card nor its arguments state": (
+        "the agent needs kernel, which neither the problem description nor its arguments state": (
             Needy(),
             Plain(),
             "on_request",
@@ -329,7 +329,7 @@ def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
 
 def test_what_a_card_leaves_out_can_be_given() -> None:
     reason = str(play("GP-UCB", Plain()).reason)
-    assert reason.startswith("the agent needs kernel and noise, which neither the environment's card")
+    assert reason.startswith("the agent needs kernel and noise, which neither the problem description")
     assert reason.endswith('; give it, for example, kernel = { name = "se", lengthscale = 1.0 }, lam = 0.01')
     given = {"kernel": {"name": "se", "lengthscale": 1.0}}
     assert "needs noise, which" in str(play(("GP-UCB", given), Plain()).reason)

@@ -177,7 +177,7 @@ def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> 
         assert "left" in texts["GP-UCB, narrow"]
         assert "0 of 3" in texts["GP-UCB, narrow"]
         assert "no theorem" in texts["GP-BUCB"], "no norm is known of a draw from the prior"
-        header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over needed")
+        header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over required")
         header.locator("button").click()
         slack = [float(row.locator("td").nth(4).get_attribute("data-sort")) for row in bands.all()]
         assert slack == sorted(slack)
@@ -243,7 +243,7 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
     found = summarise(Store(real))
     with open_page(real / "index.html") as page:
         row = page.locator("table.ranking tbody tr", has=page.get_by_text("GP-BUCB", exact=True))
-        row.locator("td.place a").click()
+        row.locator("td.group-rank a").click()
         page.locator("#plot .legend").wait_for()
         assert "GP-BUCB against" in page.locator("h1").inner_text()
         page.locator("select[name=second]").select_option(EVIL)
