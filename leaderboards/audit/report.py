@@ -1,8 +1,8 @@
 """Audits of all runs of an agent on a task: coverage of the band, accuracy of the sketch, memory.
 
 A width of a theorem guarantees `P(|f(x) - mean_t(x)| <= half_width_t(x) for all x and t) >= 1 - delta`. The coverage is
-the fraction of repetitions without any violation at any checkpoint. Violations between two checkpoints are not seen: with
-fewer checkpoints than evaluations, the coverage is an upper estimate.
+the fraction of repetitions without any violation at any checkpoint. Violations between two checkpoints are not seen:
+with fewer checkpoints than evaluations, the coverage is an upper estimate.
 """
 
 from __future__ import annotations

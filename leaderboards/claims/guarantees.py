@@ -1,4 +1,4 @@
-"""Claims of three batch papers on themselves: the guarantees of their theorems, on one task that meets all conditions."""
+"""Claims of three batch papers: the guarantees of their theorems, on one task that meets all conditions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 import scipy.stats
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 # statsmodels is imported where it is used: it takes half a second that commands which draw nothing need not wait.
 
@@ -409,7 +409,7 @@ class Slope:
     start: int
 
 
-def loglog_slope(t: Float[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9) -> Slope | None:
+def loglog_slope(t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9) -> Slope | None:
     """Growth exponent of the regret: the least-squares slope of `log R_t` against `log t` late in the run.
 
     Each repetition gives one slope, from points evenly spread in log t; the interval is over repetitions, since the

@@ -23,11 +23,12 @@ SETTINGS = {"delta": 0.05, "c": 2.0, "qbar": 3.0, "t_init": 10}
 
 
 def exact(arms: np.ndarray) -> ExactPosterior:
-    card = theorems.task_card()
-    assert card.kernel is not None
-    assert card.arms is not None
-    posterior = ExactPosterior(card.kernel, card.arms, 1.0)
-    posterior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
+    problem = theorems.task_problem()
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    posterior = ExactPosterior(problem.kernel, problem.arms, 1.0)
+    distinct, counts = np.unique(arms, return_counts=True)
+    posterior.update(distinct, counts.astype(np.float64), np.zeros(len(distinct)))
     return posterior
 
 
@@ -72,11 +73,11 @@ def test_batches_are_counted_against_proposition_1_or_the_row() -> None:
 
 
 def test_the_suite_meets_the_conditions_of_the_theorems() -> None:
-    suite, card = load_suite(theorems.SUITE), theorems.task_card()
-    assert card.kernel is not None
-    assert card.arms is not None
-    assert card.noise_std == 1.0  # lam = 1, the least that BBKB's theorems allow and the noise variance
-    greedy = greedy_information(card.kernel, card.arms, 1.0, suite.horizon).gain / (1 - 1 / math.e)
+    suite, problem = load_suite(theorems.SUITE), theorems.task_problem()
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    assert problem.noise_std == 1.0  # lam = 1, the least that BBKB's theorems allow and the noise variance
+    greedy = greedy_information(problem.kernel, problem.arms, 1.0, suite.horizon).gain / (1 - 1 / math.e)
     apart = 0.5 * math.log(2) * np.arange(1, suite.horizon + 1)
     eta = float((np.minimum(greedy, apart) / np.log(np.arange(1, suite.horizon + 1) + 1)).max())
     for entry in suite.agents:

@@ -33,7 +33,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crashed: Status = "crashed"
     failures: dict[tuple[str, str], Failure] = {
         ("RKHS", EVIL): (crashed, f"ValueError: {EVIL}", f"Traceback (most recent call last):\n  {EVIL}\nValueError"),
-        ("GPSample", "BBKB"): ("skipped", "the agent needs a kernel, which the card does not state", None),
+        ("GPSample", "BBKB"): (
+            "skipped",
+            "the agent needs a kernel, which the problem description does not state",
+            None,
+        ),
     }
     folder(directory, envs, agents, repetitions=3, T=80, failures=failures)
     entries = [{"id": ref.id, "label": ref.label} for ref in envs]
@@ -151,7 +155,7 @@ def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> Non
         assert page.evaluate(columns) == 3
 
 
-def test_environments_are_filtered_by_what_agents_are_told(real: Path, open_page: Open) -> None:
+def test_environments_are_filtered_by_knowledge(real: Path, open_page: Open) -> None:
     with open_page(real / "index.html") as page:
         assert page.locator(".card:visible").count() == 4
         page.get_by_label("Knowledge").select_option("misspecified")
