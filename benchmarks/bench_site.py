@@ -26,7 +26,7 @@ from leaderboards.audit.store import AuditStore
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.score.cell import thin
+from leaderboards.score.scores import subsample_times
 
 LIMIT_SECONDS = 60.0
 LIMIT_BYTES = 2e9
@@ -70,7 +70,7 @@ def write(directory: Path, runs: int, rows: int) -> None:
 
 def audit(spec: RunSpec, rng: np.random.Generator) -> RunAudit:
     """Random checkpoints."""
-    t = thin(spec.horizon, CHECKPOINTS, "log")
+    t = subsample_times(spec.horizon, CHECKPOINTS, "log")
     rows = pd.DataFrame({name: rng.random(len(t)) for name in ("bytes", *BAND_COLUMNS, *SKETCH_COLUMNS)})
     facts = AuditFacts(
         width="theory",

@@ -6,7 +6,7 @@ __all__ = ["duration"]
 
 
 def duration(seconds: float) -> str:
-    """A running time as people say it: `7 s`, `12 min`, `3 h 20 min`."""
+    """A running time as text: `7 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,1 +1,1 @@
-"""Audits: stored runs are played again and looked inside, at their confidence bands, sketches and memory."""
+"""Audits: stored runs are replayed to measure the agent's confidence bands, sketches and memory."""

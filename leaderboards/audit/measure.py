@@ -1,11 +1,11 @@
-"""What an audit measures of an agent at a checkpoint: its confidence band, its sketch and its memory.
+"""Measurements of an agent at a checkpoint of an audit: confidence band, sketch and memory.
 
 | symbol | meaning |
 |---|---|
 | `f(x)` | noise-free mean of an arm or point |
 | `d_eff` | effective dimension `Tr(K_t (K_t + lam I)^-1)` of the pulls |
 | `ratio(x)` | sketched over exact posterior variance |
-| `ALPHA` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: what the theorems promise is `1/ALPHA <= ratio(x) <= ALPHA` |
+| `ALPHA` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: the theorems guarantee `1/ALPHA <= ratio(x) <= ALPHA` |
 
 Reference for sketches: Calandriello et al. (2019), Theorem 1; Calandriello et al. (2020), Lemma 2.
 """
@@ -92,7 +92,7 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
     if not guarantee.width:
         return "no width is stated"
     if guarantee.assumes is None:
-        return "a tuned width is promised nothing"
+        return "a tuned width has no guarantee"
     if problem.knowledge != "oracle" or guarantee.own_model:
         return "the kernel and noise it is given are not known to be true"
     if guarantee.assumes == "norm" and guarantee.doubles_norm:

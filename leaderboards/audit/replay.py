@@ -22,19 +22,19 @@ from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
 from leaderboards.play.verify import compare
-from leaderboards.score.cell import thin
+from leaderboards.score.scores import subsample_times
 
 __all__ = ["CHECKPOINTS", "SAMPLED", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
 
 CHECKPOINTS = 30
-"""Number of checkpoints of a run, unless said otherwise."""
+"""Default number of checkpoints of a run."""
 
 SAMPLED = 256
-"""Arms at which sketched and exact variances are compared, unless said otherwise; on a box, points of the band."""
+"""Default number of arms for comparing sketched and exact variances, and on a box of points for the band."""
 
 
 class ReplayError(Exception):
-    """A run cannot be played again; the text says why."""
+    """A run cannot be replayed; the text says why."""
 
 
 class Replayed:
@@ -90,13 +90,13 @@ class Replayed:
             upcoming = next((t for t in due if t > self.loop.t), end)
 
     def trace(self) -> pd.DataFrame:
-        """The rows so far, as a record would hold them."""
+        """The rows of the trace so far, as in a record."""
         return self.loop.trace.frame(self.loop.t)
 
 
 @dataclass(frozen=True)
 class AuditFacts:
-    """What is true of an audited run as a whole.
+    """Properties of an audited run as a whole.
 
     Attributes:
         width: The agent's setting of its confidence width; "" if it has none.
@@ -166,7 +166,7 @@ def audit_run(
         if problem.is_finite:
             arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
         no_band = "the environment does not know its means" if f is None else ""
-        for t in replayed.until(thin(spec.horizon, checkpoints, "log")):
+        for t in replayed.until(subsample_times(spec.horizon, checkpoints, "log")):
             band = None if f is None else agent.predict(X)
             if f is not None and band is None:
                 no_band = "the agent states no confidence band"

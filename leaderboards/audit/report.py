@@ -1,8 +1,8 @@
-"""What the audits of one agent's runs on one task say together: coverage of the band, accuracy of the sketch, memory.
+"""Audits of all runs of an agent on a task: coverage of the band, accuracy of the sketch, memory.
 
-A width of theory promises `P(|f(x) - mean_t(x)| <= half_width_t(x) for all x and t) >= 1 - delta`. The coverage is the
-fraction of repetitions without any violation at any checkpoint. Violations between two checkpoints are not seen: with
-fewer checkpoints than evaluations, the coverage is an upper estimate.
+A width of a theorem guarantees `P(|f(x) - mean_t(x)| <= half_width_t(x) for all x and t) >= 1 - delta`. The coverage is
+the fraction of repetitions without any violation at any checkpoint. Violations between two checkpoints are not seen:
+with fewer checkpoints than evaluations, the coverage is an upper estimate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AuditError(Exception):
 
 @dataclass(frozen=True)
 class BandReport:
-    """How the bands of one agent fared on one task.
+    """Coverage and width of the bands of one agent on one task.
 
     Attributes:
         checkpoints: One row per repetition and checkpoint: `repetition, t, violations, required_scaling, half_width`;

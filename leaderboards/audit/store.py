@@ -63,7 +63,7 @@ class AuditStore:
         return path
 
     def read(self, keys: Iterable[str]) -> dict[str, RunAudit]:
-        """The audits of those of `keys` that have one, by key."""
+        """Existing audits of the runs `keys`, by key."""
         existing = self.keys()
         audits = {key: self._read(key) for key in keys if key in existing}
         return {key: audit for key, audit in audits.items() if audit is not None}
@@ -85,7 +85,7 @@ class AuditStore:
 
 @dataclass(frozen=True)
 class AuditOutcome:
-    """How the audit of one run went.
+    """Result of the audit of one run.
 
     Attributes:
         key: The run.
@@ -101,7 +101,7 @@ class AuditOutcome:
 
 
 def unaudited(store: Store, keys: Sequence[str]) -> list[str]:
-    """Those of `keys` that have no audit yet."""
+    """The runs among `keys` without an audit."""
     existing = AuditStore(store.directory).keys()
     return [key for key in keys if key not in existing]
 

@@ -1,4 +1,4 @@
-"""Papers as executable claims: their experiments as suites, what they say of them as checks with a verdict."""
+"""Papers as executable claims: their experiments as suites, their statements as checks with a verdict."""
 
 from leaderboards.claims.claim import Checked, Claim, Verdict
 from leaderboards.claims.experiments import EXPERIMENTS, Experiment, experiment

@@ -95,34 +95,34 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             Claim(
                 f"linear-batches-{name}-{where}",
                 "section 5; Fig. 3 and 7",
-                f"Batches of {agent} grow linearly ({told} initial data).",
+                f"Batches of {agent} grow linearly ({initial} initial data).",
                 "power of t with which batch lengths grow",
                 batch_growth(row.format(agent), before),
                 low=0.8,
                 note="Linear is read as a power of at least 0.8; t counts the initial data.",
             )
             for name, agent in (("global", _GLOBAL), ("local", _LOCAL))
-            for where, told, row, before in (("plain", "no", plain, 0), ("informed", "2,000", informed, _INITIAL))
+            for where, initial, row, before in (("plain", "no", plain, 0), ("informed", "2,000", informed, _INITIAL))
         ),
         *(
             claim
-            for where, told, row, source in (
+            for where, initial, row, source in (
                 ("informed", "2,000", informed, "section 5; Fig. 3"),
                 ("plain", "no", plain, "appendix D.2; Fig. 7"),
             )
-            for claim in _costs(where, told, row, source)
+            for claim in _costs(where, initial, row, source)
         ),
         *(
             Claim(
                 f"regret-below-evolution-{where}",
                 f"section 5; {source}",
-                f"BBKB's regret is significantly below that of REG-EVOLUTION ({told} initial data).",
+                f"BBKB's regret is significantly below that of REG-EVOLUTION ({initial} initial data).",
                 "relative difference of the cumulative regret, REG-EVOLUTION against BBKB",
                 more_regret(row.format(_EVOLUTION), row.format(_GLOBAL)),
                 low=_ABOVE_ZERO,
                 quick=where == "plain",
             )
-            for where, told, row, source in (
+            for where, initial, row, source in (
                 ("informed", "2,000", informed, "Fig. 4"),
                 ("plain", "no", plain, "Fig. 7"),
             )
@@ -156,12 +156,12 @@ def architectures(bench: str) -> tuple[Claim, ...]:
     )
 
 
-def _costs(where: str, told: str, row: str, source: str) -> tuple[Claim, ...]:
+def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]:
     return (
         Claim(
             f"local-longer-{where}",
             source,
-            f"The local rule makes longer batches than the global one ({told} initial data).",
+            f"The local rule makes longer batches than the global one ({initial} initial data).",
             "log of the mean batch length of BBKB-GlobalLocal over that of BBKB",
             more_batches(row.format(_GLOBAL), row.format(_LOCAL)),
             low=_ABOVE_ZERO,
@@ -170,7 +170,7 @@ def _costs(where: str, told: str, row: str, source: str) -> tuple[Claim, ...]:
             Claim(
                 f"{name}-faster-than-evolution-{where}",
                 source,
-                f"Without training times, {agent} is faster than REG-EVOLUTION ({told} initial data).",
+                f"Without training times, {agent} is faster than REG-EVOLUTION ({initial} initial data).",
                 "log10 of the seconds of REG-EVOLUTION over those of the policy",
                 faster(row.format(agent), row.format(_EVOLUTION)),
                 low=_ABOVE_ZERO,
@@ -182,7 +182,7 @@ def _costs(where: str, told: str, row: str, source: str) -> tuple[Claim, ...]:
         Claim(
             f"local-slower-{where}",
             source,
-            f"Without training times, the local rule is slower than the global one ({told} initial data).",
+            f"Without training times, the local rule is slower than the global one ({initial} initial data).",
             "log10 of the seconds of BBKB-GlobalLocal over those of BBKB",
             faster(row.format(_GLOBAL), row.format(_LOCAL)),
             low=_ABOVE_ZERO,
@@ -193,7 +193,7 @@ def _costs(where: str, told: str, row: str, source: str) -> tuple[Claim, ...]:
             Claim(
                 f"{name}-total-below-evolution-{where}",
                 source,
-                f"With training times, {agent} is faster than sequential REG-EVOLUTION ({told} initial data).",
+                f"With training times, {agent} is faster than sequential REG-EVOLUTION ({initial} initial data).",
                 "log10 of the total time of REG-EVOLUTION over that of the policy",
                 total_time(row.format(agent), row.format(_EVOLUTION)),
                 low=_ABOVE_ZERO,
@@ -204,7 +204,7 @@ def _costs(where: str, told: str, row: str, source: str) -> tuple[Claim, ...]:
         Claim(
             f"local-total-below-global-{where}",
             source,
-            f"With training times, the local rule is faster than the global one ({told} initial data).",
+            f"With training times, the local rule is faster than the global one ({initial} initial data).",
             "log10 of the total time of BBKB over that of BBKB-GlobalLocal",
             total_time(row.format(_LOCAL), row.format(_GLOBAL)),
             low=_ABOVE_ZERO,

@@ -1,4 +1,4 @@
-"""A claim: what a paper states, the figure of ours that speaks to it, and where that figure has to lie.
+"""A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
 The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
 means, *disagrees* if all of it lies outside, *cannot be told* otherwise. Where a paper uses a word (clearly, close),
@@ -29,7 +29,7 @@ class Claim:
         source: Figure, section or theorem.
         statement: What the paper says, in our words.
         figure: What is measured, with its unit.
-        measure: Works the figure out. None where nothing here can speak to the statement; `note` then says why.
+        measure: Computes the figure; None if nothing here can measure it, and `note` then says why.
         low: Least value with which the statement holds.
         high: Largest value with which it holds.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
@@ -56,7 +56,7 @@ class Claim:
 
     @property
     def range(self) -> str:
-        """Where the figure has to lie."""
+        """The range in which the figure must lie."""
         if math.isinf(self.low) and math.isinf(self.high):
             return "anywhere"
         if math.isinf(self.high):

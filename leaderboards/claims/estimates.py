@@ -2,7 +2,7 @@
 
 Two ways to collect data (MAP-UCB's, UHE-BO's) and uniform points beside them; on each, two ways to estimate: the plain
 loss, and the unbiased one of section 5.2. Where the function is drawn from a prior, the truth is the prior's; a fixed
-function has none, and in its place stands the plain estimate from 300 uniform points.
+function has none; the reference is then the plain estimate from 300 uniform points.
 
 | symbol | meaning |
 |---|---|
@@ -52,7 +52,7 @@ class Case:
         id: Environment.
         kwargs: Its settings.
         horizon: Number of evaluations.
-        drawn: Whether it is drawn from the prior on its card.
+        drawn: Whether it is drawn from the stated prior.
     """
 
     name: str

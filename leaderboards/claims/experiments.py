@@ -62,7 +62,7 @@ class Experiment:
     Attributes:
         name: Its name, and that of its suite if it has one.
         paper: Key of `PAPERS`: who makes those claims that name no paper of their own.
-        claims: What is said of it.
+        claims: Claims of the paper on it.
         quick: Its short form.
         study: For an experiment without a bandit loop: makes the tables of so many repetitions.
         repetitions: How many repetitions a full study has.
@@ -80,8 +80,8 @@ class Experiment:
     @property
     def papers(self) -> tuple[str, ...]:
         """Keys of the papers whose claims it checks, in the order of `PAPERS`."""
-        said = {claim.paper or self.paper for claim in self.claims}
-        return tuple(paper for paper in PAPERS if paper in said)
+        papers = {claim.paper or self.paper for claim in self.claims}
+        return tuple(paper for paper in PAPERS if paper in papers)
 
 
 def _noted(claims: tuple[Claim, ...], notes: Mapping[str, str]) -> tuple[Claim, ...]:

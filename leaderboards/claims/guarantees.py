@@ -1,4 +1,4 @@
-"""Claims of three batch papers on themselves: what their theorems promise, on one task that meets all conditions."""
+"""Claims of three batch papers: the guarantees of their theorems, on one task that meets all conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CLAIMS"]
 
 _BATCHES = (5, 10)
 _DICTIONARIES = ("Theorem 1", "Theorem 2", "qbar = 2")
-# Constants of theorems are large: what the bounds are worth is told beside the verdicts.
+# Constants of theorems are large: the notes beside the verdicts say how loose the bounds are.
 _WORTH = "Pulling the worst arm T times would cost 17,200 here on average, uniform pulls 8,900; the bound is {}."
 
 

@@ -1,4 +1,4 @@
-"""Figures that claims speak of: paired by repetition, with Student's intervals.
+"""Figures for claims: paired by repetition, with Student's intervals.
 
 Intervals of a bootstrap are too short for few repetitions: of five normal ones, 15 % miss the mean instead of 5 %.
 
@@ -91,7 +91,7 @@ def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = ((runs.column(agent, "regret", both).min(axis=1) <= tolerance).astype(float) for agent in (a, b))
-        if (x - y == x[0] - y[0]).all():  # as when nobody ever misses: there is no spread to tell an interval from
+        if (x - y == x[0] - y[0]).all():  # as when all runs find an optimum: there is no spread for an interval
             return Interval(float(x[0] - y[0]), np.nan, np.nan, len(both))
         return paired_difference(x, y)
 

@@ -23,14 +23,14 @@ _STYLE = "style.css"
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
-    """All that the pages show, as plain values; numbers to 4 digits, None where not known."""
+    """The content of the pages as plain values; numbers to 4 digits, None if unknown."""
     return {
         "experiment": made.experiment.name,
         "papers": [PAPERS[key] for key in made.experiment.papers],
         "quick": made.quick,
         "horizon": made.horizon,
         "repetitions": made.played,
-        "repetitions_asked": made.asked,
+        "repetitions_asked": made.planned,
         "command": f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}",
         "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
         "table": [

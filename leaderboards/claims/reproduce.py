@@ -1,4 +1,4 @@
-"""Play an experiment, as far as it is missing, and check what the paper says of it."""
+"""Play the missing runs of an experiment and check the paper's claims on it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Reproduction:
         experiment: What was reproduced.
         quick: Whether in its short form.
         horizon: Evaluations of a run; None for a study.
-        asked: Repetitions that the experiment has.
-        played: Most repetitions that every row has; fewer than asked where the runs were cut.
+        planned: Repetitions that the experiment has.
+        played: Most repetitions that every row has; fewer than planned where the runs were cut.
         checked: The claims with their verdicts.
         table: A row an agent: `agent`, `repetitions`, `regret`, `regret_low`, `regret_high`, `simple_regret`,
             `batches`, `policy_seconds`; the columns' means for a study.
@@ -36,14 +36,14 @@ class Reproduction:
     experiment: Experiment
     quick: bool
     horizon: int | None
-    asked: int
+    planned: int
     played: int
     checked: tuple[Checked, ...]
     table: pd.DataFrame
 
 
 def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | None = None) -> Suite:
-    """The suite of an experiment, in its short form or with fewer repetitions if so asked.
+    """The suite of an experiment, optionally in its short form or with fewer repetitions.
 
     Raises:
         ValueError: if the experiment is a study.
@@ -86,15 +86,15 @@ def check(
     """
     horizon: int | None = None
     if experiment.study is not None:
-        asked = experiment.quick.repetitions if quick else experiment.repetitions
-        played = asked if repetitions is None else repetitions
+        planned = experiment.quick.repetitions if quick else experiment.repetitions
+        played = planned if repetitions is None else repetitions
         runs = experiment.study(played)
         table = _means(runs)
     elif store is None:
         raise ValueError(f"store: expected the results folder of {experiment.name!r}, got None")
     else:
         suite = suite_of(experiment, quick, repetitions)
-        asked, horizon = suite_of(experiment, quick).repetitions, suite.horizon
+        planned, horizon = suite_of(experiment, quick).repetitions, suite.horizon
         specs: Sequence[RunSpec] = list(suite.specs())
         # A short form may have one environment of several: its rows are called as in the full form.
         rows = rows_of(specs, len(load_suite(experiment.name).environments) > 1)
@@ -103,7 +103,7 @@ def check(
         table = _scores(runs)
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
     checked = tuple(claim.check(runs) for claim in claims)
-    return Reproduction(experiment, quick, horizon, asked, played, checked, table)
+    return Reproduction(experiment, quick, horizon, planned, played, checked, table)
 
 
 def _scores(runs: Runs) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What claims are measured on: tables of agents or of other rows by repetition, such as the traces of a folder."""
+"""Data of claims: tables by agent (or other row) and repetition, such as the traces of a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows_of(specs: Sequence[RunSpec], several: bool) -> dict[str, str]:
 
 
 class NotPlayedError(LookupError):
-    """A figure asks for runs that are not there."""
+    """Runs that a figure needs are missing."""
 
 
 class Runs:

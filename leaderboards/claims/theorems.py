@@ -43,7 +43,7 @@ __all__ = [
     "gp_bucb_ratio",
     "largest_gain_in_a_batch",
     "of_every_run",
-    "task_card",
+    "task_problem",
 ]
 
 Run = Mapping[str, np.ndarray]
@@ -56,8 +56,8 @@ SUITE = "batch-vs-theory"
 
 
 @functools.cache
-def task_card() -> Problem:
-    """The card of the task; its arms, kernel, noise and norm are those of every repetition."""
+def task_problem() -> Problem:
+    """The problem description of the task; its arms, kernel, noise and norm are those of every repetition."""
     suite = load_suite(SUITE)
     entry = suite.environments[0].ref
     env = make_env(entry, suite.horizon)
@@ -69,41 +69,41 @@ def task_card() -> Problem:
 
 
 def _settings(row: str) -> Settings:
-    """What the suite gives the agent of a row."""
+    """The arguments of a row's agent in the suite."""
     return next(entry.ref.kwargs for entry in load_suite(SUITE).agents if entry.ref.label == row)
 
 
 @functools.cache
 def _gamma(T: int) -> Float[np.ndarray, " T"]:
     """Bounds on the largest gain of 1 to T pulls."""
-    problem, lam = task_card(), _lam()
+    problem, lam = task_problem(), _lam()
     assert problem.kernel is not None
     assert problem.arms is not None
     return largest_gain(greedy_information(problem.kernel, problem.arms, lam, T).gain, _kappa2(), lam)
 
 
 def _lam() -> float:
-    noise = task_card().noise_std
+    noise = task_problem().noise_std
     assert noise is not None
     return noise**2
 
 
 def _kappa2() -> float:
-    problem = task_card()
+    problem = task_problem()
     assert problem.kernel is not None
     assert problem.arms is not None
     return float(problem.kernel.diag(problem.arms).max())
 
 
 def _norm() -> float:
-    norm = task_card().norm_bound
+    norm = task_problem().norm_bound
     assert norm is not None
     return norm
 
 
 def _gain(arms: Int[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
     """`0.5 logdet(I + K_t / lam)` of the pulls, at every t."""
-    problem = task_card()
+    problem = task_problem()
     assert problem.kernel is not None
     assert problem.arms is not None
     return realised_information(problem.kernel, problem.arms, _lam(), arms).gain
@@ -111,7 +111,7 @@ def _gain(arms: Int[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
 
 def effective_dimension(arms: Int[np.ndarray, " t"]) -> float:
     """`Tr(K_t (K_t + lam I)^-1)`, by the eigenvalues of the distinct arms' kernel matrix, each arm with its count."""
-    problem = task_card()
+    problem = task_problem()
     assert problem.kernel is not None
     assert problem.arms is not None
     distinct, counts = np.unique(arms, return_counts=True)
@@ -134,7 +134,7 @@ def of_every_run(row: str, figure: Callable[[Run, Settings], float]) -> Measure:
 
 
 def largest_gain_in_a_batch(run: Run, settings: Settings) -> float:
-    """Nats that all picks of a batch but its last tell, given what was fed back before; the start is left out."""
+    """Information gain in nats of all pulls of a batch but its last, given earlier feedback; without the start."""
     gain, ends = np.concatenate([[0.0], _gain(run["action"])]), np.cumsum(batch_lengths(run["batch"]))
     starts = ends[:-1]  # evaluations before the second, third, ... batch
     late = starts >= settings["t_init"]
@@ -175,7 +175,7 @@ def bbkb_ratio(run: Run, settings: Settings) -> float:
 
 def bpe_ratio(run: Run, settings: Settings) -> float:
     """Regret at T over the bound of Li and Scarlett (2022), appendix A, for the lengths that were played."""
-    lengths, lam, A = batch_lengths(run["batch"]), _lam(), task_card().n_arms
+    lengths, lam, A = batch_lengths(run["batch"]), _lam(), task_problem().n_arms
     gamma = _gamma(len(run["regret"]))
     bound = bpe_bound(lengths, gamma, _norm(), math.sqrt(lam), A, settings["delta"], _kappa2(), lam)
     return float(run["regret"].sum() / bound)

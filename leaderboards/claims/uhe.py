@@ -53,7 +53,7 @@ def _pair(a: str, b: str, problem: str) -> tuple[str, str]:
     return _at(a, problem), _at(b, problem)
 
 
-def _told(measure: Measure) -> Measure:
+def _hide_small_sample_interval(measure: Measure) -> Measure:
     """The measure, without an interval where there are so few repetitions that resampling them says nothing."""
 
     def measured(runs: Runs) -> Interval:
@@ -69,7 +69,7 @@ def _better(problem: str, rival: str, source: str, note: str = "") -> Claim:
         source,
         f"UHE-BO is significantly better than {rival} on {problem}.",
         f"difference of the simple regrets at the end, UHE-BO less {rival}, in units of the reward",
-        _told(simple(*_pair(_OURS, rival, problem))),
+        _hide_small_sample_interval(simple(*_pair(_OURS, rival, problem))),
         high=0.0,
         note=note,
     )
@@ -81,7 +81,7 @@ def _comparable(problem: str, rival: str, source: str, note: str = "") -> Claim:
         source,
         f"UHE-BO performs comparably to {rival} on {problem}.",
         f"difference of the simple regrets at the end, UHE-BO less {rival}, over that of Random",
-        _told(simple_in(*_pair(_OURS, rival, problem), _at("Random", problem))),
+        _hide_small_sample_interval(simple_in(*_pair(_OURS, rival, problem), _at("Random", problem))),
         high=_COMPARABLE,
         note=f"{_READ} {note}".strip(),
     )
@@ -93,7 +93,7 @@ def _mostly(rival: str, problems: tuple[str, ...], source: str, statement: str, 
         source,
         statement,
         f"share of runs on {', '.join(problems)} in which UHE-BO's simple regret is below that of {rival}",
-        _told(lower_simple([_pair(_OURS, rival, problem) for problem in problems])),
+        _hide_small_sample_interval(lower_simple([_pair(_OURS, rival, problem) for problem in problems])),
         low=0.5,
         note=note,
     )
@@ -105,7 +105,7 @@ def _trapped(problem: str, rival: str) -> Claim:
         "section 7.1",
         f"{rival} is easily trapped at a local optimum, here of {problem}.",
         "share of runs that meet the hill of the global maximum, UHE-BO less " + rival,
-        _told(found(*_pair(_OURS, rival, problem), tolerance=HILL[problem])),
+        _hide_small_sample_interval(found(*_pair(_OURS, rival, problem), tolerance=HILL[problem])),
         low=_ABOVE_ZERO,
         note=f"Met is read as: a simple regret below {HILL[problem]:g}, which no other local maximum has.",
     )
@@ -117,7 +117,7 @@ def _over_explores(problem: str, rival: str) -> Claim:
         "section 7.1",
         f"{rival} tends to explore too much, here on {problem}.",
         f"relative difference of the cumulative regret, {rival} against MAP-UCB, whose lengthscales it divides",
-        _told(more_regret(*_pair(rival, "MAP-UCB", problem))),
+        _hide_small_sample_interval(more_regret(*_pair(rival, "MAP-UCB", problem))),
         low=_ABOVE_ZERO,
     )
 
@@ -165,7 +165,7 @@ def _conservative(problem: str) -> Claim:
         "section 7.2; Fig. 4, left and middle",
         f"RA-BO, which plays every second point at random, is conservative next to UHE-BO, on {problem}.",
         "relative difference of the cumulative regret, RA-BO against UHE-BO",
-        _told(more_regret(*_pair("RA-BO", _OURS, problem))),
+        _hide_small_sample_interval(more_regret(*_pair("RA-BO", _OURS, problem))),
         low=_ABOVE_ZERO,
     )
 

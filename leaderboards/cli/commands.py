@@ -1,4 +1,4 @@
-"""Groups of commands that say which there are when one is asked for that is not."""
+"""Command groups whose error for an unknown command lists the existing ones."""
 
 from __future__ import annotations
 

@@ -40,5 +40,5 @@ def fetch(
 @app.command("list")
 def list_data() -> None:
     """List the data sets with their licences."""
-    for name, card in datasets.cards().items():
-        typer.echo(f"  {name}  ({card.licence})  {card.title}")
+    for name, description in datasets.cards().items():
+        typer.echo(f"  {name}  ({description.licence})  {description.title}")

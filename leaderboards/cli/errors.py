@@ -1,4 +1,4 @@
-"""Errors that the user can mend, and how other errors become one."""
+"""Errors that the user can fix, and the conversion of other errors to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class UserError(Exception):
-    """One line that says what was expected, what came, and what to do."""
+    """An error in one line: what was expected, what was given, and what to do."""
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def user_errors(directory: Path) -> Iterator[None]:
 
 
 def _explained(error: OSError, directory: Path) -> str:
-    """What the system refused, and what helps; only some of its errors are about writing."""
+    """The text of an operating-system error, with advice."""
     what = error.strerror or str(error)
     file = next((Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name is not None), None)
     kept = "what was done before is kept"
@@ -64,9 +64,11 @@ def results_folder(directory: Path) -> Path:
     """
     if (directory / "runs").is_dir():
         return directory
-    # The usual slips: the folder that holds those of all suites, and the name of a suite.
+    # The usual slips: the parent folder of all results, and the name of a suite.
     near = [directory, Path("results"), Path("results") / directory]
-    found = sorted({runs.parent for place in near for runs in [place / "runs", *place.glob("*/runs")] if runs.is_dir()})
+    found = sorted(
+        {runs.parent for folder in near for runs in [folder / "runs", *folder.glob("*/runs")] if runs.is_dir()}
+    )
     hint = f"; there are results in {', '.join(map(str, found[:_SHOWN]))}" if found else ""
     if not directory.is_dir():
         raise UserError(f"no folder {directory}: make one with `gpbandit run SUITE --out {directory}`{hint}")

@@ -91,12 +91,12 @@ def suites() -> None:
 
 
 def _plugins(group: str) -> bool:
-    """Whether another distribution offers something in this group of entry points."""
+    """Whether another distribution has entry points in this group."""
     return bool(importlib.metadata.entry_points(group=group))
 
 
 def _batch_of_import(id: str) -> str:
-    """The kind of batches of a registered agent, in brackets; why it cannot be told, if its module fails."""
+    """The kind of batches of a registered agent, in brackets; the error, if its module fails."""
     import agents
 
     try:

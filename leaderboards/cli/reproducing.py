@@ -36,7 +36,7 @@ def reproduce(
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     only_check: Annotated[bool, typer.Option("--only-check", help="Play nothing; judge what is there.")] = False,
 ) -> None:
-    """Play an experiment of a paper, as far as it is missing, and check the paper's claims on it."""
+    """Play the missing runs of a paper's experiment and check the paper's claims on them."""
     try:
         chosen = experiment(name)
     except ValueError as error:
@@ -59,7 +59,7 @@ def reproduce(
 
 
 def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None, workers: int) -> int:
-    """Play what is missing; how many runs failed."""
+    """Play the missing runs; returns the number that failed."""
     suite = suite_of(chosen, quick, repetitions)
     suite.check()
     specs = list(suite.specs())
@@ -78,5 +78,5 @@ def _report(made: Reproduction, page: Path) -> None:
         typer.echo(f"  {claim['verdict']:>14}  {claim['name']}: {interval_text(claim)}, expected {claim['range']}")
     counts = Counter(one.verdict for one in made.checked)
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-    cut = f" of {made.asked}" if made.played < made.asked else ""
+    cut = f" of {made.planned}" if made.played < made.planned else ""
     typer.echo(f"{made.experiment.name}: {verdicts}; {made.played}{cut} repetitions. See {page.resolve()}")

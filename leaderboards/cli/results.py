@@ -42,7 +42,7 @@ def figures(
 
 def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.")] = 2.0,
+    interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
@@ -56,13 +56,13 @@ def watch(
 
 
 def merge(
-    sources: Annotated[list[Path], typer.Argument(help="Results folders, such as those of shards.")],
+    sources: Annotated[list[Path], typer.Argument(help="Results folders, such as shards.")],
     out: Annotated[Path, typer.Option(help="The folder that gets all runs.")],
 ) -> None:
     """Copy the runs of several results folders of one suite into one."""
     with user_errors(out):
         received = exchange.merge([results_folder(source) for source in sources], out)
-    _print_received(received, out)
+    _print_merge_result(received, out)
 
 
 def submit(
@@ -83,7 +83,7 @@ def add(
     """Add what another machine packed; it is marked as submitted until `gpbandit verify`."""
     with user_errors(directory):
         received = exchange.add(archive, directory)
-    _print_received(received, directory)
+    _print_merge_result(received, directory)
 
 
 def verify(
@@ -161,7 +161,7 @@ def choose(store: Store, rows: list[str]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _print_received(received: exchange.Received, directory: Path) -> None:
+def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:
     typer.echo(f"{directory}: {received.runs} runs are new, {received.known} were there before")
     for text in received.rejected:
         typer.echo(f"  left out: {text}", err=True)

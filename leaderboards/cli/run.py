@@ -58,13 +58,14 @@ def run(
         float, typer.Option(min=1.0, help="Seconds after which a long run saves its state, again and again.")
     ] = DEFAULT_EVERY,
     shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; then `gpbandit merge`.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it may take.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     together: Annotated[
-        bool, typer.Option("--together", help="Play the repetitions of a pair in one go where there is a form for it.")
+        bool,
+        typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
     ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
-    """Play what is missing of a suite; the same command again goes on where it stopped.
+    """Play the missing runs of a suite; the same command resumes after an interruption.
 
     Exits with 1 if a run crashed or timed out, now or before.
     """
@@ -122,7 +123,7 @@ def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
     """The runs of the shard `i/N`, or all.
 
     Raises:
-        UserError: if the text is no such thing.
+        UserError: if the text is no shard.
     """
     if text is None:
         return list(specs)
@@ -134,7 +135,7 @@ def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
 
 
 def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool) -> None:
-    """Say what is missing, pair by pair, and how long it may take by the speed of what is there."""
+    """Print the missing runs by pair, and the expected time by the speed of finished runs."""
     times = RunTimes()
     for run in store.entries().values():
         if run.status == "done":
@@ -168,10 +169,10 @@ def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
 
 
 def adopt(suite: Suite, store: Store) -> None:
-    """Make `suite` the one of this folder; warns of results that it does not ask for.
+    """Make `suite` the one of this folder; warns of results that are not in it.
 
     Raises:
-        SuiteError: if the folder is that of another suite.
+        SuiteError: if the folder holds another suite.
     """
     there = store.suite()
     if there is not None and there.name != suite.name:
@@ -196,14 +197,14 @@ def _what(spec: RunSpec) -> str:
 
 
 def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:
-    """Labels of the environments that leave regret unknown, by one run that is done on each."""
+    """Labels of the environments without known regret, by one done run of each."""
     done = store.done_keys()
     one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
     return [env for env, key in one_each.items() if store.trace(key, ["regret"])["regret"].isna().all()]
 
 
 def print_report(report: RunReport, directory: Path, seconds: float) -> None:
-    """Say in a few lines what was done."""
+    """Print a short report of the runs."""
     ended = sum(report.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
     typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")

@@ -1,12 +1,11 @@
-"""Long runs save their state every few minutes and go on from there, bit for bit, after whatever stopped them.
+"""Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. Checkpoints are local to the machine
-that wrote them and no part of the results: they are not packed with them, and one of other versions or other sources is
-thrown away, since equal numbers could not be promised.
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. Checkpoints are local, not part of
+the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
 
-The sources that count are those of this project and of the user's modules: a module is the user's if its file lies
-outside the standard library and site-packages. Any of those that are loaded may decide what an agent does, so all are
-compared. Of installed packages only those are that define the agent or the environment, such as plugins.
+Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
+define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard
+library and site-packages.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import Origin, origin
 
-__all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "edited", "remember_sources", "sources"]
+__all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
 DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
@@ -75,7 +74,7 @@ class Checkpoint:
         every: Seconds between two of them; infinity for none.
 
     Attributes:
-        resumed: How often the run went on from a checkpoint.
+        resumed: How often the run resumed from a checkpoint.
         before: Seconds that the run had taken when it was saved.
     """
 
@@ -89,17 +88,17 @@ class Checkpoint:
         self._pause = self.every
 
     def load(self) -> Saved | None:
-        """The saved state; None if there is none that can be used.
+        """The saved state; None without a usable checkpoint.
 
-        To be called before a run plays, even if nothing is saved: it remembers what the sources are now.
+        Call it before a run plays, even if nothing is saved: it hashes the sources as they are now.
         """
-        remember_sources()
+        snapshot_modules()
         made_by = _identity()
         try:
             content = pickle.loads(self.path.read_bytes())
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
-            changed = edited(content.sources)
+            changed = first_changed_module(content.sources)
             if changed is not None:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
@@ -147,19 +146,19 @@ class Checkpoint:
         self._pause = float("inf")
 
     def remove(self) -> None:
-        """Forget the saved state."""
+        """Delete the saved state."""
         self.path.unlink(missing_ok=True)
 
 
 def _identity() -> tuple[object, ...]:
-    """What has to be equal for a run to go on bit for bit."""
+    """Versions that must be equal for a run to resume bit for bit."""
     here: Origin = origin()
     return _code(), here.python, here.libraries, here.machine
 
 
 @functools.cache
 def _code() -> str:
-    """Hash of the sources of the three packages: a commit says nothing of files that were edited since."""
+    """Hash of the sources of the three packages; a commit alone would miss files that were edited since."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(__file__).resolve().parents[2]
     for package in ("agents", "gpbandit_envs", "leaderboards/play"):
@@ -168,19 +167,19 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-# ---- the sources of what a run is made of ----
+# ---- sources of a run ----
 
 
 class SourceError(Exception):
-    """Nobody can tell whether a class is still the same; the text says which."""
+    """A class has no source file to compare; the text names it."""
 
 
 _users: dict[str, Path] = {}
 _seen: set[str] = set()
 
 
-def remember_sources() -> None:
-    """Remember the sources of the user's modules as they are now, before a run: they may be edited while it plays."""
+def snapshot_modules() -> None:
+    """Hash the sources of the user's modules now, before a run: they may be edited while it plays."""
     if len(sys.modules) == len(_seen):
         return
     for name, module in list(sys.modules.items()):
@@ -194,12 +193,12 @@ def remember_sources() -> None:
 
 
 def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
-    """Hash of every module that may decide what the two do, by its name.
+    """Hash of every module that may affect the environment or the agent, by module name.
 
     Raises:
         SourceError: if one of their classes is in no file, such as one that was typed into a notebook.
     """
-    remember_sources()
+    snapshot_modules()
     files = {name: file for name, file in _users.items() if name not in _SCRIPTS}
     for name in _defining(env, agent):
         file = _file(name)
@@ -211,8 +210,8 @@ def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
     return {name: _digest(file) for name, file in files.items()}
 
 
-def edited(then: Mapping[str, str]) -> str | None:
-    """The first module whose source is another than `then`, when `sources` looked; None if there is none."""
+def first_changed_module(then: Mapping[str, str]) -> str | None:
+    """The first module whose source differs from the hashes `then`, which `sources` returned; None if none does."""
     for name, digest in then.items():
         file = _file(name)
         if file is None or _digest(file) != digest:
@@ -258,7 +257,7 @@ def _file(name: str) -> Path | None:
 
 
 def _stated(module: object) -> str | None:
-    """A module's `__file__`, without waking those that load themselves when an attribute is asked for."""
+    """A module's `__file__`, read without triggering modules that load lazily at the first attribute access."""
     try:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except AttributeError:  # anything may be in sys.modules
@@ -279,7 +278,7 @@ def _installed(file: Path) -> bool:
     if not {"site-packages", "dist-packages"}.isdisjoint(file.parts):
         return True
     resolved = file.resolve()
-    return any(resolved.is_relative_to(place) for place in _standard())
+    return any(resolved.is_relative_to(folder) for folder in _standard())
 
 
 @functools.cache

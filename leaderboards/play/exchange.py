@@ -1,4 +1,4 @@
-"""Results from one folder to another: merge shards, pack a folder for others, add what others packed."""
+"""Move results between folders: merge shards, pack a folder for another machine, add a packed folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leaderboards.play.run_file import (
 from leaderboards.play.store import Store, best
 from leaderboards.play.suite import Suite, parse_suite
 
-__all__ = ["Received", "add", "merge", "pack"]
+__all__ = ["MergeResult", "add", "merge", "pack"]
 
 _LIST = "submission.json"
 _SUITE = "suite.json"
@@ -35,13 +35,13 @@ _SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Received:
-    """What came into a folder.
+class MergeResult:
+    """What a merge or an added archive changed in a folder.
 
     Attributes:
-        runs: Number of runs that were not there before, or are done now and were not.
-        known: Number of the others, which stay as they are.
-        rejected: Files that were left out, with the reason.
+        runs: Number of runs that are new, or newly done.
+        known: Number of runs that the folder had already; they stay as they are.
+        rejected: Files that were rejected, with the reason.
     """
 
     runs: int
@@ -49,8 +49,8 @@ class Received:
     rejected: tuple[str, ...] = ()
 
 
-def merge(sources: Iterable[Path], target: Path) -> Received:
-    """Copy the runs of `sources`, shards of one suite, into `target`, with what is known of where they come from.
+def merge(sources: Iterable[Path], target: Path) -> MergeResult:
+    """Copy the runs of `sources`, shards of one suite, into `target`, with their provenance.
 
     Raises:
         StoreError: if a source holds no results, or those of another suite.
@@ -81,9 +81,9 @@ def merge(sources: Iterable[Path], target: Path) -> Received:
     ours = Provenance(target)
     for theirs, records in copied:
         pairs = ((run, _counting(store, run, name)) for run, name in records if theirs.standing(run) != "local")
-        # What is true of a record that does not count here says nothing of the one that does.
+        # Provenance belongs to one record: it is adopted only where that record is the one that counts here.
         ours.adopt(theirs, [(run, here) for run, here in pairs if here is not None])
-    return Received(len(new), found - len(new), tuple(rejected))
+    return MergeResult(len(new), found - len(new), tuple(rejected))
 
 
 def pack(directory: Path, archive: Path) -> int:
@@ -108,12 +108,12 @@ def pack(directory: Path, archive: Path) -> int:
     return len(runs)
 
 
-def add(archive: Path, directory: Path) -> Received:
+def add(archive: Path, directory: Path) -> MergeResult:
     """Add the runs that another machine packed; they count as submitted until they are verified.
 
-    A run that is done already stays as it is, and so does one that is not if theirs is not done either. Nothing of the
-    archive is executed or written under a name that it chose: members are read one by one, must be listed, agree with
-    their hash and be results files.
+    A run of the archive replaces one of the folder only if it is done and that one is not. Nothing of the archive is
+    executed, and it chooses no file name: each member is read on its own, must be listed, must match its hash and must
+    be a results file.
 
     Raises:
         StoreError: if the archive is not one that `pack` made, or belongs to another suite.
@@ -153,14 +153,14 @@ def add(archive: Path, directory: Path) -> Received:
         new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
         for name in sorted({run.file for run in new.values()}):
             chosen = Path(scratch) / f"chosen{SUFFIX}"
-            # Only these: a file may hold other runs besides, and they must not come in with them.
+            # A file may hold other runs too, which are not to be added.
             copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run.file == name])
             content = chosen.read_bytes()
             _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
         provenance.add_submitted(new, archive.name)
         store.write_manifest()
-    return Received(len(new), len(found) - len(new), tuple(rejected))
+    return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 
 
 _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)
@@ -183,7 +183,7 @@ def _counting(store: Store, run: RunEntry, file: str) -> RunEntry | None:
             read_columns(store.path(entry), run.columns).slice(entry.start, entry.rows).to_pandas()
             for entry in (there, here)
         )
-    except FileError:  # whoever reads the run will find out, and the file is then set aside
+    except FileError:  # the next reader of the run sets the file aside
         return None
     return here if ours.equals(theirs) else None
 

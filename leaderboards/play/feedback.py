@@ -1,4 +1,4 @@
-"""When feedback arrives: one small algebra for sequential play, batches, delays and parallel workers.
+"""Feedback models: when feedback arrives, in sequential play, batches, with delays or from parallel workers.
 
 | text | feedback of an evaluation arrives | who can play |
 |---|---|---|
@@ -8,8 +8,8 @@
 | `geometric:m` | after a geometric number (mean m, from 0) of further evaluations | delayed |
 | `workers:W` | when its worker is done: W run in parallel, each for the cost of its evaluation | delayed |
 
-An agent that answers with no action lets time pass until the next arrival. Delays are drawn in the order of the
-tickets, so the t-th evaluation has the same delay whoever plays.
+An agent that selects no action lets time pass until the next arrival. Delays are drawn in the order of the tickets, so
+the t-th evaluation has the same delay for every agent.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _EXPECTED = "'on_request', 'batch:q', 'delay:d', 'geometric:m' or 'workers:W'"
 
 
 class Channel(ABC):
-    """Carries feedback from the environment to the agent; knows tickets and arrival times, not rewards."""
+    """Decides when the feedback of each pending evaluation (ticket) arrives; it holds no rewards."""
 
     @abstractmethod
     def room(self) -> int:
-        """How many evaluations may start now; 0 means that feedback has to arrive first."""
+        """Number of evaluations that may start now; 0 if feedback must arrive first."""
 
     @abstractmethod
     def start(self, ticket: int, cost: float) -> None:
-        """The evaluation `ticket` starts, at that cost."""
+        """Start the evaluation `ticket`, which costs `cost`."""
 
     @abstractmethod
     def arrived(self) -> list[int]:
@@ -47,11 +47,11 @@ class Channel(ABC):
 
     @abstractmethod
     def wait(self) -> list[int]:
-        """Let time pass until something arrives; empty if nothing is open."""
+        """Advance time to the next arrival and return its tickets; empty if no evaluation is pending."""
 
 
 class BatchChannel(Channel):
-    """Everything that is open arrives at once, when `size` are open or the agent waits."""
+    """All pending feedback arrives at once, when `size` evaluations are pending or the agent waits."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -72,7 +72,7 @@ class BatchChannel(Channel):
 
 
 class DelayChannel(Channel):
-    """One evaluation starts a time step; feedback arrives after a fixed or geometric number of further evaluations."""
+    """One evaluation starts per step; its feedback arrives after a fixed or geometric number of further evaluations."""
 
     def __init__(self, delay: float, rng: np.random.Generator | None) -> None:
         self.delay = delay

@@ -1,4 +1,4 @@
-"""Build environments and agents from refs, and describe what a user gives as a ref."""
+"""Build environments and agents from refs, and describe environments and agents as refs."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ def make_agent(ref: Ref) -> Agent:
 
 
 def as_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
-    """`env` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_env`."""
+    """`env` itself, or the environment of an id or pair, whose arguments may be objects; raises as `make_env`."""
     return env if isinstance(env, gym.Env) else _make_env(*_pair(env, "env", "an environment"), horizon)
 
 
 def as_agent(agent: AgentLike) -> Agent:
-    """`agent` itself, or what is built from an id or a pair, whose settings may be objects; raises as `make_agent`."""
+    """`agent` itself, or the agent of an id or pair, whose arguments may be objects; raises as `make_agent`."""
     return agent if isinstance(agent, Agent) else _make_agent(*_pair(agent, "agent", "an agents.Agent"))
 
 
@@ -190,7 +190,7 @@ def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _load_class(id: str) -> object:
-    """What `"package.module:Class"` names.
+    """The class named by `"package.module:Class"` names.
 
     Raises:
         ValueError: if there is no such thing.
@@ -234,5 +234,5 @@ def env_spec(id: str) -> gym.envs.registration.EnvSpec:
 
 
 def to_plain_dict(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy with plain dictionaries all the way down: what a constructor keeps must be its own."""
+    """A deep copy with plain dictionaries, which a constructor may keep and change."""
     return {name: to_plain_dict(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}

@@ -1,4 +1,4 @@
-"""Environments and agents of other distributions, found through the entry-point groups of this one.
+"""Plugins: environments and agents of other distributions, found through two entry-point groups.
 
     [project.entry-points."gpbandit.agents"]
     "My-UCB" = "my_package.my_module:MyUCB"
@@ -29,7 +29,7 @@ _HORIZON = 1000
 
 @functools.cache
 def load_plugins() -> tuple[str, ...]:
-    """Register what installed distributions offer; returns the ids. A plugin that fails is named in a log message."""
+    """Register the plugins of all installed distributions; returns their ids and logs those that fail to load."""
     found = []
     for point in importlib.metadata.entry_points(group="gpbandit.agents"):
         try:

@@ -1,4 +1,4 @@
-"""The protocol of a run: checks of what agent and environment answer, and the errors they raise."""
+"""Checks of an agent's and an environment's answers against the protocol, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None
         ]
         advice = f"; give it, for example, {', '.join(examples)}" if all(examples) else ""
         return (
-            f"the agent needs {' and '.join(unstated)}, which neither the environment's card nor its arguments "
+            f"the agent needs {' and '.join(unstated)}, which neither the problem description nor its arguments "
             f"state{advice}"
         )
     return parse_feedback(feedback).incompatibility(capabilities)
@@ -96,7 +96,7 @@ def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) 
     if not fits or actions.dtype.kind not in ("iu" if problem.is_finite else "f"):
         if actions.size or len(actions):
             raise AgentError(f"select: expected {kind}, got {actions.dtype} of shape {actions.shape}")
-        actions = Pending.empty(problem).actions  # no action is no action, whatever the type of the empty array
+        actions = Pending.empty(problem).actions  # an empty array of any type selects no action
     n = len(actions)
     if n > most or (exactly and n != most):
         expected = f"{most}" if exactly else f"at most {most}"
@@ -114,7 +114,7 @@ def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) 
 
 
 def check_recommendation(action: Any, problem: Problem) -> int | np.ndarray:
-    """What `recommend` answered, as an index or a point.
+    """The answer of `recommend`, as an index or a point.
 
     Raises:
         AgentError: if it is no action of the problem.

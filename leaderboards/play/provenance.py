@@ -1,4 +1,4 @@
-"""Which runs of a results folder came from elsewhere, and which have been played again with the same result."""
+"""Provenance: which runs of a results folder were submitted from elsewhere, and which have been verified."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import RunEntry, StoreError, first_error
 
-__all__ = ["Provenance", "Standing"]
+__all__ = ["Provenance", "TrustLevel"]
 
-Standing = Literal["local", "submitted", "verified"]
+TrustLevel = Literal["local", "submitted", "verified"]
 
 
 class _Source(BaseModel):
@@ -42,10 +42,10 @@ class _Content(BaseModel):
 class Provenance:
     """The file `provenance.json` of a results folder.
 
-    A run is `"local"` if it was played by whoever keeps the folder, `"submitted"` if it was added from elsewhere, and
-    `"verified"` once it was played again here and its trace agreed. All of these are said of one record of the run,
-    never of its key: another record of the same run may come in, or be played here. The name of its file tells where
-    a record came from; `provenance.json` keeps what was verified, and from which archive the others came.
+    A record is `"local"` if the run was played for this folder, `"submitted"` if it was added from an archive, and
+    `"verified"` once the run was played again here with an equal trace. Provenance belongs to one record and not to the
+    run's key: another record of the same run may be added or played later. The file name says whether a record was
+    submitted; `provenance.json` names the archive, and the records that were verified.
 
     Args:
         directory: The results folder.
@@ -66,27 +66,27 @@ class Provenance:
                 "be verified again"
             ) from None
 
-    def standing(self, run: RunEntry) -> Standing:
-        """How far a record is to be trusted."""
+    def standing(self, run: RunEntry) -> TrustLevel:
+        """Trust level of a record."""
         if self._verification(run) is not None:
             return "verified"
         return "submitted" if run.submitted else "local"
 
     def add_submitted(self, keys: Iterable[str], archive: str) -> None:
-        """These runs were added from `archive`."""
+        """Record that these runs were added from `archive`."""
         for key in keys:
             self._content.submitted[key] = _Source(archive=archive, added=time.time())
         self._write()
 
     def add_verified(self, runs: Iterable[RunEntry]) -> None:
-        """These records were played again and agreed."""
+        """Record that these records were verified."""
         now = time.time()
         for run in runs:
             self._content.verified[run.key] = _Verification(when=now, file=run.file, finished=run.finished)
         self._write()
 
     def adopt(self, other: Provenance, runs: Iterable[tuple[RunEntry, RunEntry]]) -> None:
-        """Say of records that were copied here what `other` says of them.
+        """Take over from `other` the provenance of records that were copied here.
 
         Args:
             other: That of the folder they come from.

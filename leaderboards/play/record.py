@@ -1,4 +1,4 @@
-"""What a run leaves behind: its trace, how it ended, and facts about what it was played on."""
+"""The record of a run: its trace, its status, and facts about its problem instance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRACE_COLUMNS: dict[str, str] = {
 
 
 class InstanceData(BaseModel):
-    """Where the problem instance of a run comes from, and how true its stated model is.
+    """Source of the problem instance of a run, and how true its stated model is.
 
     Attributes:
         instance: Hash of the arms and their means; None where not all means are known.
@@ -54,7 +54,7 @@ class InstanceData(BaseModel):
 
 @dataclass
 class RunRecord:
-    """A run as it ended.
+    """The record of a run.
 
     Attributes:
         spec: What was run.

@@ -1,7 +1,7 @@
-"""One run, from its spec to its record: build and reset both sides, let them interact, keep what happened.
+"""One run, from its spec to its record: build and reset environment and agent, let them interact, record the trace.
 
-`begin` is the one place where a run starts: `run` and `run_spec` play on from there to the end, `replay` stops on the
-way to look at the agent. Theory needs the problem alone (`instance_problem`); `vectorised` resets R repetitions on the
+Every run starts in `begin`: `run` and `run_spec` play it to the end, `replay` stops at checkpoints to measure the
+agent. Theory needs the problem alone (`instance_problem`); `vectorised` resets R repetitions on the
 same streams.
 """
 
@@ -85,13 +85,13 @@ _log = logging.getLogger("gpbandit")
 def begin(
     spec: RunSpec, env: gym.Env[Any, Any] | None = None, agent: Agent | None = None, saved: Saved | None = None
 ) -> Loop:
-    """Both sides of the run `spec`, reset on its random streams, before the first turn or at a saved one.
+    """Environment and agent of the run `spec` in a `Loop`, reset on its random streams or restored from `saved`.
 
     Args:
         spec: The run.
-        env: Its environment, if it is built already. Whoever begins a run closes `loop.env` at its end.
+        env: Its environment, if it is built already. The caller closes `loop.env` at the end of the run.
         agent: Its agent, if it is built already.
-        saved: The state of the same run to go on from, with an environment of its own.
+        saved: Saved state to resume from; it has its own environment.
 
     Raises:
         IncompatibleError: if the agent cannot play on the environment under the spec's feedback.
@@ -122,7 +122,7 @@ def begin(
 
 
 def instance_problem(spec: RunSpec) -> Problem:
-    """The problem of the instance that `spec` is played on, without an agent.
+    """The problem description of the instance of `spec`; builds the environment and no agent.
 
     Raises:
         Exception: whatever building the environment raises.
@@ -136,7 +136,7 @@ def instance_problem(spec: RunSpec) -> Problem:
 
 
 def stated_problem(env: gym.Env[Any, Any], horizon: int) -> Problem:
-    """What the environment tells agents, with the run's horizon if it states one.
+    """The environment's problem description, with the run's horizon if it states one.
 
     Raises:
         EnvError: if the environment has no problem description, or takes other actions than single ones.
@@ -265,7 +265,7 @@ def run_on(
 
 
 def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
-    """What a record says of the instance that was played."""
+    """The entry of a record about the problem instance."""
     return InstanceData(
         instance=oracle.fingerprint(),
         sources=describe(problem.notes.get("data")),
@@ -275,7 +275,7 @@ def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
 
 
 def reason_of(error: BaseException) -> str:
-    """One line that says what went wrong; errors of the protocol speak for themselves."""
+    """The reason for a failure in one line; protocol errors appear without their type."""
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, RunTimeout | IncompatibleError):
         return text
@@ -285,7 +285,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:
-    """Whether the registries know what is named; ids with a colon name a module, not a registration."""
+    """Whether both ids are registered; an id with a colon names a module and needs no registration."""
     env_known = isinstance(env, gym.Env) or ":" in env_ref.id or env_ref.id in gym.registry
     return env_known and (":" in agent_ref.id or agent_ref.id in agents.registered())
 
@@ -305,15 +305,15 @@ def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
 
 
 class Loop:
-    """A run in progress, which may stop after any turn and go on.
+    """A run in progress, which may stop after any turn and resume.
 
-    One turn: the agent selects, the environment evaluates, what has arrived is delivered. The agent sees the
+    One turn: the agent selects, the environment evaluates, feedback that has arrived is delivered. The agent sees the
     problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone.
 
     Args:
         env: After `reset`.
         agent: After `reset` on `problem`.
-        problem: What the agent knows.
+        problem: The problem description that the agent gets.
         channel: Decides when feedback arrives.
         horizon: Number of evaluations.
 
@@ -388,7 +388,7 @@ class Loop:
         )
 
     def restore(self, state: LoopState) -> None:
-        """Go on from a snapshot of a loop of the same run."""
+        """Resume from a snapshot of a loop of the same run."""
         self.t = state.t
         self._deliveries = state.deliveries
         self._open = dict.fromkeys(state.open)
@@ -477,7 +477,7 @@ class Loop:
         self.trace.state(self.t - 1, self.oracle.regret(recommended), self.agent.diagnostics())
 
     def _feedback(self, rows: slice | np.ndarray) -> Feedback:
-        # `_evaluate` has made sure of everything that Feedback's own check looks at, which would cost 8 microseconds.
+        # `_evaluate` has checked everything that Feedback checks itself, which would cost 8 microseconds.
         feedback = object.__new__(Feedback)
         for name, array in zip(_FEEDBACK_FIELDS, self._given):
             feedback.__dict__[name] = array[rows]
@@ -497,12 +497,12 @@ class LoopState:
 
 
 class Oracle:
-    """The scorer's side of an instance: the regret of any action, which no agent sees; NaN where it is not known.
+    """Regret of any action on an instance, for scoring only and hidden from agents; NaN where it is unknown.
 
     Args:
-        problem: What the agent knows.
-        optimum: Best mean; None where the environment does not tell.
-        means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None likewise.
+        problem: The problem description.
+        optimum: Best mean; None if unknown.
+        means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
     """
 
@@ -523,7 +523,7 @@ class Oracle:
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
-        """That of an environment after `reset`."""
+        """The oracle of an environment after `reset`."""
         played: Any = env.unwrapped
         certificate = getattr(played, "certificate", None)
         try:
@@ -542,7 +542,7 @@ class Oracle:
         return self._optimum - float(self._mean(np.asarray(action)[None])[0])
 
     def fingerprint(self) -> str | None:
-        """Hash of what is played, arms and means: equal for equal data; None where not all means are known."""
+        """Hash of arms and means, equal for equal data; None where not all means are known."""
         if self._regrets is None:
             return None
         digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)

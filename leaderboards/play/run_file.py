@@ -1,4 +1,4 @@
-"""One results file: parquet, with what was run as JSON in its metadata.
+"""One results file: parquet, with the entries of its runs as JSON in the metadata.
 
 A file holds one run or several short ones, one after the other. Its metadata under the key `gpbandit` is a `_Footer`:
 
@@ -86,7 +86,7 @@ class NewerFileError(FileError):
     """A results file is sound, but of a schema that only a newer version knows."""
 
 
-# ---- what is known of a run ----
+# ---- entries of runs ----
 
 
 class _Stored(BaseModel):
@@ -94,7 +94,7 @@ class _Stored(BaseModel):
 
 
 class Machine(_Stored):
-    """The computer that a run was played on."""
+    """The computer on which a run was played."""
 
     system: str
     arch: str
@@ -146,7 +146,7 @@ def _to_spec(value: Any) -> RunSpec:
 
 
 class RunEntry(_Stored):
-    """What a results file says of one of its runs, and where the run is.
+    """The entry of one run in a results file, and the rows of its trace.
 
     Attributes:
         key: Hash of the spec.
@@ -208,7 +208,7 @@ class RunEntry(_Stored):
         return self.file.startswith(SUBMITTED)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON form of what the file says of it."""
+        """JSON form of the entry in the file."""
         return self.model_dump(mode="json", exclude={"origin", "file"})
 
 
@@ -348,7 +348,7 @@ def _readable(text: str | None) -> str | None:
 
 
 def read_runs(path: Path) -> list[RunEntry]:
-    """What the file says of its runs.
+    """The entries of the runs in a file.
 
     Raises:
         FileError: if it is damaged, foreign, or of a schema that this version cannot read.

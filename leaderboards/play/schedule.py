@@ -21,7 +21,7 @@ from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.run_file import RunEntry
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import SCRATCH, Store
-from leaderboards.play.vectorised import GROUP, has_vector_form
+from leaderboards.play.vectorised import GROUP, can_vectorise
 from leaderboards.play.workers import TRIES, Executor, Job, Limits, Registrations, RunOutcome, read_progress
 from leaderboards.text import duration
 
@@ -38,7 +38,7 @@ _REFRESH_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a call to `run_missing` did.
+    """Result of a call to `run_missing`.
 
     Attributes:
         before: How many runs had ended before.
@@ -117,7 +117,7 @@ class RunTimes:
         self._sums: dict[str, tuple[float, int]] = {}
 
     def add(self, spec: RunSpec, seconds: float) -> None:
-        """Take in that `spec` took `seconds`."""
+        """Record that `spec` took `seconds`."""
         for name in self._levels(spec):
             total, evaluations = self._sums.get(name, (0.0, 0))
             self._sums[name] = (total + seconds, evaluations + spec.horizon)
@@ -131,7 +131,7 @@ class RunTimes:
         return None
 
     def known(self, spec: RunSpec) -> bool:
-        """Whether a run of the same pair was taken in."""
+        """Whether the time of a run of the same pair is known."""
         return self._levels(spec)[0] in self._sums
 
     @staticmethod
@@ -140,7 +140,7 @@ class RunTimes:
 
 
 class ProgressReport:
-    """Tells how many runs have ended, how many of them not well, and how long the rest will take.
+    """Reports how many runs have ended and failed, and the expected time left.
 
     Args:
         total: Number of runs.
@@ -179,7 +179,7 @@ class ProgressReport:
             self._bar.stop()
 
     def add(self, outcome: RunOutcome, seconds_left: Callable[[], float | None]) -> None:
-        """One more run has ended; `seconds_left` tells the expected time for the rest, None if unknown."""
+        """Count a run that has ended; `seconds_left` gives the expected time for the rest, None if unknown."""
         self.ended += 1
         if outcome.status != "done":
             self.bad[outcome.status] += 1
@@ -223,7 +223,7 @@ class _Queue:
         return len(self._alone) + self._waiting
 
     def again(self, specs: Iterable[RunSpec]) -> None:
-        """Put runs back, to be played one by one before all others."""
+        """Put runs back at the front of the queue, to be played one by one."""
         self._alone.extend(specs)
 
     def take(self, workers: int) -> _Taken:
@@ -232,7 +232,7 @@ class _Queue:
             return _Taken((self._alone.popleft(),))
         pair, waiting = next(iter(self._pairs.items()))
         taken = [waiting.popleft()]
-        together = self._together and has_vector_form(taken[0])
+        together = self._together and can_vectorise(taken[0])
         if together:
             # Every worker gets some, and no group is larger than what is played at a time.
             size = min(GROUP, -(-(1 + len(waiting)) // workers))
@@ -298,20 +298,20 @@ class _Jobs:
         number = next(self._numbers)
         specs, together = self._queue.take(self._executor.workers)
         progress = self._scratch / f"{number}.txt"
-        kill, registrations = self._executor.separate, _registrations(specs)
+        kill, registrations = self._executor.in_subprocess, _registrations(specs)
         job = Job(number, specs, self._store.directory, progress, self._limits, registrations, kill, together)
         self._executor.submit(job)
         self._open += 1
 
     def _handle_dead_worker(self, job: Job) -> list[RunOutcome]:
-        """The worker died: what it had written counts, the run it was at is to blame, the others are played again."""
+        """Handle a dead worker: written runs count, the run in progress failed, the others are played again."""
         there = self._store.entries()
         failed_run, hang = read_progress(job.progress)
         outcomes = []
         again = []
         for spec in job.specs:
             run = there.get(spec.key)
-            # What was there before is the very verdict that is to be tried again.
+            # A record from before is the failure that `retry_failed` replays.
             if run is not None and run.status != "crashed" and _record_stamp(run) != self._stale.get(spec.key):
                 outcomes.append(RunOutcome(spec, run.status, run.seconds, run.reason))
             elif spec.key != failed_run and self._unclear[spec.key] < _UNCLEAR_DEATHS:
@@ -339,7 +339,7 @@ class _Jobs:
 
 
 def _record_stamp(run: RunEntry) -> tuple[str, float]:
-    """Tells one record of a run from another; a time alone would trust the clocks of several machines."""
+    """Identifies one record of a run; a time alone would rely on the clocks of several machines."""
     return run.status, run.finished
 
 
@@ -349,7 +349,7 @@ def _ensure_dir(directory: Path) -> Path:
 
 
 def _registrations(specs: tuple[RunSpec, ...]) -> Registrations:
-    """What another process may not have: agents and environments that are no importable part of a package."""
+    """Agents and environments that a worker process cannot import from a package."""
     found = []
     for id in {spec.agent.id for spec in specs if ":" not in spec.agent.id}:
         registered = agents.spec(id)

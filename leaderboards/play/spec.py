@@ -1,4 +1,4 @@
-"""What a run is: a frozen record with a canonical JSON form, whose hash is the run's key and file name."""
+"""The spec of a run: a frozen record with a canonical JSON form, whose hash is the run's key and file name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class Ref:
-    """An environment or an agent by name: everything that is needed to build it anew.
+    """An environment or an agent by name: all that is needed to build it.
 
     Attributes:
         id: Registered id, or `"package.module:Class"` for an agent that is not registered.
@@ -58,7 +58,7 @@ class Ref:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The part that decides which run this is."""
+        """Id and arguments, without the label."""
         return {"id": self.id, "kwargs": dict(self.kwargs)}
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class Ref:
 
     @property
     def rebuildable(self) -> bool:
-        """Whether id and kwargs alone give the same thing again, which no description of an object does."""
+        """Whether it can be built from id and kwargs alone; not so for an object given in Python."""
         return not self.id.startswith("object:") and "$object" not in json.dumps(self.identity)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Ref:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One run: which agent on which environment, for how long, under which randomness and which feedback model.
+    """The spec of one run: environment, agent, horizon, seed, repetition and feedback model.
 
     Attributes:
         env: The environment.
@@ -185,7 +185,7 @@ def describe(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """5.0 and 5 are the same setting and must have the same key."""
+    """Write 5.0 as 5: both are the same setting and must have the same key."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, Mapping):

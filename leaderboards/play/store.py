@@ -1,4 +1,4 @@
-"""A results folder: one parquet file per run, or per group of short runs, and the suite that asked for them.
+"""A results folder: one parquet file per run, or per group of short runs, and their suite.
 
 DIR/suite.json         the suite as it was run
 DIR/runs/*.parquet     the runs; files there are the only truth about what has been done
@@ -75,7 +75,7 @@ class Quarantined:
 class Store:
     """The results folder `directory`.
 
-    Many processes may write to one folder: files appear whole, and the same run gives the same rows whoever played it.
+    Many processes may write to one folder: files appear whole, and the same run gives the same rows in every process.
     A file that is damaged or foreign is moved to `quarantine/`, named in `quarantined` and in a log message; its runs
     count as not done.
 
@@ -89,7 +89,7 @@ class Store:
 
     @property
     def quarantined(self) -> list[Quarantined]:
-        """What this object has moved to `quarantine/`."""
+        """Files that this object has moved to `quarantine/`."""
         return self._index.quarantined
 
     @property
@@ -125,7 +125,7 @@ class Store:
         return path
 
     def mark_verified(self, keys: Iterable[str]) -> None:
-        """The records of these runs were played again and agreed.
+        """Mark the records of these runs as verified: played again with equal traces.
 
         Raises:
             KeyError: if there is no such run.
@@ -135,7 +135,7 @@ class Store:
         Provenance(self.directory).add_verified([self.entry(key) for key in keys])
 
     def write_suite(self, suite: Suite) -> None:
-        """Keep the suite that is run here in `suite.json`, with every default written out."""
+        """Write the suite to `suite.json`, with every default written out."""
         with written_whole(self.directory / "suite.json") as temporary:
             temporary.write_text(json.dumps(suite.frozen().model_dump(mode="json"), indent=2) + "\n")
 
@@ -149,7 +149,7 @@ class Store:
             self._index.write_manifest()
 
     def sweep(self) -> None:
-        """Remove what killed harnesses left behind a day ago or longer: temporary files and notes."""
+        """Remove files that killed harnesses left behind a day ago or longer: temporary and progress files."""
         for path in [*self.runs_directory.glob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
@@ -221,11 +221,11 @@ class Store:
         return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
 
     def entries(self) -> Mapping[str, RunEntry]:
-        """What is known of every run besides its trace, by key; looks through the folder for new files."""
+        """Entry of every run, all but its trace, by key; scans the folder for new files."""
         return self._index.entries()
 
     def entry(self, key: str) -> RunEntry:
-        """What is known of a run besides its trace, as it was last read.
+        """Entry of a run, all but its trace, as it was last read.
 
         Raises:
             KeyError: if there is no such run.
@@ -317,7 +317,7 @@ class Store:
 
 @dataclass(frozen=True)
 class _File:
-    """What one file says, as long as its stamp is the same."""
+    """Entries of one file, valid while its stamp is the same."""
 
     stamp: Stamp
     runs: tuple[RunEntry, ...]
@@ -370,12 +370,12 @@ class _Index:
 
     def set_aside(self, name: str, reason: str) -> None:
         """Move the file `name` to quarantine; its runs count as not done."""
-        path, place = self._runs_directory / name, self._directory / "quarantine"
+        path, quarantine = self._runs_directory / name, self._directory / "quarantine"
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            target = place / name
+            quarantine.mkdir(parents=True, exist_ok=True)
+            target = quarantine / name
             if target.exists():
-                target = place / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
+                target = quarantine / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
             os.replace(path, target)
         except OSError as error:
             target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"

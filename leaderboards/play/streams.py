@@ -1,9 +1,9 @@
-"""Random streams keyed by what they are for.
+"""Random streams keyed by their purpose.
 
-A stream belongs to (root seed, environment, repetition, name). Neither the agent nor the horizon nor the regime of
-feedback enters, so in repetition r all agents meet the same function, noise, delays and costs, and differences between
-agents are paired (common random numbers). Distinct keys give independent streams: the key is hashed into the entropy
-of a `SeedSequence`, never added to a seed.
+A stream belongs to (root seed, environment, repetition, name). Neither the agent nor the horizon nor the
+feedback model enters, so in repetition r all agents face the same function, noise, delays and costs, and differences
+between agents are paired (common random numbers). Distinct keys give independent streams: the key is hashed into the
+entropy of a `SeedSequence`, never added to a seed.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class EnvironmentEntry(_Entry):
 
 
 class SuiteTask(NamedTuple):
-    """What a suite's agents are compared on: an entry with the suite's settings where it has none of its own."""
+    """An environment entry with the suite's horizon, repetitions and feedback filled in."""
 
     env: Ref
     horizon: int
@@ -104,8 +104,8 @@ class Suite(_Strict):
     Attributes:
         name: Short name; letters, digits, `-` and `_`.
         description: What the suite is for, in a sentence.
-        environments: What is played.
-        agents: Who plays.
+        environments: Its environments.
+        agents: Its agents.
         horizon: Number of evaluations of a run.
         repetitions: Number of repetitions of every pair.
         seed: Root seed of all streams.
@@ -181,7 +181,7 @@ class Suite(_Strict):
         return self.model_copy(update={"environments": environments, "agents": agents})
 
     def check(self) -> None:
-        """Find wrong ids and settings before anything runs.
+        """Check all ids and settings before anything runs.
 
         Raises:
             SuiteError: naming the entry.
@@ -275,7 +275,7 @@ def parse_suite(values: Mapping[str, Any]) -> Suite:
 
 
 def _fault(error: BaseException) -> str:
-    """What is wrong with an entry: in the words of a check, else the type of the error and where it was raised."""
+    """The fault of an entry: the message of a check, else the type of the error and where it was raised."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError | TypeError | ImportError) and text:
         return text

@@ -1,13 +1,13 @@
 """Many repetitions of one pair in one go: a vector environment, a vectorised agent, and the records of single runs.
 
-The same streams, keyed by repetition, seed both sides, so repetition r meets the function, the noise and the draws of
+The same streams, keyed by repetition, seed both sides, so repetition r has the function, the noise and the draws of
 its single run.
 
-| of a record | against the single run |
+| part of a record | compared with the single run |
 |---|---|
 | `action`, `reward`, `mean`, `regret`, `batch`, `cost`, `inference_regret`; facts and data | equal bit for bit |
 | diagnostics | equal bit for bit |
-| `policy_seconds`, `seconds` | those of the group, in equal shares |
+| `policy_seconds`, `seconds` | equal shares of the group's |
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from leaderboards.play.run import Oracle, instance_data, one_blas_thread, run_sp
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed, generator
 
-__all__ = ["GROUP", "has_vector_form", "play_group", "play_together"]
+__all__ = ["GROUP", "can_vectorise", "play_group", "play_together"]
 
 GROUP = 32  # repetitions at a time: enough to make the interpreter's share small, few enough for the cache
 _GROUP_BYTES = 2**28
@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 def play_together(specs: Iterable[RunSpec], group: int | None = None) -> Iterator[RunRecord]:
     """Play runs, the repetitions of a pair of environment and agent together, and yield the records of single runs.
 
-    What has no vectorised form (an agent of another package, a box, feedback other than on request) is played one run
-    after the other, and so is a group in which something goes wrong.
+    Pairs without a vectorised implementation (an agent of another package, a box, feedback other than on request) are
+    played one run after the other, and so is a group in which an error occurs.
 
     Args:
         specs: The runs; records come pair by pair, in the order of the specs within each.
@@ -62,14 +62,14 @@ def play_together(specs: Iterable[RunSpec], group: int | None = None) -> Iterato
             yield from _play_pair(repetitions, group)
 
 
-def has_vector_form(spec: RunSpec) -> bool:
-    """Whether playing repetitions together is likely to pay: both sides have a vectorised form, feedback on request.
+def can_vectorise(spec: RunSpec) -> bool:
+    """Whether environment and agent have a vectorised implementation and feedback comes on request.
 
     Whether the environment has finite arms shows when it is built. What cannot be found or built has no such form:
     single runs meet the same error, and record it.
     """
     try:
-        return _may_have_form(spec) and not isinstance(_make_vec(spec), Lockstep)
+        return _may_vectorise(spec) and not isinstance(_make_vec(spec), Lockstep)
     except Exception:
         _log.debug("the agent of %r cannot be built for many repetitions", spec, exc_info=True)
         return False
@@ -99,7 +99,7 @@ def _play_pair(specs: list[RunSpec], group: int | None) -> Iterator[RunRecord]:
 def _pair_or_none(spec: RunSpec) -> _Pair | None:
     try:
         return _Pair.of(spec)
-    except Exception:  # the single runs meet the same, and record it
+    except Exception:  # the single runs raise the same error and record it
         _log.debug("%r cannot be built for many repetitions", spec, exc_info=True)
         return None
 
@@ -120,7 +120,7 @@ class _Pair:
     @classmethod
     def of(cls, spec: RunSpec) -> _Pair | None:
         """The pair that `spec` names; None if one of the two is made for single runs only, or they do not fit."""
-        if not _may_have_form(spec):
+        if not _may_vectorise(spec):
             return None
         envs = _make_envs(spec, 1)
         if not isinstance(envs, FiniteArmVectorEnv):
@@ -136,7 +136,7 @@ class _Pair:
         return int(np.clip(_GROUP_BYTES // rows, 1, GROUP))
 
     def play_or_none(self, specs: Sequence[RunSpec]) -> list[RunRecord] | None:
-        """The records of a group of repetitions; None if something goes wrong, which single runs will tell better."""
+        """The records of a group of repetitions; None after an error, which single runs will report better."""
         try:
             return self._play(specs)
         except Exception:
@@ -210,7 +210,7 @@ class _VectorLoop:
             raise EnvError("step: expected finite info['cost'] >= 0, got a negative, infinite or missing one")
 
     def _feedback(self, t: int, first: np.ndarray, closed: np.ndarray) -> VectorFeedback:
-        """All that is open in the repetitions `closed`, which have been open since evaluation `first`."""
+        """Feedback of all pending evaluations in the repetitions `closed`, pending since evaluation `first`."""
         who = np.flatnonzero(closed)
         lengths = t + 1 - first[who]
         repetitions = np.repeat(who, lengths)
@@ -235,8 +235,8 @@ class _VectorLoop:
         return trace
 
 
-def _may_have_form(spec: RunSpec) -> bool:
-    """What the spec alone tells: feedback on request, a registered agent, an environment with a vector entry point."""
+def _may_vectorise(spec: RunSpec) -> bool:
+    """A check by the spec alone: feedback on request, a registered agent, a vector entry point of the environment."""
     on_request = spec.feedback == "on_request" and ":" not in spec.agent.id
     return on_request and env_spec(spec.env.id).vector_entry_point is not None
 

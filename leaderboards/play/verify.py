@@ -24,7 +24,7 @@ _CLOCK = ("policy_seconds",)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What playing a run again showed.
+    """Result of playing a run again.
 
     Attributes:
         key: The run.

@@ -76,7 +76,7 @@ _log = logging.getLogger("gpbandit")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use.
+    """Limits of time and memory for a run.
 
     Attributes:
         seconds: Wall-clock time of a run; None for no limit.
@@ -91,13 +91,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Registrations:
-    """Agents and environments that exist in the parent's registries only."""
+    """Agents and environments that only the parent process has registered."""
 
     agents: tuple[tuple[str, Any, Mapping[str, Any]], ...] = ()
     envs: tuple[gym.envs.registration.EnvSpec, ...] = ()
 
     def apply(self) -> None:
-        """Register them here; what is registered already stays."""
+        """Register them in this process; existing registrations stay."""
         known = set(agents.registered())
         for id, entry_point, kwargs in self.agents:
             if id not in known:
@@ -116,8 +116,8 @@ class Job:
         directory: The results folder.
         progress: File in which the worker names the run it is at.
         limits: What each run may use.
-        registrations: What the worker may not know.
-        kill: Whether the process may be stopped if a run does not end in time; not the one that the user sits at.
+        registrations: Agents and environments that the worker may lack.
+        kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         together: Whether repetitions are played in one go where they can be, see `leaderboards.play.vectorised`.
     """
 
@@ -215,7 +215,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         record = replace(record, tries=attempt, agent=None)
         if record.status != "crashed" or record.final:
             break
-        # What crashed is tried from its beginning: the state just before a crash may be what is wrong.
+        # A crashed run starts over: the state just before the crash may have caused it.
         checkpoint.remove()
     return record
 
@@ -255,7 +255,7 @@ Ending = tuple[Job, list[RunOutcome] | None]
 
 
 class ExecutorError(RuntimeError):
-    """Workers cannot be had; the text says what to do."""
+    """No workers are available; the text says what to do."""
 
 
 class Executor(ABC):
@@ -263,11 +263,11 @@ class Executor(ABC):
 
     Attributes:
         workers: How many jobs run at a time.
-        separate: Whether workers are processes of their own, which may be stopped.
+        in_subprocess: Whether workers are separate processes, which may be killed.
     """
 
     workers: int
-    separate: bool = True
+    in_subprocess: bool = True
 
     @abstractmethod
     def free(self) -> int:
@@ -287,14 +287,14 @@ class Executor(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Stop the workers, with what they are at."""
+        """Stop the workers and the runs that they play."""
 
 
 class SerialExecutor(Executor):
     """One job after the other, in this process: for debugging."""
 
     workers = 1
-    separate = False
+    in_subprocess = False
 
     def __init__(self) -> None:
         self._job: Job | None = None
@@ -402,7 +402,7 @@ class DaskExecutor(Executor):
         self._cluster: Any = None
         self._client: Any = None
         self._running: dict[Any, Job] = {}
-        # Lost connections and killed workers are our business and are told as such; Dask's own log repeats them.
+        # We report lost connections and killed workers ourselves; Dask's own log would repeat them.
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -524,30 +524,30 @@ def process_pool(workers: int, memory: int | None = None) -> Any:
     from loky import ProcessPoolExecutor
 
     return ProcessPoolExecutor(
-        workers, timeout=None, initializer=_settle, initargs=(os.getpid(), memory), env=_ONE_THREAD
+        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory), env=_ONE_THREAD
     )
 
 
-def _settle(parent: int, memory: int | None) -> None:
+def _init_worker(parent: int, memory: int | None) -> None:
     """Prepare a worker process: the parent alone decides when it ends, and its memory is bounded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         # PR_SET_PDEATHSIG: nobody is left behind when the parent is killed. It is sent when the thread that made the
         # worker ends, which is the thread of the schedule.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     if memory is not None:
         bound_memory(memory)
 
 
 def bound_memory(extra: int) -> None:
-    """Let this process have `extra` bytes of address space beyond what it has now."""
+    """Limit this process to `extra` bytes of address space beyond its present use."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + extra, resource.RLIM_INFINITY))
 
 
-def _leave_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
@@ -559,7 +559,7 @@ def _address_space() -> int:
 
 
 def _bounded(memory: int) -> Any:
-    """A worker plugin that bounds the memory of every worker, those that come later too."""
+    """A worker plugin that limits the memory of every worker, present and future."""
     from distributed import WorkerPlugin
 
     class Bounded(WorkerPlugin):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.score.cell import Unit
+from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval, improvement, mean_band, paired_difference, repetitions_needed
 from leaderboards.score.summary import Summary
 
@@ -20,10 +20,10 @@ class PairedComparison:
 
     Attributes:
         metric: What is compared.
-        units: Blocks that both have finished, n of them.
+        blocks: Blocks that both have finished, n of them.
         difference: Mean paired difference of the final score, first minus second.
         wins: Probability that the first does better on a block, ties counting half.
-        needed: Repetitions that would tell a difference of this size apart with 80 % power; None if too many.
+        needed: Repetitions that find a difference of this size with 80 % power; None if too many.
         t: Times of the curve, shape `(p,)`.
         mean: Mean paired difference along t, shape `(p,)`.
         low: Lower end of its interval at each time, shape `(p,)`; NaN for one block.
@@ -31,7 +31,7 @@ class PairedComparison:
     """
 
     metric: str
-    units: tuple[Unit, ...]
+    blocks: tuple[Block, ...]
     difference: Interval
     wins: Interval
     needed: int | None
@@ -54,21 +54,21 @@ class PairedComparison:
 
 
 def compare(summary: Summary, task: str, first: str, second: str) -> PairedComparison | None:
-    """The paired comparison; None where the two share no block or the regret is unknown."""
-    a, b = summary.cells.get((task, first)), summary.cells.get((task, second))
+    """The paired comparison; None if the agents share no block or the regret is unknown."""
+    a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
     if a is None or b is None:
         return None
-    units = [unit for unit in a.units if unit in set(b.units)]
-    rows_a, rows_b = a.rows(units), b.rows(units)
+    blocks = [block for block in a.blocks if block in set(b.blocks)]
+    rows_a, rows_b = a.rows(blocks), b.rows(blocks)
     for metric in ("regret_ratio", "cumulative_regret"):
         x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
-        if len(units) and np.isfinite(x).all() and np.isfinite(y).all():
+        if len(blocks) and np.isfinite(x).all() and np.isfinite(y).all():
             break
     else:
         return None
     difference = paired_difference(x, y)
     needed = None
-    if len(units) > 1:
+    if len(blocks) > 1:
         needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)))
     mean, low, high = mean_band(a.curves[metric][rows_a] - b.curves[metric][rows_b])
-    return PairedComparison(metric, tuple(units), difference, improvement(x, y), needed, a.t, mean, low, high)
+    return PairedComparison(metric, tuple(blocks), difference, improvement(x, y), needed, a.t, mean, low, high)

@@ -1,6 +1,6 @@
-"""The cost of delay: extra regret of an agent when its feedback is late, or comes in batches.
+"""The cost of delay: extra regret caused by delayed or batched feedback.
 
-Tasks that differ in nothing but the feedback model share their instances, noise and delays, so that the cost is a
+Tasks that differ only in the feedback model share their instances, noise and delays, so that the cost is a
 paired difference of one agent with itself: its cumulative regret under that model minus that under immediate feedback.
 
 | feedback model | strength |
@@ -19,7 +19,7 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import canonical_json
-from leaderboards.score.cell import Cell
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, paired_difference
 from leaderboards.score.summary import Summary
 
@@ -47,7 +47,7 @@ class DelayCost:
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
         difference: Mean paired difference, the former minus the latter.
-        relative: The difference and its ends over `base`; NaN where that is 0.
+        relative: The difference and its ends over `base`; NaN if that is 0.
     """
 
     task: str
@@ -104,24 +104,24 @@ def delay_studies(summary: Summary) -> list[DelayStudy]:
 
 
 def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) -> dict[float, DelayCost]:
-    immediate = summary.cells.get((base, agent))
+    immediate = summary.scores.get((base, agent))
     if immediate is None:
         return {}
     costs = {}
     for strength, task in tasks.items():
-        cell = summary.cells.get((task, agent))
-        cost = None if cell is None else _cost(task, strength, immediate, cell)
+        scores = summary.scores.get((task, agent))
+        cost = None if scores is None else _cost(task, strength, immediate, scores)
         if cost is not None:
             costs[strength] = cost
     return costs
 
 
-def _cost(task: str, strength: float, immediate: Cell, cell: Cell) -> DelayCost | None:
-    units = [unit for unit in cell.units if unit in set(immediate.units)]
-    if not units:
+def _cost(task: str, strength: float, immediate: AgentScores, scores: AgentScores) -> DelayCost | None:
+    blocks = [block for block in scores.blocks if block in set(immediate.blocks)]
+    if not blocks:
         return None
-    x = cell.finals["cumulative_regret"][cell.rows(units)]
-    y = immediate.finals["cumulative_regret"][immediate.rows(units)]
+    x = scores.finals["cumulative_regret"][scores.rows(blocks)]
+    y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return None
     difference, base = paired_difference(x, y), float(y.mean())

@@ -134,7 +134,7 @@ def batch_lengths(batch: Num[np.ndarray, " T"]) -> Int[np.ndarray, " B"]:
 
 
 def regret_per_batch(regret: Float[np.ndarray, " T"], batch: Num[np.ndarray, " T"]) -> float:
-    """Cumulative regret over the number of batches `R_T / B_T`: what a round of parallel evaluations costs."""
+    """Cumulative regret over the number of batches `R_T / B_T`: the cost of a round of parallel evaluations."""
     return float(np.sum(_timed("regret", regret)) / batches_so_far(batch)[-1])
 
 

@@ -2,7 +2,7 @@
 
 | symbol | meaning |
 |---|---|
-| block | one repetition of one task: all agents met the same instance, noise and delays |
+| block | one repetition of one task: all agents face the same instance, noise and delays |
 | score | regret ratio at the horizon; cumulative regret where the uniform policy did not run |
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from leaderboards.score.cell import Unit
+from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval, Ranking, holm, rank, sign_flip, stratified_mean
 from leaderboards.score.summary import Summary
 
@@ -29,16 +29,16 @@ class TaskRanking:
     """The ranking on one task.
 
     Attributes:
-        metric: What was ranked.
+        metric: The metric that is ranked.
         agents: Ranked agents, k of them: those that finished all blocks.
-        units: Blocks, n of them: what at least half of the agents finished.
+        blocks: Blocks, n of them: those that at least half of the agents finished.
         Y: Scores, shape `(n, k)`.
         ranking: Tie groups and rank intervals.
     """
 
     metric: str
     agents: tuple[str, ...]
-    units: tuple[Unit, ...]
+    blocks: tuple[Block, ...]
     Y: Float[np.ndarray, "n k"]
     ranking: Ranking
 
@@ -63,20 +63,22 @@ class OverallRanking:
 def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished."""
     metric = "regret_ratio" if summary.uniform(task) else "cumulative_regret"
-    cells = {
-        name: cell for name, cell in summary.on(task).items() if np.isfinite(cell.finals["cumulative_regret"]).all()
+    by_agent = {
+        name: scores
+        for name, scores in summary.on(task).items()
+        if np.isfinite(scores.finals["cumulative_regret"]).all()
     }
-    finished = Counter(unit for cell in cells.values() for unit in cell.units)
-    units = tuple(sorted(unit for unit, n in finished.items() if 2 * n >= len(cells)))
-    agents = tuple(name for name, cell in cells.items() if set(units) <= set(cell.units))
-    if not units or not agents:
+    finished = Counter(block for scores in by_agent.values() for block in scores.blocks)
+    blocks = tuple(sorted(block for block, n in finished.items() if 2 * n >= len(by_agent)))
+    agents = tuple(name for name, scores in by_agent.items() if set(blocks) <= set(scores.blocks))
+    if not blocks or not agents:
         return None
-    Y = np.stack([cells[name].finals[metric][cells[name].rows(list(units))] for name in agents], axis=1)
+    Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     if not np.isfinite(Y).all():
-        # The uniform policy has no regret at all, or has not played every block: a ratio says nothing there.
+        # The ratio is undefined: the uniform policy has no regret, or has not played every block.
         metric = "cumulative_regret"
-        Y = np.stack([cells[name].finals[metric][cells[name].rows(list(units))] for name in agents], axis=1)
-    return TaskRanking(metric, agents, units, Y, rank(Y))
+        Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
+    return TaskRanking(metric, agents, blocks, Y, rank(Y))
 
 
 def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:

@@ -2,7 +2,7 @@
 
 | symbol | meaning | shape |
 |---|---|---|
-| `n` | repetitions (blocks): all agents met the same instances, noise and delays in a block | |
+| `n` | repetitions (blocks): all agents face the same instances, noise and delays in a block | |
 | `k` | agents | |
 | `x`, `y` | scores of two agents on the same blocks; smaller is better | (n,) |
 | `Y` | score of each agent on each block; smaller is better | (n, k) |
@@ -146,10 +146,10 @@ def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL
     return Interval(float(np.quantile(x, q)), float(ends.low), float(ends.high), len(x), level)
 
 
-def stratified_mean(strata: list[Float[np.ndarray, " _"]], level: float = LEVEL) -> Interval:
+def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL) -> Interval:
     """Mean of the strata's means with Welch's interval.
 
-    The variance is `sum_e s_e^2 / n_e / E^2`, its degrees of freedom those of Welch and Satterthwaite.
+    The variance is `sum_e s_e^2 / n_e / E^2`, with the degrees of freedom of Welch and Satterthwaite.
 
     Args:
         strata: Values of each of E strata.
@@ -210,7 +210,7 @@ def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: f
 def repetitions_needed(
     difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA, most: int = 100_000
 ) -> int | None:
-    """How many paired repetitions a two-sided t-test needs to tell two agents apart.
+    """Paired repetitions that a two-sided t-test needs to find a difference between two agents.
 
     Args:
         difference: Mean of the paired differences that is to be found.
@@ -250,8 +250,8 @@ class Ranking:
     """Agents in tie groups.
 
     Attributes:
-        group: Place of each agent's tie group, shape `(k,)`: 1 for the leading group, then 1 + the number of agents in
-            better groups; an agent is in the group of its leader unless it is told apart from it.
+        group: Rank of each agent's tie group, shape `(k,)`: 1 for the leading group, then 1 + the number of agents in
+            better groups; an agent ties with the best of its group unless they differ significantly.
         best: Smallest rank that the tests leave open, `1 + |agents that are better|`, shape `(k,)`.
         worst: Largest rank that the tests leave open, `k - |agents that are worse|`, shape `(k,)`.
         p: Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
@@ -264,7 +264,7 @@ class Ranking:
 
 
 def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None, alpha: float = ALPHA) -> Ranking:
-    """Rank agents by their mean score, with ties wherever the tests cannot tell them apart.
+    """Rank agents by their mean score, with ties where differences are not significant.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`; smaller is better.
@@ -272,7 +272,7 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None,
         alpha: Family-wise error rate over all pairs.
 
     Returns:
-        Tie groups and rank intervals. With one block nothing can be told apart, and all agents tie.
+        Tie groups and rank intervals. With one block no difference is significant, and all agents tie.
     """
     Y = _scores(Y)
     k = Y.shape[1]
@@ -283,16 +283,16 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None,
     apart = p < alpha
     beats = apart & (mean[:, None] < mean[None, :])
     group = np.zeros(k, np.int64)
-    place, leader = 0, -1
+    tied_rank, leader = 0, -1
     for position, agent in enumerate(np.argsort(mean, kind="stable")):
         if leader < 0 or beats[leader, agent]:
-            place, leader = position + 1, int(agent)
-        group[agent] = place
+            tied_rank, leader = position + 1, int(agent)
+        group[agent] = tied_rank
     return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p)
 
 
 def paired_t(Y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "k k"]:
-    """Two-sided p-values of paired t-tests between all columns; 1 for one block, which has no spread to judge by."""
+    """Two-sided p-values of paired t-tests between all columns; 1 for a single block, which has no spread."""
     Y = _scores(Y)
     n, k = Y.shape
     p = np.ones((k, k))
@@ -373,15 +373,17 @@ def holm(p: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
 # ---- scores beyond the mean ----
 
 
-def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray | np.floating:
-    """Interquartile mean: the mean of what is left without the lowest and highest quarter, each rounded down.
+def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
+    """Interquartile mean: mean without the lowest and the highest quarter, each rounded down.
 
     It notices more of the sample than the median and is moved less by outliers than the mean.
     """
     return np.asarray(scipy.stats.trim_mean(np.asarray(x, np.float64), 0.25, axis=axis))
 
 
-def performance_profile(strata: list[Float[np.ndarray, " _"]], tau: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+def performance_profile(
+    strata: list[Float[np.ndarray, " _n"]], tau: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
     """Share of runs with a score of at most tau, every task with the same weight.
 
     Args:

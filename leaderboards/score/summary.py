@@ -1,4 +1,4 @@
-"""From a results folder to scores: what was run, task by task and agent by agent, and tidy frames with intervals."""
+"""Summary of a results folder: scores by task and agent, and tidy frames with intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leaderboards.play.run_file import Origin, RunEntry
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.cell import COLUMNS, N_POINTS, Cell, RunScores, reduce_run, thin
+from leaderboards.score.scores import COLUMNS, N_POINTS, AgentScores, RunScores, reduce_run, subsample_times
 from leaderboards.score.statistics import mean_band, mean_interval, quantile_interval
 from leaderboards.score.tasks import Task, name_all
 
@@ -26,14 +26,14 @@ UNIFORM = "Uniform"
 
 @dataclass
 class Summary:
-    """A results folder, reduced.
+    """Scores of a results folder.
 
     Attributes:
         suite: The suite that was run; None for a folder of single runs.
         tasks: By name, in order.
         agents: By name, in order; names are unique in the folder.
         runs: One row per run, the index is its key; the store's columns, with `task` and `agent` as unique names.
-        cells: Finished runs by (task, agent), where there is at least one.
+        scores: Scores of the finished runs by (task, agent), where there is at least one.
         origins: Distinct versions, commits and machines of the runs.
         facts: By task, facts about its instances over the finished runs, as means.
     """
@@ -42,18 +42,18 @@ class Summary:
     tasks: dict[str, Task]
     agents: dict[str, Ref]
     runs: pd.DataFrame
-    cells: dict[tuple[str, str], Cell]
+    scores: dict[tuple[str, str], AgentScores]
     origins: list[Origin]
     facts: dict[str, dict[str, float]]
 
-    def on(self, task: str) -> dict[str, Cell]:
-        """Cells of one task, by agent."""
-        return {agent: self.cells[task, agent] for agent in self.agents if (task, agent) in self.cells}
+    def on(self, task: str) -> dict[str, AgentScores]:
+        """Scores on one task, by agent."""
+        return {agent: self.scores[task, agent] for agent in self.agents if (task, agent) in self.scores}
 
     def uniform(self, task: str) -> str | None:
         """Name of the plain uniform policy, if it has finished a run on the task."""
         for agent, ref in self.agents.items():
-            if ref.id == UNIFORM and not ref.kwargs and (task, agent) in self.cells:
+            if ref.id == UNIFORM and not ref.kwargs and (task, agent) in self.scores:
                 return agent
         return None
 
@@ -63,7 +63,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
 
     Args:
         store: The folder.
-        n_points: At most how many points of each curve are kept.
+        n_points: Largest number of points kept of each curve.
         reduced: Runs that were reduced before, by key, with the same `n_points`; they are not read again, and new ones
             are added.
     """
@@ -77,22 +77,22 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for run in entries:
         if run.status == "done":
             done.setdefault(names[run.key], []).append(run)
-    cells = {}
+    scores = {}
     for (task, agent), finished in done.items():
-        t = thin(tasks[task].horizon, n_points)
+        t = subsample_times(tasks[task].horizon, n_points)
         _reduce(store, finished, tasks[task], t, reduced)
         # Runs in files that turn out to be damaged are set aside by the store, and are missing here.
-        there = sorted((run for run in finished if run.key in reduced), key=_unit)
-        cells[task, agent] = _cell(t, there, reduced)
+        there = sorted((run for run in finished if run.key in reduced), key=_block)
+        scores[task, agent] = _gather(t, there, reduced)
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         on_task.setdefault(task, []).extend(finished)
     facts = {task: _facts(finished) for task, finished in on_task.items()}
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
-    summary = Summary(suite, tasks, agents, runs, cells, origins, facts)
-    for task, agent in cells:
+    summary = Summary(suite, tasks, agents, runs, scores, origins, facts)
+    for task, agent in scores:
         uniform = summary.uniform(task)
-        cells[task, agent].compare(cells[task, uniform] if uniform else None)
+        scores[task, agent].add_regret_ratio(scores[task, uniform] if uniform else None)
     return summary
 
 
@@ -100,17 +100,17 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
     Columns: `task, agent, metric, n, mean, low, high` (Student's interval of the mean over repetitions), `median,
-    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that the environment cannot
-    give is NaN.
+    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
+    the environment is NaN.
     """
     rows = []
-    for (task, agent), cell in summary.cells.items():
-        for metric in cell.finals:
-            x = cell.finals[metric]
+    for (task, agent), scores in summary.scores.items():
+        for metric in scores.finals:
+            x = scores.finals[metric]
             mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
-            rows.append((task, agent, metric, len(cell), mean.estimate, *ends, q95))
+            rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q95))
     columns = ["task", "agent", "metric", "n", "mean", "low", "high", "median", "median_low", "median_high", "q95"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -118,12 +118,12 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
 def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
     frames = []
-    for (task, agent), cell in summary.cells.items():
-        for metric in cell.curves:
-            mean, low, high = mean_band(cell.curves[metric], level)
-            median = np.median(cell.curves[metric], axis=0)
+    for (task, agent), scores in summary.scores.items():
+        for metric in scores.curves:
+            mean, low, high = mean_band(scores.curves[metric], level)
+            median = np.median(scores.curves[metric], axis=0)
             frame = pd.DataFrame(
-                {"t": cell.t, "n": len(cell), "mean": mean, "low": low, "high": high, "median": median}
+                {"t": scores.t, "n": len(scores), "mean": mean, "low": low, "high": high, "median": median}
             )
             for column, name in enumerate((task, agent, metric)):
                 frame.insert(column, ("task", "agent", "metric")[column], name)
@@ -145,29 +145,29 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
         reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
 
 
-def _cell(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> Cell:
+def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
     scores = [reduced[run.key] for run in runs]
     first = scores[0] if scores else RunScores({}, {}, {})
     stated = dict.fromkeys(name for each in scores for name in each.diagnostics)
     silent = np.full(len(t), np.nan)
-    return Cell(
+    return AgentScores(
         t,
-        tuple(_unit(run) for run in runs),
+        tuple(_block(run) for run in runs),
         {name: np.array([each.curves[name] for each in scores]) for name in first.curves},
         {name: np.array([each.finals[name] for each in scores]) for name in first.finals},
         {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
     )
 
 
-def _unit(run: RunEntry) -> tuple[int, int]:
+def _block(run: RunEntry) -> tuple[int, int]:
     return run.spec.seed, run.spec.repetition
 
 
 def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
-    """Means of the facts of the distinct instances of a task; all agents met the same instances."""
+    """Means of the facts of the distinct instances of a task; all agents face the same instances."""
     instances: dict[tuple[int, int], dict[str, float]] = {}
     for run in runs:
-        instances.setdefault(_unit(run), run.facts)
+        instances.setdefault(_block(run), run.facts)
     frame = pd.DataFrame(list(instances.values()))
     return {str(name): float(value) for name, value in frame.mean(numeric_only=True).items()}
 
@@ -179,8 +179,8 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
     """One row per task, agent, status and reason of runs that are not done, worst first.
 
     Columns: `task, agent, status` (`"crashed"`, `"timeout"`, `"skipped"` or `"missing"`), `n` (how many runs),
-    `reason`, `error` (a traceback, or None) and `repetitions` as text. Missing are the runs that the folder's suite
-    asks for; without a suite, the repetitions that another agent has played on the task.
+    `reason`, `error` (a traceback, or None) and `repetitions` as text. Missing are runs of the folder's suite that
+    were not played; without a suite, the repetitions that another agent has played on the task.
     """
     rows = []
     runs = summary.runs
@@ -206,10 +206,10 @@ def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
         return missing
     missing = {}
     for task, on_task in summary.runs.groupby("task", sort=False):
-        units = set(zip(on_task["seed"], on_task["repetition"]))
+        blocks = set(zip(on_task["seed"], on_task["repetition"]))
         for agent in summary.agents:
             played = on_task[on_task["agent"] == agent]
-            absent = units - set(zip(played["seed"], played["repetition"]))
+            absent = blocks - set(zip(played["seed"], played["repetition"]))
             if absent:
                 missing[str(task), agent] = sorted(repetition for _, repetition in absent)
     return missing

@@ -1,4 +1,4 @@
-"""What was compared: tasks and agents, and a name for each that is unique in its folder."""
+"""Tasks and agents of a results folder, each with a unique name."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Task:
-    """What agents are compared on: an environment, a horizon and a feedback model.
+    """The setting of a comparison: an environment, a horizon and a feedback model.
 
-    Runs that the folder's suite does not ask for, because it was edited since, are tasks of their own.
+    Runs that are not in the folder's suite, because it was edited since, are tasks of their own.
 
     Attributes:
         name: Its name on the page, unique in the folder.
         env: The environment.
         horizon: Number of evaluations `T`.
         feedback: When feedback arrives, see `leaderboards.play.feedback`.
-        knowledge: How true the card's kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" where the
-            runs do not say.
+        knowledge: How true the stated kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" if the runs
+            do not say.
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
-        asked: Whether the suite lists it; True for folders without a suite. Only such tasks enter the overall ranking.
+        in_suite: Whether the suite lists it; True for folders without a suite. The overall ranking is over such tasks.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Task:
     knowledge: str = ""
     misspecification: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
-    asked: bool = True
+    in_suite: bool = True
 
 
 def name_all(
@@ -51,8 +51,8 @@ def name_all(
 ) -> tuple[dict[str, Task], dict[str, Ref], dict[str, tuple[str, str]]]:
     """Tasks and agents by a unique name, those of the suite first and in its order, and the two names of each run.
 
-    What the suite lists has its labels, whether it has been played or not; where another label collides, what differs
-    is added to it.
+    Entries of the suite keep its labels, played or not; a colliding label of another run gets the differing settings
+    appended.
     """
     listed_tasks: dict[str, Task] = {}
     listed_agents: dict[str, Ref] = {}
@@ -73,14 +73,14 @@ def name_all(
         task_id = spec.task if seed is None else f"{spec.task} seed {seed}"
         if task_id not in task_names or task_names[task_id] not in tasks:
             env = replace(spec.env, label=labels.get(spec.task, spec.env.label))
-            task = Task("", env, spec.horizon, spec.feedback, seed=seed, asked=suite is None or task_id in labels)
+            task = Task("", env, spec.horizon, spec.feedback, seed=seed, in_suite=suite is None or task_id in labels)
             if task_id not in task_names:
                 rivals = listed_tasks | tasks
                 details = _task_details(task, rivals[env.label]) if env.label in rivals else ""
                 task_names[task_id] = _unique(env.label, details, rivals)
             tasks[task_names[task_id]] = replace(task, name=task_names[task_id])
         name = task_names[task_id]
-        if not tasks[name].knowledge:  # runs that failed say nothing of the problem
+        if not tasks[name].knowledge:  # failed runs hold no problem data
             tasks[name] = _with_knowledge(tasks[name], run.data)
         if spec.agent.key not in agent_names:
             known = listed_agents | agents
@@ -97,14 +97,14 @@ def _with_knowledge(task: Task, data: InstanceData) -> Task:
     return replace(task, knowledge=data.knowledge, misspecification=dict(data.misspecification))
 
 
-def _in_order(named: Mapping[str, _T], asked: Iterable[str]) -> dict[str, _T]:
-    """What a suite asks for in its order, then the others."""
-    places = {name: i for i, name in enumerate(asked)}
-    return {name: named[name] for name in sorted(named, key=lambda name: places.get(name, len(places)))}
+def _in_order(named: Mapping[str, _T], listed: Iterable[str]) -> dict[str, _T]:
+    """The entries that a suite lists, in its order, then the others."""
+    positions = {name: i for i, name in enumerate(listed)}
+    return {name: named[name] for name in sorted(named, key=lambda name: positions.get(name, len(positions)))}
 
 
 def _unique(label: str, details: str, taken: Container[str]) -> str:
-    """`label`; where that is taken with `details` behind it, and with a number where these do not suffice."""
+    """`label`; if that is taken, with `details` appended, and a number if needed."""
     if label not in taken:
         return label
     numbered = (f"{details}, {n}" if details else str(n) for n in itertools.count(2))
@@ -114,7 +114,7 @@ def _unique(label: str, details: str, taken: Container[str]) -> str:
 
 
 def _task_details(task: Task, other: Task) -> str:
-    """What tells a task from another of the same label."""
+    """The settings in which a task differs from another of the same label."""
     parts = [_ref_details(task.env, other.env)]
     parts.append(f"T = {task.horizon}" if task.horizon != other.horizon else "")
     parts.append(task.feedback if task.feedback != other.feedback else "")
@@ -123,7 +123,7 @@ def _task_details(task: Task, other: Task) -> str:
 
 
 def _ref_details(ref: Ref, other: Ref) -> str:
-    """What tells an environment or an agent from another of the same label."""
+    """The settings in which an environment or agent differs from another of the same label."""
     if ref.id != other.id:
         return ref.id
     if ref.identity == other.identity:

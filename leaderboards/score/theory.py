@@ -1,10 +1,10 @@
-"""Theory beside the runs of a task: information gain, and each agent's regret against what is proven of it.
+"""Theory of a task: information gain, and each agent's regret against its proven bound.
 
 What is proven is stated by the policies themselves, see `agents.core.guarantees`.
 
 | symbol | meaning | unit |
 |---|---|---|
-| `lam` | regularisation, the noise variance unless said otherwise | unit of y^2 |
+| `lam` | regularisation, the noise variance by default | unit of y^2 |
 | `kappa2` | largest prior variance `max k(x, x)` | unit of y^2 |
 | `gain` | `0.5 logdet(I + K_t / lam)`, of the arms pulled or the largest there is (`gamma_t`) | nats |
 | `d_eff` | `Tr(K_t (K_t + lam I)^-1)` | |
@@ -26,7 +26,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.make import make_agent
 from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.cell import Cell
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
 from leaderboards.score.summary import Summary
 
@@ -111,7 +111,7 @@ def realised_information(
 def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> Float[np.ndarray, " T"]:
     """Upper bounds on the largest information gain of 1, ..., T pulls, in nats.
 
-    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of arms that tell nothing of each other.
+    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of independent arms.
 
     Args:
         greedy: Greedy information gain after 1, ..., T pulls, in nats.
@@ -124,7 +124,7 @@ def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> 
 
 @dataclass(frozen=True)
 class BoundComparison:
-    """One agent's theory and practice.
+    """Measured and proven regret of one agent.
 
     Attributes:
         agent: Its name.
@@ -162,7 +162,7 @@ class TheoryReport:
 
 
 def theory_report(summary: Summary, task: str) -> TheoryReport | None:
-    """Theory beside the runs of a task.
+    """The theory of a task, compared with its runs.
 
     Returns:
         The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
@@ -171,40 +171,42 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
     Raises:
         Exception: whatever building the environment raises, as when its data are gone.
     """
-    about, cells = summary.tasks[task], summary.on(task)
-    if not cells or not about.env.rebuildable:
+    about, by_agent = summary.tasks[task], summary.on(task)
+    if not by_agent or not about.env.rebuildable:
         return None
-    seed, repetition = next(iter(cells.values())).units[0]
-    agent = summary.agents[next(iter(cells))]
+    seed, repetition = next(iter(by_agent.values())).blocks[0]
+    agent = summary.agents[next(iter(by_agent))]
     spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
     problem = instance_problem(spec)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
-    kept = next(iter(cells.values())).t
+    kept = next(iter(by_agent.values())).t
     t = int(kept[kept <= MOST_PULLS][-1])
     with one_blas_thread():  # many small products, which threads only slow down
         greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
-    comparisons = tuple(_compare(summary, name, cell, problem, greedy) for name, cell in cells.items())
+    comparisons = tuple(_compare(summary, name, scores, problem, greedy) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, comparisons)
 
 
-def _compare(summary: Summary, name: str, cell: Cell, problem: Problem, greedy: Information) -> BoundComparison:
+def _compare(
+    summary: Summary, name: str, scores: AgentScores, problem: Problem, greedy: Information
+) -> BoundComparison:
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.noise_std is not None
     t = len(greedy.gain)
-    at = int(np.searchsorted(cell.t, t))
-    regret = cell.curves["cumulative_regret"]
-    gain, d_eff = (_mean_at(cell.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
+    at = int(np.searchsorted(scores.t, t))
+    regret = scores.curves["cumulative_regret"]
+    gain, d_eff = (_mean_at(scores.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
     kappa2 = float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    fitted, measured = loglog_slope(cell.t, regret), mean_interval(regret[:, at])
+    fitted, measured = loglog_slope(scores.t, regret), mean_interval(regret[:, at])
     return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
 
 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
-    """What the policy states of its regret; nothing if it cannot be asked: agents of others may raise anything."""
+    """The regret bound that the policy states; none if it raises, as third-party agents may."""
     try:
         agent = make_agent(ref)
     except Exception as error:

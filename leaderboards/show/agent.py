@@ -67,11 +67,11 @@ class Rival:
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""
     summary, ref = site.summary, site.summary.agents[agent]
-    # The headline first: what most tasks are ranked by.
+    # The first metric is the one by which most tasks are ranked.
     metrics = [METRICS["regret_ratio"], *(m for m in METRICS.values() if m.in_tables and m.name != "regret_ratio")]
     rows = []
     for task in summary.tasks:
-        cell, rank = summary.cells.get((task, agent)), site.rank(task, agent)
+        cell, rank = summary.scores.get((task, agent)), site.rank(task, agent)
         rows.append(
             TaskRow(
                 task=task,
@@ -115,7 +115,7 @@ def _rival(site: Site, agent: str, other: str) -> Rival:
 
 def _charts(site: Site, agent: str) -> list[Chart]:
     """What the agent reports along the run and what audits found, one curve a task."""
-    cells = {task: cell for (task, name), cell in site.summary.cells.items() if name == agent}
+    cells = {task: cell for (task, name), cell in site.summary.scores.items() if name == agent}
     audits = {task: report for (task, name), report in site.audits.items() if name == agent}
     charts = [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
     return [*diagnostic_charts(agent, cells), *(chart for chart in charts if chart is not None)]

@@ -43,7 +43,7 @@ class BandRow:
     Attributes:
         head: Whose it is.
         width: The agent's setting.
-        promised: Probability with which the band is meant to hold.
+        nominal: Nominal probability `1 - delta` that the band holds.
         coverage: Share of repetitions in which it held.
         conservativeness: Factor by which it could be narrower.
         most_violations: Largest number of means outside at one checkpoint.
@@ -55,7 +55,7 @@ class BandRow:
 
     head: RowHead
     width: str
-    promised: TableCell
+    nominal: TableCell
     coverage: TableCell
     conservativeness: TableCell
     most_violations: TableCell
@@ -97,7 +97,7 @@ class AuditTables:
         bands: One row a band.
         costs: One row an agent, or a task.
         sketched: Whether one of them has a sketch.
-        alpha: Factor within which theorems promise sketched variances.
+        alpha: Factor within which theorems guarantee sketched variances.
         bandless: Agents, or tasks, without a band, with the reason.
     """
 
@@ -188,7 +188,7 @@ def _coverage_cell(band: BandReport | None) -> CoverageCell:
         return CoverageCell(TableCell(NONE, why="not audited, or without a band"), broken=False)
     coverage = band.coverage()
     broken = _verdict(band) == "broken"
-    why = f"width {band.width or NONE}; {band.no_guarantee or 'promised by a theorem'}"
+    why = f"width {band.width or NONE}; {band.no_guarantee or 'guaranteed by a theorem'}"
     cell = TableCell(
         f"{'broken: ' if broken else ''}{coverage.estimate:.0%} of {coverage.n}",
         coverage.estimate,
@@ -217,7 +217,7 @@ def _task_head(site: Site, task: str) -> RowHead:
 
 
 def _verdict(band: BandReport) -> str:
-    """Whether a guarantee was kept or broken; without one, whether the band held or was left."""
+    """Whether the guarantee is kept or broken; without a guarantee, whether the band held or was left."""
     if band.no_guarantee or band.delta is None:
         return "held" if band.coverage().estimate == 1 else "left"
     return "kept" if band.passes else "broken"
@@ -228,15 +228,15 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
     n, most = len(band), band.most_violations
     delta, verdict = band.delta, _verdict(band)
     if delta is None:
-        promised = TableCell("none", why="the agent states no probability of failure")
+        nominal = TableCell("none", why="the agent states no probability of failure")
     else:
-        promised = TableCell(
+        nominal = TableCell(
             f"{1 - delta:.4g}", 1 - delta, "no theorem" if band.no_guarantee else "", why=band.no_guarantee
         )
     return BandRow(
         head=head,
         width=band.width or NONE,
-        promised=promised,
+        nominal=nominal,
         coverage=TableCell(
             f"{coverage.estimate:.0%}",
             coverage.estimate,
@@ -255,7 +255,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
 
 
 def _cost_row(site: Site, head: RowHead, task: str, agent: str, report: AuditReport) -> CostRow:
-    cell = site.summary.cells[task, agent]
+    cell = site.summary.scores[task, agent]
     T = float(cell.t[-1])
     seconds = mean_interval(cell.finals["policy_seconds"] / T)
     held = report.bytes.estimate

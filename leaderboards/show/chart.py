@@ -1,4 +1,4 @@
-"""What a chart is, whoever draws it: axes, lines with bands, reference levels.
+"""Description of a chart, drawn for pages and for papers: axes, lines with bands, reference levels.
 
 `page_json` with `static/page.js` draws charts for the page, `leaderboards.show.paper` for papers, and
 `leaderboards.show.svg.thumbnail` as small drawings inside text.
@@ -58,7 +58,7 @@ class Line:
     """One curve, or the points of one agent.
 
     Attributes:
-        name: Whose it is; a drawer looks its `LineStyle` up by this name.
+        name: Agent or task of the line; its `LineStyle` is found by this name.
         x: Positions, shape `(p,)`.
         y: Means, shape `(p,)`; NaN where there is none.
         low: Lower ends of the band or of the whiskers, shape `(p,)`; None without.

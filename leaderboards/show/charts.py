@@ -10,10 +10,10 @@ import numpy as np
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport
 from leaderboards.play.feedback import FeedbackRule
-from leaderboards.score.cell import Cell
 from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, Metric, has_batches, workers_of
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import mean_interval, performance_profile
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
 from leaderboards.show.format import duration, number
@@ -61,15 +61,15 @@ _DIAGNOSTICS = {
 # ---- agents on one task ----
 
 
-def best_first(cells: Mapping[str, Cell]) -> list[str]:
+def best_first(by_agent: Mapping[str, AgentScores]) -> list[str]:
     """Agents in the order of their final cumulative regret; those for which it is unknown come last."""
-    last = {name: float(cell.curves["cumulative_regret"][:, -1].mean()) for name, cell in cells.items()}
-    return sorted(cells, key=lambda name: (not math.isfinite(last[name]), last[name]))
+    last = {name: float(scores.curves["cumulative_regret"][:, -1].mean()) for name, scores in by_agent.items()}
+    return sorted(by_agent, key=lambda name: (not math.isfinite(last[name]), last[name]))
 
 
-def metric_chart(metric: Metric, cells: Mapping[str, Cell]) -> Chart | None:
+def metric_chart(metric: Metric, by_agent: Mapping[str, AgentScores]) -> Chart | None:
     """Mean curves of a metric with 95 % bands, one an agent; None if it is known of no agent."""
-    lines = _known(mean_line(name, cell.t, cell.curves[metric.name]) for name, cell in cells.items())
+    lines = _known(mean_line(name, scores.t, scores.curves[metric.name]) for name, scores in by_agent.items())
     if not lines:
         return None
     ends = {line.name: float(line.y[-1]) for line in lines}
@@ -87,15 +87,15 @@ def metric_chart(metric: Metric, cells: Mapping[str, Cell]) -> Chart | None:
     )
 
 
-def time_chart(cells: Mapping[str, Cell], rule: FeedbackRule) -> Chart | None:
+def time_chart(by_agent: Mapping[str, AgentScores], rule: FeedbackRule) -> Chart | None:
     """Cumulative regret against the time of the simulated experiment; None without a clock or without costs."""
     workers = workers_of(rule)
     if workers is None:
         return None
-    times = {name: cell.curves["simulated_time"].mean(axis=0) for name, cell in cells.items()}
+    times = {name: scores.curves["simulated_time"].mean(axis=0) for name, scores in by_agent.items()}
     lines = _known(
-        mean_line(name, times[name], cell.curves["cumulative_regret"])
-        for name, cell in cells.items()
+        mean_line(name, times[name], scores.curves["cumulative_regret"])
+        for name, scores in by_agent.items()
         if np.isfinite(times[name]).all()
     )
     if not lines:
@@ -116,13 +116,13 @@ def time_chart(cells: Mapping[str, Cell], rule: FeedbackRule) -> Chart | None:
     )
 
 
-def frontier_chart(cells: Mapping[str, Cell]) -> Chart | None:
+def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
     """Final regret against the policy's seconds, one point an agent, and the frontier; None for fewer than two."""
     points: dict[str, tuple[float, float]] = {}
     lines = []
-    for name, cell in cells.items():
-        seconds = float(cell.finals["policy_seconds"].mean()) / float(cell.t[-1])
-        regret = mean_interval(cell.finals["cumulative_regret"])
+    for name, scores in by_agent.items():
+        seconds = float(scores.finals["policy_seconds"].mean()) / float(scores.t[-1])
+        regret = mean_interval(scores.finals["cumulative_regret"])
         if not (math.isfinite(regret.estimate) and seconds > 0):
             continue
         points[name] = (seconds, regret.estimate)
@@ -176,13 +176,15 @@ def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
 # ---- one agent on all tasks ----
 
 
-def diagnostic_charts(agent: str, cells: Mapping[str, Cell]) -> list[Chart]:
+def diagnostic_charts(agent: str, by_task: Mapping[str, AgentScores]) -> list[Chart]:
     """Each diagnostic that the agent reports along the run, one curve a task."""
     charts: list[Chart] = []
-    for name in dict.fromkeys(name for cell in cells.values() for name in cell.diagnostics):
+    for name in dict.fromkeys(name for scores in by_task.values() for name in scores.diagnostics):
         title, meaning = _DIAGNOSTICS.get(name, (name.replace("_", " ").capitalize(), "As the agent reports it."))
         lines = _known(
-            mean_line(task, cell.t, cell.diagnostics[name]) for task, cell in cells.items() if name in cell.diagnostics
+            mean_line(task, scores.t, scores.diagnostics[name])
+            for task, scores in by_task.items()
+            if name in scores.diagnostics
         )
         if lines:
             alt = f"{title} of {agent} against the number of evaluations, one curve per environment."
@@ -202,7 +204,7 @@ def difference_chart(
     for task, found in comparisons.items():
         if found.metric == metric.name:
             late = found.t >= found.t[-1] * _SETTLED
-            ends = (found.low[late], found.high[late]) if len(found.units) > 1 else (None, None)
+            ends = (found.low[late], found.high[late]) if len(found.blocks) > 1 else (None, None)
             lines.append(Line(task, found.t[late], found.mean[late], *ends))
     if not lines:
         return None
@@ -285,8 +287,8 @@ def dictionary_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
         "Dictionary",
         Axis("arms in the dictionary"),
         lines,
-        "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory promises "
-        "a size proportional to it.",
+        "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory "
+        "guarantees a size proportional to it.",
         x=Axis("effective dimension of the pulls"),
     )
 
@@ -307,7 +309,7 @@ def variance_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
         Axis("sketched over exact variance", log=True),
         known,
         "Median over sampled arms, mean over repetitions; the band reaches from the smallest to the largest ratio of "
-        f"any arm and repetition. Theory promises between 1/{ALPHA:g} and {ALPHA:g}.",
+        f"any arm and repetition. Theory guarantees between 1/{ALPHA:g} and {ALPHA:g}.",
         references=(1 / ALPHA, 1.0, ALPHA),
     )
 
@@ -342,7 +344,7 @@ def _audit_chart(
 
 def _along(name: str, report: AuditReport, column: str, scale: float = 1.0) -> Line:
     Y = report.along(column) * scale
-    Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which has no place on an axis
+    Y[~np.isfinite(Y)] = np.nan  # a band without width needs an infinite factor, which no axis can show
     return mean_line(name, report.t, Y)
 
 

@@ -45,7 +45,7 @@ class ComparisonRow:
         p: Adjusted p-value.
         verdict: Who is better.
         n: Repetitions that both have finished.
-        needed: Repetitions that would tell such a difference apart.
+        needed: Repetitions that would find such a difference.
     """
 
     task: str
@@ -131,7 +131,7 @@ def _row(site: Site, task: str, first: str, second: str, found: PairedComparison
         else Markup(""),
         wins=TableCell(f"{wins.estimate:.0%}", wins.estimate, f"{wins.low:.0%} – {wins.high:.0%}"),
         p=TableCell(NONE) if p is None else TableCell("< 0.001" if p < 0.001 else f"{p:.3f}", p),
-        verdict=f"{better} is better" if p is not None and p < ALPHA else "not told apart",
-        n=len(found.units),
+        verdict=f"{better} is better" if p is not None and p < ALPHA else "no difference found",
+        n=len(found.blocks),
         needed=TableCell(NONE) if found.needed is None else TableCell(str(found.needed), found.needed),
     )

@@ -117,7 +117,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "delays": next((file for study, file in site.delay_files if task in (study.base, *study.tasks.values())), None),
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
         "n_ranked": len(found.agents) if found else 0,
-        "n_blocks": len(found.units) if found else 0,
+        "n_blocks": len(found.blocks) if found else 0,
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
@@ -171,7 +171,7 @@ def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
                 slope=slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None),
                 n=len(cell) if cell else 0,
                 origin=site.origin(task, name),
-                command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.units) if cell else None,
+                command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.blocks) if cell else None,
             )
         )
     return sorted(rows, key=lambda row: (row.rank_sort, row.scores[0].sort))
@@ -180,7 +180,7 @@ def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
 def _spread(site: Site, task: str) -> list[AgentNumbers]:
     """How the ranked score is spread over repetitions; none where no agent has played twice."""
     found = site.rankings[task]
-    if found is None or len(found.units) < 2:
+    if found is None or len(found.blocks) < 2:
         return []
     rows = []
     for i, name in enumerate(found.agents):
@@ -196,7 +196,7 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
 
 
 def _first_sentence(id: str) -> str:
-    """What the environment is, in the first line of its documentation; empty for environments of others."""
+    """The first line of the environment's documentation; empty for environments of other packages."""
     row = next((row for row in ENVIRONMENTS if row.id == id), None)
     if row is None:
         return ""

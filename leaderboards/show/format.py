@@ -12,7 +12,7 @@ from typing import Any
 
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, suite_names
-from leaderboards.score.cell import Unit
+from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 
@@ -39,7 +39,7 @@ NONE = "–"
 
 
 def number(x: float, digits: int = 3) -> str:
-    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash for what is not known."""
+    """`digits` significant digits, plain between 1e-3 and 1e5, else as 1.2e-05; a dash if unknown."""
     if x is None or not math.isfinite(x):
         return NONE
     if x == 0:
@@ -61,8 +61,8 @@ def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
     _, dot, decimals = number(interval.estimate, digits).partition(".")
     if "e" in decimals:
         return f"{number(low, 2)} – {number(interval.high, 2)}"
-    places = len(decimals) if dot else 0
-    return f"{low:.{places}f} – {interval.high:.{places}f}" if low else f"0 – {interval.high:.{places}f}"
+    n_decimals = len(decimals) if dot else 0
+    return f"{low:.{n_decimals}f} – {interval.high:.{n_decimals}f}" if low else f"0 – {interval.high:.{n_decimals}f}"
 
 
 def rounded(x: float, digits: int = 4) -> float | None:
@@ -156,16 +156,16 @@ def suite_command(suite: Suite | None) -> str | None:
     return f"gpbandit run {shlex.quote(file)} --out {shlex.quote('results/' + name)}"
 
 
-def row_command(task: Task, agent: Ref, units: tuple[Unit, ...]) -> str | None:
+def row_command(task: Task, agent: Ref, blocks: tuple[Block, ...]) -> str | None:
     """The command that repeats the runs of one row and prints their cumulative regret.
 
     Returns:
         A shell command; None if the environment or the agent was given as an object, which no text can rebuild.
     """
-    if not (task.env.rebuildable and agent.rebuildable and units):
+    if not (task.env.rebuildable and agent.rebuildable and blocks):
         return None
-    repetitions = sorted({repetition for _, repetition in units})
-    seeds = sorted({seed for seed, _ in units})
+    repetitions = sorted({repetition for _, repetition in blocks})
+    seeds = sorted({seed for seed, _ in blocks})
     r = f"range({len(repetitions)})" if repetitions == list(range(len(repetitions))) else str(repetitions)
     settings = [f"horizon={task.horizon}"]
     loops = f"for r in {r}"

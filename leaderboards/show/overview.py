@@ -65,13 +65,13 @@ class TaskCard:
     Attributes:
         name: Name of the task.
         file: File name of its page.
-        leaders: Agents of the leading tie group.
-        among: Of how many agents that is said, where some have not finished; "" otherwise.
+        leading: Agents of the leading tie group.
+        among: How many agents are ranked, where some have not finished; "" otherwise.
         drawing: Mean cumulative regret of all agents; "" if it is unknown.
         horizon: Number of evaluations T.
         feedback: Feedback model.
-        asked: Whether the suite lists the task.
-        knowledge: How true what agents are given is.
+        in_suite: Whether the suite lists the task.
+        knowledge: Knowledge level.
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
         metric: What the task is ranked by: "ratio" or "regret".
@@ -79,12 +79,12 @@ class TaskCard:
 
     name: str
     file: str
-    leaders: list[str]
+    leading: list[str]
     among: str
     drawing: Markup
     horizon: int
     feedback: str
-    asked: bool
+    in_suite: bool
     knowledge: str
     family: str
     repetitions: int
@@ -111,11 +111,11 @@ def overview_page(site: Site) -> dict[str, Any]:
 
 
 def knowledge_text(task: Task) -> str:
-    """How true what agents are given of a task is, in words."""
+    """The knowledge level of a task, in words."""
     if task.knowledge != "misspecified":
         return _KNOWLEDGE.get(task.knowledge, _UNSAID)
     wrong = ", ".join(f"{name} × {number(factor)}" for name, factor in task.misspecification.items())
-    return f"misspecified: {wrong}" if wrong else "misspecified: what agents are given of kernel or noise is not true"
+    return f"misspecified: {wrong}" if wrong else "misspecified: the stated kernel or noise is not the true one"
 
 
 def _row(site: Site, name: str) -> RankingRow:
@@ -124,9 +124,9 @@ def _row(site: Site, name: str) -> RankingRow:
     head = (name, site.agent_files[name], svg.swatch(site.styles[name]))
     compare = site.comparison_with_best(name)
     if found is None or name not in found.agents:
-        asked = [task for task, about in site.summary.tasks.items() if about.asked]
-        ranked = sum(site.rank(task, name) is not None for task in asked)
-        why = f"ranked on {ranked} of {len(asked)} environments"
+        listed = [task for task, about in site.summary.tasks.items() if about.in_suite]
+        ranked = sum(site.rank(task, name) is not None for task in listed)
+        why = f"ranked on {ranked} of {len(listed)} environments"
         return RankingRow(*head, "", LAST, compare, "", TableCell("", why=why), Markup(""), cells)
     i, k = found.agents.index(name), len(found.agents)
     interval, group = found.mean_rank[i], int(found.ranking.group[i])
@@ -156,27 +156,27 @@ def _rank_interval(interval: Interval, k: int) -> str:
 
 
 def _card(site: Site, task: str) -> TaskCard:
-    cells = site.summary.on(task)
+    scores = site.summary.on(task)
     found = site.rankings[task]
-    chart = metric_chart(METRICS["cumulative_regret"], cells)
+    chart = metric_chart(METRICS["cumulative_regret"], scores)
     about = site.summary.tasks[task]
     return TaskCard(
         name=task,
         file=site.task_files[task],
-        leaders=[] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1],
-        # Where some lag behind or have failed, who leads is said of the others alone.
-        among=f"of the {len(found.agents)} that finished all {len(found.units)} repetitions"
-        if found is not None and len(found.agents) < len(cells)
+        leading=[] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1],
+        # Agents that have not finished all repetitions are not ranked.
+        among=f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
+        if found is not None and len(found.agents) < len(scores)
         else "",
         drawing=svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}, all agents")
         if chart
         else Markup(""),
         horizon=about.horizon,
         feedback=about.feedback,
-        asked=about.asked,
+        in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
         family=_FAMILIES.get(about.env.id, "other"),
-        repetitions=max((len(cell) for cell in cells.values()), default=0),
+        repetitions=max((len(each) for each in scores.values()), default=0),
         metric="ratio" if _metric(site, task) == "regret_ratio" else "regret",
     )
 

@@ -104,7 +104,7 @@ def _default_styles() -> dict[str, LineStyle]:
 
 
 def _family(id: str) -> str:
-    """The family that an agent's class states; "" if it states none or cannot be imported, as others' may not be."""
+    """The family that an agent's class states; "" if it states none or cannot be imported."""
     try:
         built = load_entry_point(id) if ":" in id else agents.spec(id).load()
     except Exception:

@@ -65,7 +65,7 @@ def make_figures(
     directory = Path(directory)
     store = Store(directory)
     summary = summarise(store)
-    if not summary.cells:
+    if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
     site = make_site(summary, audits=audit_reports(store, summary))
     folder = Path(out) if out is not None else directory / "figures"
@@ -99,7 +99,7 @@ def _figures(site: Site) -> dict[str, Figure]:
     ratios = {}
     if site.overall is not None:
         for name in site.overall.agents:
-            ratios[name] = [site.summary.cells[task, name].finals["regret_ratio"] for task in site.overall.tasks]
+            ratios[name] = [site.summary.scores[task, name].finals["regret_ratio"] for task in site.overall.tasks]
     profiles = profile_chart(ratios)
     panels["profiles"] = [profiles and replace(profiles, title="")]
     panels["delay_cost"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
@@ -298,7 +298,7 @@ def _order(site: Site) -> list[str]:
 
 
 def _score(site: Site, task: str, agent: str) -> Interval | None:
-    cell, found = site.summary.cells.get((task, agent)), site.rankings[task]
+    cell, found = site.summary.scores.get((task, agent)), site.rankings[task]
     if cell is None or found is None or not np.isfinite(cell.finals[found.metric]).all():
         return None
     return mean_interval(cell.finals[found.metric])

@@ -36,7 +36,7 @@ class Site:
         agent_files: File name of the page of each agent.
         theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         audits: Audit reports by (task, agent); empty before `gpbandit audit` ran.
-        delay_files: The delay studies, each with the file name of its page; those of one environment share a page.
+        delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
     """
 
     summary: Summary
@@ -105,14 +105,14 @@ class Site:
         return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
-        """How many of a cell's runs came from elsewhere, and how many of those were played again here; "" if none."""
+        """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
         runs = self.summary.runs
         mine = runs[(runs["task"] == task) & (runs["agent"] == agent) & (runs["status"] == "done")]
         counts = mine["standing"].value_counts()
         return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
-        """The gap that says most about why a cell is empty: what was tried before what was not."""
+        """The main reason why a task and agent have no score: failed runs come before missing ones."""
         rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]
         rows = rows.iloc[(rows["status"] == "missing").argsort(kind="stable")]
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
@@ -126,7 +126,7 @@ def make_site(summary: Summary, theory: bool = False, audits: dict[tuple[str, st
     return Site(
         summary,
         rankings,
-        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].asked}),
+        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].in_suite}),
         unfinished_runs(summary),
         line_styles(summary.agents),
         file_names("env", summary.tasks),
@@ -143,7 +143,7 @@ def _theory_reports(summary: Summary) -> dict[str, TheoryReport | str]:
         try:
             report = theory_report(summary, task)
         except Exception as error:
-            # Third-party environments may raise anything; the page says what instead of having no page at all.
+            # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"
             continue
         if report is not None:

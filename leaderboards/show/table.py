@@ -16,7 +16,7 @@ from leaderboards.show.site import Site
 __all__ = ["LAST", "GapRow", "TableCell", "gap_rows", "number_cell", "score_cell", "slope_cell", "tie_mark"]
 
 LAST = 1e9
-"""What a cell without a value sorts by: behind all others."""
+"""Sort key of a cell without a value: behind all others."""
 
 STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
 
@@ -29,7 +29,7 @@ class TableCell:
         text: The value.
         sort: What the column is sorted by; `LAST` without a value.
         interval: Text of the interval below the value; "" without.
-        why: Explanation that appears over the cell; "" without.
+        why: Tooltip of the cell; "" without.
         lead: Whether the cell is shaded.
         rank: Rank of the tie group, such as "2="; "" without.
     """
@@ -68,7 +68,7 @@ class GapRow:
 
 
 def number_cell(x: float | None) -> TableCell:
-    """A number, or a dash for None and for what is not finite."""
+    """A number, or a dash for None and for non-finite values."""
     return TableCell(NONE) if x is None or not math.isfinite(x) else TableCell(number(x), x)
 
 
@@ -82,7 +82,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
         metric: Name of the metric.
         ranked: Whether the task is ranked by this metric: then the cell shows the rank.
     """
-    cell = site.summary.cells.get((task, agent))
+    cell = site.summary.scores.get((task, agent))
     feedback = site.summary.tasks[task].feedback
     if cell is not None and metric == "batches" and not has_batches(parse_feedback(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
@@ -142,4 +142,4 @@ def _unranked(site: Site, task: str, n: int) -> str:
     found = site.rankings[task]
     if found is None:
         return "the environment does not know its regret"
-    return f"not ranked: finished {n} of {len(found.units)} repetitions"
+    return f"not ranked: finished {n} of {len(found.blocks)} repetitions"

@@ -1,4 +1,4 @@
-"""A running suite in the terminal: what is done, what failed, how fast, how long still, and who leads so far."""
+"""A running suite in the terminal: progress, failures, speed, time left and the ranking so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.cell import RunScores
+from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.text import duration
 
@@ -31,7 +31,7 @@ _POINTS = 2  # of each curve: only the end is shown
 
 
 class Watcher:
-    """What there is to say about a folder that is being written; each look reads only what is new.
+    """Progress and ranking of a results folder while it is written; each update reads only new files.
 
     Args:
         directory: The results folder; it may not be there yet.
@@ -45,8 +45,8 @@ class Watcher:
         self._suite: Suite | None = None
         self._keys: set[str] = set()
 
-    def look(self) -> tuple[RenderableType, bool]:
-        """The view now, and whether everything that the suite asks for has been tried."""
+    def update(self) -> tuple[RenderableType, bool]:
+        """The current view, and whether every run of the suite has been tried."""
         summary = summarise(self.store, _POINTS, self._reduced)
         runs = summary.runs
         wanted = self._keys_of(summary.suite)
@@ -99,10 +99,10 @@ def _ranking(summary: Summary) -> Table | None:
     ratios: dict[str, dict[str, float]] = {}
     counts: Counter[str] = Counter()
     # Runs from before the suite was edited are apart: perhaps of the same name, and of another horizon or seed.
-    tasks = [task.name for task in summary.tasks.values() if task.asked]
+    tasks = [task.name for task in summary.tasks.values() if task.in_suite]
     for task in tasks:
-        for agent, cell in summary.on(task).items():
-            ratio = cell.finals["regret_ratio"]
+        for agent, scores in summary.on(task).items():
+            ratio = scores.finals["regret_ratio"]
             paired = ratio[np.isfinite(ratio)]
             if len(paired):
                 ratios.setdefault(agent, {})[task] = float(paired.mean())
@@ -129,7 +129,7 @@ def watch(
 
     Args:
         directory: The results folder.
-        interval: Seconds between two looks.
+        interval: Seconds between two updates.
         console: Where to show it; by default the terminal. Where that is none, the view is printed once.
         once: Print the view once and return.
     """
@@ -137,7 +137,7 @@ def watch(
         raise ValueError(f"interval: expected a number of seconds > 0, got {interval!r}")
     console = console or Console()
     watcher = Watcher(Path(directory))
-    view, complete = watcher.look()
+    view, complete = watcher.update()
     if once or not console.is_terminal:
         console.print(view)
         return
@@ -145,7 +145,7 @@ def watch(
         try:
             while not complete:
                 time.sleep(interval)
-                view, complete = watcher.look()
+                view, complete = watcher.update()
                 live.update(view)
         except KeyboardInterrupt:
             pass  # the way to leave

@@ -111,7 +111,7 @@ def test_a_new_policy_and_a_new_metric_are_in_the_list_the_runs_the_page_the_aud
     assert runs["status"].eq("done").all()
     own = runs.index[runs["agent"] == "Own-UCB"]
     summary = summarise(store)
-    worst = summary.cells["GPSample", "Own-UCB"].finals["worst_regret"]
+    worst = summary.scores["GPSample", "Own-UCB"].finals["worst_regret"]
     assert sorted(worst) == sorted(store.trace(key)["regret"].max() for key in own)
     band = audit_reports(store, summary)["GPSample", "Own-UCB"].band
     assert band is not None

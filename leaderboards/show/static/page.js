@@ -12,11 +12,11 @@
   const sortBy = (table, column, header) => {
     const kind = header.dataset.kind;
     const down = header.getAttribute("aria-sort") === "ascending";
-    const rows = all("tbody > tr", table).map((row, place) => ({ row, place, key: value(row, column, kind) }));
+    const rows = all("tbody > tr", table).map((row, position) => ({ row, position, key: value(row, column, kind) }));
     const compare = kind === "text" ? (a, b) => a.key.localeCompare(b.key) : (a, b) => a.key - b.key;
     // What has no value stays at the end whichever way the column runs.
     const last = (entry) => (kind !== "text" && entry.key >= 1e9 ? 1 : 0);
-    rows.sort((a, b) => last(a) - last(b) || (down ? -1 : 1) * compare(a, b) || a.place - b.place);
+    rows.sort((a, b) => last(a) - last(b) || (down ? -1 : 1) * compare(a, b) || a.position - b.position);
     for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     table.tBodies[0].append(...rows.map((entry) => entry.row));
@@ -258,9 +258,9 @@
       if (option) select.value = option.value;
     };
     const update = async () => {
-      const asked = new URLSearchParams(location.hash.slice(1));
-      for (const select of [first, second]) pick(select, asked.get(select.name));
-      pick(task, asked.get("task") ?? "");
+      const chosen = new URLSearchParams(location.hash.slice(1));
+      for (const select of [first, second]) pick(select, chosen.get(select.name));
+      pick(task, chosen.get("task") ?? "");
       if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
       for (const option of second.options) option.disabled = option.value === first.value;
       const chosen = [first.value, second.value, task.value];

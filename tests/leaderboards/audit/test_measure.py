@@ -94,7 +94,7 @@ class Holder:
         self.arms = self.problem.arms
 
 
-def test_every_block_counts_once_and_the_card_not_at_all() -> None:
+def test_every_block_counts_once_and_the_problem_not_at_all() -> None:
     assert held_bytes(Holder()) == 800 + 80 + 5
     assert held_bytes(object()) == 0
 
@@ -144,10 +144,10 @@ def started(ref: Ref, problem: Problem) -> agents.Agent:
     ],
 )
 def test_the_width_is_the_setting_or_its_default(agent: Ref, width: str) -> None:
-    assert started(agent, card()).band_guarantee().width == width
+    assert started(agent, stated_problem()).band_guarantee().width == width
 
 
-def card(knowledge: Knowledge = "oracle", norm_bound: float | None = None) -> Problem:
+def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = None) -> Problem:
     return Problem(
         name="x",
         dim=1,
@@ -163,18 +163,18 @@ def card(knowledge: Knowledge = "oracle", norm_bound: float | None = None) -> Pr
 @pytest.mark.parametrize(
     ("kwargs", "problem", "reason"),
     [
-        ({}, card(norm_bound=1.0), ""),
-        ({"width": "bayes"}, card(), ""),
-        ({"norm_bound": 3.0}, card(), ""),
-        ({}, card(), "no bound on the norm"),
-        ({"width": "bayes"}, card(norm_bound=1.0), "no draw from the prior"),
-        ({}, card("misspecified", 1.0), "not known to be true"),
-        ({"lam": 1.0}, card(norm_bound=1.0), "not known to be true"),
-        ({"kernel": {"name": "se", "lengthscale": 1.0}}, card(norm_bound=1.0), "not known to be true"),
-        ({"norm_bound": "double"}, card(), "the norm of the mean is guessed"),
-        ({"width": "bayes", "norm_bound": "double"}, card(), "no draw from the prior"),
-        ({"width": "practical"}, card(norm_bound=1.0), "a tuned width"),
-        ({"width": 2.0}, card(norm_bound=1.0), "a tuned width"),
+        ({}, stated_problem(norm_bound=1.0), ""),
+        ({"width": "bayes"}, stated_problem(), ""),
+        ({"norm_bound": 3.0}, stated_problem(), ""),
+        ({}, stated_problem(), "no bound on the norm"),
+        ({"width": "bayes"}, stated_problem(norm_bound=1.0), "no draw from the prior"),
+        ({}, stated_problem("misspecified", 1.0), "not known to be true"),
+        ({"lam": 1.0}, stated_problem(norm_bound=1.0), "not known to be true"),
+        ({"kernel": {"name": "se", "lengthscale": 1.0}}, stated_problem(norm_bound=1.0), "not known to be true"),
+        ({"norm_bound": "double"}, stated_problem(), "the norm of the mean is guessed"),
+        ({"width": "bayes", "norm_bound": "double"}, stated_problem(), "no draw from the prior"),
+        ({"width": "practical"}, stated_problem(norm_bound=1.0), "a tuned width"),
+        ({"width": 2.0}, stated_problem(norm_bound=1.0), "a tuned width"),
     ],
 )
 def test_a_theorem_promises_something_under_its_conditions_alone(

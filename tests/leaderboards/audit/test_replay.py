@@ -12,7 +12,7 @@ from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
 from leaderboards.audit.replay import Replayed, ReplayError, audit_run
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.verify import compare
-from leaderboards.score.cell import thin
+from leaderboards.score.scores import subsample_times
 
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})
 
@@ -83,7 +83,7 @@ def trace_of(spec: RunSpec) -> pd.DataFrame:
 
 def test_every_checkpoint_has_its_row() -> None:
     found = audit_run(spec(Ref("BKB", {"width": "practical"})), checkpoints=8, sampled=10)
-    assert found.checkpoints["t"].tolist() == thin(25, 8, "log").tolist()
+    assert found.checkpoints["t"].tolist() == subsample_times(25, 8, "log").tolist()
     assert list(found.checkpoints) == ["t", "bytes", *BAND_COLUMNS, *SKETCH_COLUMNS]
     assert np.isfinite(found.checkpoints.to_numpy(float)).all()
     assert found.checkpoints["bytes"].is_monotonic_increasing

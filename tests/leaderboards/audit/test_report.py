@@ -135,7 +135,7 @@ def test_a_band_without_width_fails() -> None:
     assert not found.passes
     assert found.conservativeness().estimate == 0
     assert not found.conservativeness().is_known
-    assert found.no_guarantee == "a tuned width is promised nothing"
+    assert found.no_guarantee == "a tuned width has no guarantee"
 
 
 def test_a_correct_bayesian_band_on_draws_from_the_prior_holds() -> None:

@@ -73,11 +73,11 @@ def test_batches_are_counted_against_proposition_1_or_the_row() -> None:
 
 
 def test_the_suite_meets_the_conditions_of_the_theorems() -> None:
-    suite, card = load_suite(theorems.SUITE), theorems.task_card()
-    assert card.kernel is not None
-    assert card.arms is not None
-    assert card.noise_std == 1.0  # lam = 1, the least that BBKB's theorems allow and the noise variance
-    greedy = greedy_information(card.kernel, card.arms, 1.0, suite.horizon).gain / (1 - 1 / math.e)
+    suite, problem = load_suite(theorems.SUITE), theorems.task_problem()
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    assert problem.noise_std == 1.0  # lam = 1, the least that BBKB's theorems allow and the noise variance
+    greedy = greedy_information(problem.kernel, problem.arms, 1.0, suite.horizon).gain / (1 - 1 / math.e)
     apart = 0.5 * math.log(2) * np.arange(1, suite.horizon + 1)
     eta = float((np.minimum(greedy, apart) / np.log(np.arange(1, suite.horizon + 1) + 1)).max())
     for entry in suite.agents:

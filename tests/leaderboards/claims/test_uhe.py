@@ -72,14 +72,14 @@ def test_a_plain_estimate_is_that_of_all_data() -> None:
     X = rng.random((80, 1))
     K = true.kernel()(X, X) + true.noise * np.eye(80)
     y = np.linalg.cholesky(K) @ rng.standard_normal(80)
-    card = Problem(name="line", dim=1, horizon=80)
-    found = estimate("plain", card, X, y, np.random.default_rng(0))
+    problem = Problem(name="line", dim=1, horizon=80)
+    found = estimate("plain", problem, X, y, np.random.default_rng(0))
     assert len(found.y) == 80
     assert abs(np.log(found.hyperparameters[0].lengthscales[0] / 0.2)) < 0.5
     mean, _ = found.predict(X)
     assert np.sqrt(np.mean((mean - y) ** 2)) < 0.2
     # The other loss estimates from other data, whose lengthscale it finds.
-    other = estimate("unbiased", card, X, y, np.random.default_rng(0))
+    other = estimate("unbiased", problem, X, y, np.random.default_rng(0))
     assert other.hyperparameters[0].lengthscales != found.hyperparameters[0].lengthscales
 
 

@@ -246,9 +246,12 @@ def test_classes_that_are_looked_at() -> None:
     found = checkpoints.sources(env, players.Counter())
     assert players.Plain.__module__ in found
     assert not {name for name in found if name.partition(".")[0] in ("agents", "leaderboards", "numpy", "gymnasium")}
-    assert checkpoints.edited(found) is None
-    assert checkpoints.edited({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
-    assert checkpoints.edited({"a_module_that_is_not_there.at_all": "x"}) == "a_module_that_is_not_there.at_all"
+    assert checkpoints.first_changed_module(found) is None
+    assert checkpoints.first_changed_module({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
+    assert (
+        checkpoints.first_changed_module({"a_module_that_is_not_there.at_all": "x"})
+        == "a_module_that_is_not_there.at_all"
+    )
 
 
 def test_a_run_that_cannot_be_saved_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def test_a_longer_run_begins_like_a_shorter_one() -> None:
     pd.testing.assert_series_equal(short["reward"], long["reward"][:20], check_exact=True)
 
 
-def test_the_card_states_the_runs_horizon() -> None:
+def test_the_problem_description_states_the_runs_horizon() -> None:
     assert play("Uniform", SMALL, 37).agent.problem.horizon == 37  # type: ignore[union-attr]
     assert play(Counter(), Box(), 37).agent.problem.horizon == 37  # type: ignore[union-attr]
     assert play(Counter(), Plain(), 37).agent.problem.horizon is None  # type: ignore[union-attr]
@@ -221,7 +221,7 @@ def test_a_feedback_wrapper_is_not_for_the_harness() -> None:
     assert "without a feedback wrapper and say feedback='batch:q'" in str(record.reason)
 
 
-def test_an_environment_without_a_card() -> None:
+def test_an_environment_without_a_problem_description() -> None:
     record = play(Counter(), gym.make("CartPole-v1"))
     assert record.status == "crashed"
     assert record.reason == "environment: problem: expected env.unwrapped.problem to be a Problem, got NoneType"
@@ -311,7 +311,7 @@ def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
 def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
     expected = {
         "the agent plays on finite domains, the environment's is box": (Sequential(), Box(), "on_request"),
-        "the agent needs kernel, which neither the environment's card nor its arguments state": (
+        "the agent needs kernel, which neither the problem description nor its arguments state": (
             Needy(),
             Plain(),
             "on_request",
@@ -327,9 +327,9 @@ def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
     assert play(needy, Plain()).status == "done"
 
 
-def test_what_a_card_leaves_out_can_be_given() -> None:
+def test_what_a_problem_description_leaves_out_can_be_given() -> None:
     reason = str(play("GP-UCB", Plain()).reason)
-    assert reason.startswith("the agent needs kernel and noise, which neither the environment's card")
+    assert reason.startswith("the agent needs kernel and noise, which neither the problem description")
     assert reason.endswith('; give it, for example, kernel = { name = "se", lengthscale = 1.0 }, lam = 0.01')
     given = {"kernel": {"name": "se", "lengthscale": 1.0}}
     assert "needs noise, which" in str(play(("GP-UCB", given), Plain()).reason)

@@ -12,7 +12,7 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.vectorised import has_vector_form, play_together
+from leaderboards.play.vectorised import can_vectorise, play_together
 from leaderboards.play.verify import compare, verify
 from leaderboards.play.workers import LocalExecutor, SerialExecutor
 
@@ -105,12 +105,12 @@ def test_the_store_takes_them(tmp_path: Any) -> None:
     assert [len(trace["regret"]) for _, trace in store.traces(["regret"])] == 4 * [40]
 
 
-def test_what_has_vector_form() -> None:
-    assert has_vector_form(specs("GP-UCB")[0])
-    assert has_vector_form(specs("Uniform")[0])
-    assert not has_vector_form(specs("BBKB")[0])
-    assert not has_vector_form(specs("Uniform", feedback="batch:2")[0])
-    assert not has_vector_form(specs("tests.leaderboards.play.players:Sequential")[0])
+def test_what_can_vectorise() -> None:
+    assert can_vectorise(specs("GP-UCB")[0])
+    assert can_vectorise(specs("Uniform")[0])
+    assert not can_vectorise(specs("BBKB")[0])
+    assert not can_vectorise(specs("Uniform", feedback="batch:2")[0])
+    assert not can_vectorise(specs("tests.leaderboards.play.players:Sequential")[0])
 
 
 LAB = """
@@ -126,17 +126,17 @@ def test_environments_of_modules_that_register_them(tmp_path: Any, monkeypatch: 
     (tmp_path / "together_lab.py").write_text(LAB)
     monkeypatch.syspath_prepend(tmp_path)
     single, many = (Ref(f"together_lab:Together/{name}-v0", {"n_arms": 20}) for name in ("Single", "Many"))
-    assert not has_vector_form(specs("GP-UCB", env=single)[0])
-    assert has_vector_form(specs("GP-UCB", env=many)[0])
+    assert not can_vectorise(specs("GP-UCB", env=single)[0])
+    assert can_vectorise(specs("GP-UCB", env=many)[0])
     for env in (single, many):
         for record in play_together(specs("GP-UCB", 2, env, 10)):
             assert_same(record, run_spec(record.spec))
 
 
 def test_what_cannot_be_found_does_not_suit() -> None:
-    assert not has_vector_form(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
-    assert not has_vector_form(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
-    assert not has_vector_form(specs("GP-UCB", nope=1)[0])
+    assert not can_vectorise(specs("GP-UCB", env=Ref("no_such_module:Lab-v0"))[0])
+    assert not can_vectorise(specs("GP-UCB", env=Ref("GPBandit/NoSuch-v0"))[0])
+    assert not can_vectorise(specs("GP-UCB", nope=1)[0])
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -14,9 +14,9 @@ from leaderboards.play.feedback import WorkerChannel, parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.score.cell import COLUMNS, reduce_run, thin
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import overall_ranking, task_ranking
+from leaderboards.score.scores import COLUMNS, reduce_run, subsample_times
 from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
 from leaderboards.show.site import make_site
@@ -25,7 +25,7 @@ from tests.leaderboards.folders import Failure, folder, record, trace
 
 @given(st.integers(1, 5000), st.integers(2, 200), st.sampled_from(["linear", "log", "mixed"]))
 def test_thinned_times_are_few_distinct_and_reach_both_ends(T: int, n: int, spacing: str) -> None:
-    t = thin(T, n, spacing)
+    t = subsample_times(T, n, spacing)
     assert t[0] == 1
     assert t[-1] == T
     assert (np.diff(t) > 0).all()
@@ -34,7 +34,7 @@ def test_thinned_times_are_few_distinct_and_reach_both_ends(T: int, n: int, spac
 
 def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
-    t = thin(300, 20)
+    t = subsample_times(300, 20)
     arrays = {name: frame[name].to_numpy() for name in (*COLUMNS, "reward")}
     scores = reduce_run(arrays, t, parse_feedback("batch:7"), ["reward"])
     curves, finals = scores.curves, scores.finals
@@ -93,7 +93,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
 def test_delays_counted_in_evaluations_have_neither_clock_nor_batches(feedback: str) -> None:
     frame = trace(30, 0.5, np.random.default_rng(0))
     arrays = {name: frame[name].to_numpy() for name in COLUMNS}
-    scores = reduce_run(arrays, thin(30), parse_feedback(feedback))
+    scores = reduce_run(arrays, subsample_times(30), parse_feedback(feedback))
     curves, finals = scores.curves, scores.finals
     for name in ("simulated_time", "batches"):
         assert np.isnan(curves[name]).all()
@@ -128,7 +128,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
 
 def test_without_the_uniform_policy_there_is_no_ratio_but_a_ranking(tmp_path: Path) -> None:
     summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")]))
-    assert np.isnan(summary.cells["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
+    assert np.isnan(summary.scores["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
     found = task_ranking(summary, "RKHS")
     assert found is not None
     assert found.metric == "cumulative_regret"
@@ -142,8 +142,8 @@ def test_pairs_are_the_same_repetition_of_the_same_seed(tmp_path: Path) -> None:
         for agent in agents:
             store.write(record(env, agent, repetition, seed=seed))
     store.write(record(env, agents[1], 7))  # no uniform run to compare with
-    cell = summarise(store).cells["RKHS", "GP-UCB"]
-    assert cell.units == ((0, 0), (0, 1), (0, 7), (5, 0))
+    cell = summarise(store).scores["RKHS", "GP-UCB"]
+    assert cell.blocks == ((0, 0), (0, 1), (0, 7), (5, 0))
     np.testing.assert_array_equal(np.isnan(cell.finals["regret_ratio"]), [False, False, True, False])
 
 
@@ -156,7 +156,7 @@ def test_labels_that_collide_are_told_apart_by_their_settings(tmp_path: Path) ->
     assert len(settings & set(summary.agents)) == 2, "one of them, the first in the folder, has the plain label"
     assert "GP-UCB" in summary.agents
     assert set(summary.tasks) in ({"RKHS", "RKHS (dim=3)"}, {"RKHS", "RKHS (default settings)"})
-    assert len(summary.cells) == 6
+    assert len(summary.scores) == 6
 
 
 def test_unknown_regret_is_not_ranked(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_an_unfinished_agent_is_not_ranked_and_does_not_shrink_the_blocks(tmp_pa
     found = task_ranking(summary, "RKHS")
     assert found is not None
     assert "BBKB" not in found.agents
-    assert len(found.units) == 4
+    assert len(found.blocks) == 4
     every = overall_ranking({task: task_ranking(summary, task) for task in summary.tasks})
     assert every is not None
     assert set(every.agents) == {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB"}
@@ -237,7 +237,7 @@ def test_one_environment_with_two_horizons_is_two_tasks_with_their_labels(tmp_pa
     runs = store.runs()
     assert set(zip(runs["env"], runs["horizon"])) == {("short", 20), ("long", 60)}
     summary = summarise(store)
-    assert [(name, task.horizon, task.asked) for name, task in summary.tasks.items()] == [
+    assert [(name, task.horizon, task.in_suite) for name, task in summary.tasks.items()] == [
         ("short", 20, True),
         ("long", 60, True),
     ]
@@ -252,7 +252,7 @@ def test_gaps_are_on_the_task_that_the_suite_asks_for_and_what_it_does_not_is_ap
     assert set(zip(gaps["task"], gaps["agent"])) == {("RKHS", "Uniform"), ("RKHS", "GP-UCB")}
     store.write(record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0, 60))
     summary = summarise(store)
-    assert [(name, task.horizon, task.asked) for name, task in summary.tasks.items()] == [
+    assert [(name, task.horizon, task.in_suite) for name, task in summary.tasks.items()] == [
         ("RKHS", 60, True),
         ("RKHS (T = 20)", 20, False),
     ]
@@ -268,12 +268,12 @@ def test_runs_of_another_seed_than_the_suites_have_a_cell_of_their_own(tmp_path:
     play_suite(store, asked(), (20,))
     play_suite(store, asked(seed=7), (20,))
     summary = summarise(store)
-    assert {name: (task.seed, task.asked) for name, task in summary.tasks.items()} == {
+    assert {name: (task.seed, task.in_suite) for name, task in summary.tasks.items()} == {
         "RKHS": (None, True),
         "RKHS (seed 0)": (0, False),
     }
-    assert summary.cells["RKHS", "GP-UCB"].units == ((7, 0), (7, 1))
-    assert summary.cells["RKHS (seed 0)", "GP-UCB"].units == ((0, 0), (0, 1))
+    assert summary.scores["RKHS", "GP-UCB"].blocks == ((7, 0), (7, 1))
+    assert summary.scores["RKHS (seed 0)", "GP-UCB"].blocks == ((0, 0), (0, 1))
 
 
 def test_agents_that_the_suite_does_not_ask_for_are_ranked_with_the_others(tmp_path: Path) -> None:

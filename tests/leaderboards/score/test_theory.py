@@ -135,7 +135,7 @@ def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_pat
     problem = make_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
-    cell = summarise(store).cells["RKHS", "GP-UCB"]
+    cell = summarise(store).scores["RKHS", "GP-UCB"]
     at = int(np.searchsorted(cell.t, found.t))
     assert found.comparisons[0].measured.estimate == pytest.approx(cell.curves["cumulative_regret"][:, at].mean())
 

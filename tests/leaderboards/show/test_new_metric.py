@@ -33,7 +33,7 @@ def test_a_new_metric_is_in_the_summary_the_pages_the_figures_and_the_tables(tmp
     expected = np.mean(
         [store.trace(key)["regret"].max() for key in summary.runs.index[summary.runs["agent"] == "GP-UCB"]]
     )
-    assert summary.cells["RKHS", "GP-UCB"].finals["largest_regret"].mean() == pytest.approx(expected)
+    assert summary.scores["RKHS", "GP-UCB"].finals["largest_regret"].mean() == pytest.approx(expected)
     for table in (score_table(summary), curve_table(summary)):
         assert "largest_regret" in set(table["metric"])
     pages = build_page(tmp_path).parent / "site"

@@ -18,8 +18,8 @@ from leaderboards.play.exchange import add, pack
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.score.cell import Cell
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
@@ -118,7 +118,7 @@ def test_embedded_json_closes_no_tag_and_reads_back() -> None:
         embed(float("nan"))
 
 
-def charts_of(cells: dict[str, Cell]) -> list[Chart]:
+def charts_of(cells: dict[str, AgentScores]) -> list[Chart]:
     made = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
     return [chart for chart in made if chart is not None]
 
@@ -131,7 +131,7 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
     for i in range(25):
         names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
         curves = {name: rng.random((3, 150)) for name in (*names, *rest)}
-        cells[f"agent {i}"] = Cell(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
+        cells[f"agent {i}"] = AgentScores(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
     timed = time_chart(cells, parse_feedback("on_request"))
     assert timed is not None
     data = page_json([*charts_of(cells), timed], line_styles({name: Ref(name) for name in cells}))
@@ -147,7 +147,7 @@ def test_an_unknown_metric_has_no_chart_and_one_run_no_band() -> None:
     names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
     curves = {name: np.full((1, 5), np.nan) for name in names}
     curves |= {"batches": np.ones((1, 5)), "policy_seconds": np.ones((1, 5)), "simulated_time": np.ones((1, 5))}
-    data = page_json(charts_of({"a": Cell(t, ((0, 0),), curves)}), {"a": LineStyle(0, "solid")})
+    data = page_json(charts_of({"a": AgentScores(t, ((0, 0),), curves)}), {"a": LineStyle(0, "solid")})
     assert [chart["key"] for chart in data["charts"]] == ["batches", "policy_seconds"]
     assert set(data["charts"][0]["lines"][0]) == {"name", "x", "y"}
 
@@ -162,7 +162,9 @@ def test_an_unknown_metric_has_no_chart_and_one_run_no_band() -> None:
 )
 def test_experiment_time_has_the_workers_of_the_feedback_model_or_no_chart(feedback: str, title: str | None) -> None:
     names = ("cumulative_regret", "simulated_time")
-    cell = Cell(np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)})
+    cell = AgentScores(
+        np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)}
+    )
     chart = time_chart({"a": cell}, parse_feedback(feedback))
     assert (chart.x.text if chart else None) == title
 

@@ -33,7 +33,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crashed: Status = "crashed"
     failures: dict[tuple[str, str], Failure] = {
         ("RKHS", EVIL): (crashed, f"ValueError: {EVIL}", f"Traceback (most recent call last):\n  {EVIL}\nValueError"),
-        ("GPSample", "BBKB"): ("skipped", "the agent needs a kernel, which the card does not state", None),
+        ("GPSample", "BBKB"): (
+            "skipped",
+            "the agent needs a kernel, which the problem description does not state",
+            None,
+        ),
     }
     folder(directory, envs, agents, repetitions=3, T=80, failures=failures)
     entries = [{"id": ref.id, "label": ref.label} for ref in envs]
@@ -151,7 +155,7 @@ def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> Non
         assert page.evaluate(columns) == 3
 
 
-def test_environments_are_filtered_by_what_agents_are_told(real: Path, open_page: Open) -> None:
+def test_environments_are_filtered_by_knowledge(real: Path, open_page: Open) -> None:
     with open_page(real / "index.html") as page:
         assert page.locator(".card:visible").count() == 4
         page.get_by_label("Knowledge").select_option("misspecified")
@@ -177,7 +181,7 @@ def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> 
         assert "left" in texts["GP-UCB, narrow"]
         assert "0 of 3" in texts["GP-UCB, narrow"]
         assert "no theorem" in texts["GP-BUCB"], "no norm is known of a draw from the prior"
-        header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over needed")
+        header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over required")
         header.locator("button").click()
         slack = [float(row.locator("td").nth(4).get_attribute("data-sort")) for row in bands.all()]
         assert slack == sorted(slack)
@@ -243,14 +247,14 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
     found = summarise(Store(real))
     with open_page(real / "index.html") as page:
         row = page.locator("table.ranking tbody tr", has=page.get_by_text("GP-BUCB", exact=True))
-        row.locator("td.place a").click()
+        row.locator("td.group-rank a").click()
         page.locator("#plot .legend").wait_for()
         assert "GP-BUCB against" in page.locator("h1").inner_text()
         page.locator("select[name=second]").select_option(EVIL)
         page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 3")
         rows = page.locator("#comparison tbody tr")
         for task in ("GPSample", "GPSample, batches of 8"):
-            cells = [found.cells[task, agent].finals["regret_ratio"] for agent in ("GP-BUCB", EVIL)]
+            cells = [found.scores[task, agent].finals["regret_ratio"] for agent in ("GP-BUCB", EVIL)]
             shown = rows.filter(has=page.get_by_text(task, exact=True)).locator("td").first.get_attribute("data-sort")
             assert float(shown) == pytest.approx((cells[0] - cells[1]).mean(), rel=1e-5)
         assert "GPSample, delay 8" in page.locator("#apart").inner_text(), "BBKB does not play delays"
@@ -301,7 +305,7 @@ def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
         assert "0 (0%)" in uniform.inner_text(), "what does not listen pays nothing"
         found = summarise(Store(real))
         late, base = (
-            found.cells[task, "GP-BUCB"].finals["cumulative_regret"] for task in ("GPSample, delay 8", "GPSample")
+            found.scores[task, "GP-BUCB"].finals["cumulative_regret"] for task in ("GPSample, delay 8", "GPSample")
         )
         shown = delay.filter(has_text="GP-BUCB").locator("td").nth(1).get_attribute("data-sort")
         assert float(shown) == pytest.approx((late - base).mean())

@@ -17,7 +17,7 @@ ENV = Ref("GPBandit/RKHS-v0")
 
 
 def text_of(directory: Path) -> tuple[str, bool]:
-    view, complete = Watcher(directory).look()
+    view, complete = Watcher(directory).update()
     console = Console(file=io.StringIO(), width=100)
     console.print(view)
     return console.file.getvalue(), complete  # type: ignore[attr-defined]
@@ -59,7 +59,7 @@ def test_pace_and_time_left(tmp_path: Path) -> None:
     watcher = Watcher(tmp_path, clock=lambda: now)
     first = float((runs["finished"] - runs["seconds"]).min())
     assert watcher.speed(runs) == pytest.approx(4 / (now - first))
-    view, complete = watcher.look()
+    view, complete = watcher.update()
     console = Console(file=io.StringIO(), width=100)
     console.print(view)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def test_pace_and_time_left(tmp_path: Path) -> None:
 def test_each_look_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(tmp_path, [ENV], [Ref("Uniform")], 2)
     watcher = Watcher(tmp_path)
-    watcher.look()
+    watcher.update()
     asked: list[int] = []
     read = watcher.store.traces
 
@@ -81,9 +81,9 @@ def test_each_look_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.Mo
         return read(columns, keys)
 
     monkeypatch.setattr(watcher.store, "traces", counted)
-    watcher.look()
+    watcher.update()
     folder(tmp_path, [ENV], [Ref("GP-UCB")], 3)
-    watcher.look()
+    watcher.update()
     assert asked == [3]
 
 

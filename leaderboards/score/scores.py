@@ -1,4 +1,4 @@
-"""A run, and a cell of the leaderboard (one agent's runs on one task), reduced to what scores need."""
+"""Curves and final scores of a run, and of all runs of an agent on a task."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from jaxtyping import Float, Int
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "N_POINTS", "Cell", "RunScores", "Unit", "reduce_run", "thin"]
+__all__ = ["COLUMNS", "N_POINTS", "AgentScores", "Block", "RunScores", "reduce_run", "subsample_times"]
 
-Unit = tuple[int, int]
-"""What is paired across agents: root seed and repetition, which fix the instance, its noise, delays and costs."""
+Block = tuple[int, int]
+"""Root seed and repetition, which fix the instance, its noise, delays and costs; scores are paired by block."""
 
 COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
-"""Columns of a trace that scores are made of."""
+"""Columns of a trace from which scores are computed."""
 
 N_POINTS = 150
-"""At most how many points of each curve are kept."""
+"""Largest number of points kept of each curve."""
 
 
-def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
-    """Times at which a curve of length `T` is kept: at most `n_points` of 1..T, with both ends.
+def subsample_times(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.ndarray, " p"]:
+    """Times at which a curve of length `T` is kept: at most `n_points` of 1..T, both ends included.
 
     Args:
         T: Length of the curve, at least 1.
@@ -46,40 +46,40 @@ def thin(T: int, n_points: int = N_POINTS, spacing: str = "mixed") -> Int[np.nda
 
 
 @dataclass
-class Cell:
+class AgentScores:
     """The finished runs of one agent on one task.
 
     Attributes:
         t: Times at which curves are kept, shape `(p,)`.
-        units: Seed and repetition of each run, n of them.
+        blocks: Seed and repetition of each run, n of them.
         curves: By metric, one row per run, shape `(n, p)`.
         finals: By metric, one value per run, shape `(n,)`.
-        diagnostics: By name, what the agent said of itself, one row per run, shape `(n, p)`; NaN before it spoke.
+        diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
     """
 
     t: Int[np.ndarray, " p"]
-    units: tuple[Unit, ...]
+    blocks: tuple[Block, ...]
     curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.units)
+        return len(self.blocks)
 
-    def rows(self, units: list[Unit]) -> list[int]:
-        """Positions of `units`.
+    def rows(self, blocks: list[Block]) -> list[int]:
+        """Positions of `blocks`.
 
         Raises:
-            KeyError: if one of them was not run.
+            KeyError: if there is no run of one of them.
         """
-        at = {unit: i for i, unit in enumerate(self.units)}
-        return [at[unit] for unit in units]
+        at = {block: i for i, block in enumerate(self.blocks)}
+        return [at[block] for block in blocks]
 
-    def compare(self, uniform: Cell | None) -> None:
-        """Add the regret ratio against the uniform policy's cell, paired by unit; NaN for units it lacks."""
+    def add_regret_ratio(self, uniform: AgentScores | None) -> None:
+        """Add the regret ratio against the uniform policy's scores, paired by block; NaN for blocks it lacks."""
         ratio = np.full((len(self), len(self.t)), np.nan)
         if uniform is not None:
-            both = [unit for unit in self.units if unit in set(uniform.units)]
+            both = [block for block in self.blocks if block in set(uniform.blocks)]
             mine, theirs = self.rows(both), uniform.rows(both)
             name = "cumulative_regret"
             ratio[mine] = metrics.regret_ratio(self.curves[name][mine], uniform.curves[name][theirs])
@@ -89,7 +89,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class RunScores:
-    """One run, reduced.
+    """Curves and final scores of one run.
 
     Attributes:
         curves: By metric, its values at the kept times, shape `(p,)`.
@@ -105,7 +105,7 @@ class RunScores:
 def reduce_run(
     trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: FeedbackRule, diagnostics: Sequence[str] = ()
 ) -> RunScores:
-    """Curves at the times `t` and final scores of one run; the regret ratio is added by `Cell.compare`.
+    """Curves at the times `t` and final scores of one run; the regret ratio is added by `AgentScores.add_regret_ratio`.
 
     Args:
         trace: `COLUMNS` and `diagnostics` by name, each of shape `(T,)`.
