@@ -23,12 +23,12 @@ SETTINGS = {"delta": 0.05, "c": 2.0, "qbar": 3.0, "t_init": 10}
 
 
 def exact(arms: np.ndarray) -> ExactPosterior:
-    card = theorems.task_card()
-    assert card.kernel is not None
-    assert card.arms is not None
-    posterior = ExactPosterior(card.kernel, card.arms, 1.0)
+    problem = theorems.task_problem()
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    posterior = ExactPosterior(problem.kernel, problem.arms, 1.0)
     distinct, counts = np.unique(arms, return_counts=True)
-    posterior.update(distinct, counts.astype(float), np.zeros(len(distinct)))
+    posterior.update(distinct, counts.astype(np.float64), np.zeros(len(distinct)))
     return posterior
 
 
