@@ -40,6 +40,9 @@ class Batch:
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
     A = 20,640 and T = 2,000 (`bbkb-20640`).
 
+    It serves exact and sketched posteriors. On the exact one, GP-AUCB on Abalone (`policies/gp-aucb` of the benchmarks)
+    takes a third of the time that it takes with a whitened row over all 4,177 arms at every pick.
+
     Args:
         posterior: Posterior at the start of the batch; it must not change while the builder is in use.
         width: Multiplies the standard deviation; at least 0.
