@@ -117,8 +117,8 @@ def _ranking(summary: Summary) -> Table | None:
     table.add_column("runs", justify="right")
     ranked = sorted(ratios, key=lambda agent: np.mean(list(ratios[agent].values())))
     for agent in ranked[:_AGENTS_SHOWN]:
-        cells = [f"{ratios[agent][task]:.3f}" if task in ratios[agent] else "–" for task in shown]
-        table.add_row(escape(agent), *cells, str(counts[agent]))
+        texts = [f"{ratios[agent][task]:.3f}" if task in ratios[agent] else "–" for task in shown]
+        table.add_row(escape(agent), *texts, str(counts[agent]))
     return table
 
 

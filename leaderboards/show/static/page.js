@@ -258,9 +258,9 @@
       if (option) select.value = option.value;
     };
     const update = async () => {
-      const chosen = new URLSearchParams(location.hash.slice(1));
-      for (const select of [first, second]) pick(select, chosen.get(select.name));
-      pick(task, chosen.get("task") ?? "");
+      const parameters = new URLSearchParams(location.hash.slice(1));
+      for (const select of [first, second]) pick(select, parameters.get(select.name));
+      pick(task, parameters.get("task") ?? "");
       if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
       for (const option of second.options) option.disabled = option.value === first.value;
       const chosen = [first.value, second.value, task.value];

@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("RKHS", EVIL): (crashed, f"ValueError: {EVIL}", f"Traceback (most recent call last):\n  {EVIL}\nValueError"),
         ("GPSample", "BBKB"): (
             "skipped",
-            "the agent needs a kernel, which the problem description does not state",
+            "the agent needs a kernel, which the problem does not state",
             None,
         ),
     }
