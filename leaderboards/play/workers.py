@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import logging
 import os
 import signal
@@ -562,10 +563,13 @@ def _bounded(memory: int) -> Any:
     """A worker plugin that limits the memory of every worker, present and future."""
     from distributed import WorkerPlugin
 
-    class Bounded(WorkerPlugin):
-        name = "gpbandit-memory"
+    plugin = WorkerPlugin()
+    plugin.name = "gpbandit-memory"
+    # No class of our own, which would be pickled by value: distributed is imported only where it is used.
+    plugin.setup = functools.partial(_bound_worker, memory)
+    return plugin
 
-        def setup(self, worker: Any) -> None:
-            bound_memory(memory)
 
-    return Bounded()
+def _bound_worker(memory: int, worker: Any) -> None:
+    del worker
+    bound_memory(memory)
