@@ -563,9 +563,9 @@ def _bounded(memory: int) -> Any:
     """A worker plugin that limits the memory of every worker, present and future."""
     from distributed import WorkerPlugin
 
-    plugin = WorkerPlugin()
-    plugin.name = "gpbandit-memory"
     # No class of our own, which would be pickled by value: distributed is imported only where it is used.
+    plugin: Any = WorkerPlugin()
+    plugin.name = "gpbandit-memory"
     plugin.setup = functools.partial(_bound_worker, memory)
     return plugin
 
