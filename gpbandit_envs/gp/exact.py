@@ -412,7 +412,7 @@ class _Rows:
     def tail_is_long(self) -> bool:
         """Whether the rows since the last renewal are many more than their arms, and these few."""
         tail = self.used - self.renewed
-        if tail <= _TAIL:
+        if tail <= _TAIL or self.renewed == 0:
             return False
         distinct = len(set(self.arms[self.renewed :]))
         return 4 * distinct <= self.renewed and tail > _LONG * distinct + _TAIL
