@@ -175,15 +175,15 @@ class ExactPosteriors:
         _finite(sums)
         rows = self._rows[i]
         told = Counter({arm: int(count) for arm, count in zip(arms.tolist(), counts.tolist())})
-        left = rows.open - told
-        if rows.n_first_open(told) is None:
+        left, first = rows.open - told, rows.n_first_open(told)
+        if first is None:
             # Not the pulls that were announced first: those still open are computed anew, behind these.
             self._drop_open(i)
             self._compact(i)
             self._append(i, arms, counts)
             last = rows.used
         else:
-            last = rows.told + int(rows.n_first_open(told) or 0)
+            last = rows.told + first
         self._settle(i, last, arms, counts, sums)
         if rows.used == rows.told:
             rows.open, rows.ahead = Counter(), None
