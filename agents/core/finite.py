@@ -72,10 +72,7 @@ class FiniteArmAgent(Agent):
     def select(self, n: int, pending: Pending) -> Actions: ...
 
     def observe(self, feedback: Feedback) -> None:
-        ok = ~feedback.failed
-        arms, rewards = feedback.actions, feedback.rewards
-        if not ok.all():
-            arms, rewards = arms[ok], rewards[ok]
+        arms, rewards = feedback.succeeded()
         if len(arms) == 0:
             return
         distinct, counts, sums = group_pulls(arms, rewards)

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import log, sqrt
+from math import isfinite, log, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -108,23 +108,23 @@ class ExactPosteriors:
         return len(self._rows)
 
     def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
-        """The arms whose feedback has arrived, in the order of their first feedback; read-only."""
-        return self._rows[i].distinct
+        """The arms whose feedback has arrived, in the order of their first feedback."""
+        return np.array(self._rows[i].distinct, np.int64)
 
     def effective_dimension(self, i: int = 0) -> float:
         """`Tr(K_t (K_t + lam I)^-1)` of the pulls whose feedback has arrived."""
-        arms = self._rows[i].distinct
-        return float(self.n[i, arms] @ np.maximum(self.v[i, arms], 0.0)) / self.lam
+        return float(self.n[i] @ np.maximum(self.v[i], 0.0, out=self._spare)) / self.lam
 
     def best_scores(self, width: Float[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
         """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
-        best = np.empty(len(self), np.int64)
-        for i, factor in enumerate(width.tolist()):
-            score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
-            score *= factor
-            score += self.mean[i]
-            best[i] = score.argmax()
-        return best
+        return np.array([self.best_score(i, factor) for i, factor in enumerate(width.tolist())], np.int64)
+
+    def best_score(self, i: int, width: float) -> int:
+        """The same of repetition `i`."""
+        score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
+        score *= width
+        score += self.mean[i]
+        return int(score.argmax())
 
     def update(self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]) -> None:
         """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`.
@@ -134,18 +134,28 @@ class ExactPosteriors:
         """
         _finite(y)
         for i, arm, value in zip(which.tolist(), arms.tolist(), y.tolist()):
-            rows = self._rows[i]
-            if rows.ahead is not None:
-                self.observe(i, np.array([arm]), np.ones(1), np.array([value]))
-                continue
-            self._compact(i)
-            row, root = self._append_one(i, arm)
-            mean = self.mean[i]
-            mean += np.multiply(row, (value - float(mean[arm])) / root, out=self._spare)
-            self.v[i] -= np.square(row, out=self._spare)
-            rows.told = rows.used
-            self._count(i, arm, 1.0, value)
-            self.information_gain[i] += 0.5 * log(root * root / self.lam)
+            self.update_one(i, arm, value)
+
+    def update_one(self, i: int, arm: int, y: float) -> None:
+        """The same for repetition `i` alone.
+
+        Raises:
+            ValueError: if the feedback is not finite; nothing has changed then.
+        """
+        if not isfinite(y):
+            raise ValueError(f"sums: expected finite feedback, got {y}")
+        rows = self._rows[i]
+        if rows.ahead is not None:
+            self.observe(i, np.array([arm]), np.ones(1), np.array([y]))
+            return
+        self._compact(i)
+        row, root = self._append_one(i, arm)
+        mean, v = self.mean[i], self.v[i]
+        mean += np.multiply(row, (y - float(mean[arm])) / root, out=self._spare)
+        v -= np.square(row, out=self._spare)
+        rows.told = rows.used
+        self._count(i, arm, 1.0, y)
+        self.information_gain[i] += 0.5 * log(root * root / self.lam)
 
     def pull(self, i: int, arm: int) -> None:
         """Account for a pull in repetition `i` whose feedback comes later; only `ahead` includes it."""
@@ -205,7 +215,7 @@ class ExactPosteriors:
     def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
         """The posterior mean if the mean feedback at the `distinct` arms were `values` and the prior mean 0."""
         rows = self._rows[i]
-        where = {arm: k for k, arm in enumerate(rows.distinct.tolist())}
+        where = {arm: k for k, arm in enumerate(rows.distinct)}
         pulls = [where[arm] for arm in rows.arms[: rows.told]]
         weights: np.ndarray = solve_lower(self._factor(i, 0, rows.told), values[:, pulls].T)
         return weights.T @ self._W[i, : rows.told]
@@ -215,13 +225,18 @@ class ExactPosteriors:
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + 1)
-        row = self.rows.take(np.array([arm]), out=self._W[i, t : t + 1])[0]
-        if t:
-            W = self._W[i, :t]
+        row, last = self._W[i, t], rows.last.get(arm, -1)
+        if last < 0:
+            self.rows.take(np.array([arm]), out=row[None])
+        else:
+            # What was its covariance before its last row is lam / (n d) times as much after it.
+            np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=row)
+        if last + 1 < t:
+            W = self._W[i, last + 1 : t]
             row -= np.dot(W[:, arm], W, out=self._spare)
         root = sqrt(max(float(row[arm]), 0.0) + self.lam)
-        row /= root
-        rows.add([arm], [1.0], [root], _Block(np.array([arm]), None, 1))
+        row *= 1.0 / root
+        rows.add([arm], [1.0], [root])
         return row, root
 
     def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
@@ -238,7 +253,8 @@ class ExactPosteriors:
         for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
             block = slice(start, start + _COLUMNS)
             C[:, block] = solve_lower(L, C[:, block])
-        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist(), _Block(arms, counts, len(arms)))
+        rows.blocks.append(_Block(t, arms, counts, len(arms)))
+        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist())
         return C
 
     def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
@@ -265,7 +281,7 @@ class ExactPosteriors:
 
     def _count(self, i: int, arm: int, count: float, total: float) -> None:
         if self.n[i, arm] == 0:
-            self._rows[i].distinct = np.append(self._rows[i].distinct, arm)
+            self._rows[i].distinct.append(arm)
         self.n[i, arm] += count
         self.sums[i, arm] += total
 
@@ -307,7 +323,7 @@ class ExactPosteriors:
     def renew(self, i: int = 0) -> None:
         """Compute everything anew from counts and sums: a row for each distinct arm, free of past rounding."""
         rows = self._rows[i]
-        arms, opened = rows.distinct, rows.open
+        arms, opened = self.distinct(i), rows.open
         rows.cut(0)
         self.v[i], self.mean[i] = self.rows.prior, self._prior_mean
         if len(arms):
@@ -330,22 +346,23 @@ class ExactPosteriors:
         self._W, self._spare = np.empty((R, _SPARE, A)), np.empty(A)
         rows, self._rows = self._rows, [_Rows() for _ in range(R)]
         for i, wanted in enumerate(rows):
-            for block in wanted.made:
-                t = self._rows[i].used
-                if block.counts is None:
-                    self._append_one(i, int(block.arms[0]))
+            blocks = {block.first: block for block in wanted.blocks}
+            while (t := self._rows[i].used) < wanted.used:
+                if t in blocks:
+                    self._append(i, blocks[t].arms, blocks[t].counts)
+                    self._rows[i].cut(t + blocks[t].rows)
                 else:
-                    self._append(i, block.arms, block.counts)
-                self._rows[i].cut(t + block.rows)
+                    self._append_one(i, wanted.arms[t])
         self._rows = rows
 
 
 @dataclass(frozen=True)
 class _Block:
-    """How rows were made: one by one (no counts), or for several arms together; the first `rows` of them are in use."""
+    """The rows of several arms that were made together, from row `first` on; the first `rows` of them are in use."""
 
+    first: int
     arms: Int[np.ndarray, " p"]
-    counts: Float[np.ndarray, " p"] | None
+    counts: Float[np.ndarray, " p"]
     rows: int
 
 
@@ -355,10 +372,11 @@ class _Rows:
 
     Attributes:
         arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
-        made: How the rows were made, in order.
+        last: The last row of each arm that has one.
+        blocks: Those of the rows that were made together, in order; each of the others was made alone.
         told: How many rows have their feedback; those behind them are open.
         renewed: How many rows the last renewal has left.
-        distinct: The arms whose feedback has arrived, in the order of their first feedback, shape (u,).
+        distinct: The arms whose feedback has arrived, in the order of their first feedback.
         open: Pulls of each arm whose feedback is awaited.
         ahead: Variance given these too, shape (A,); None if there are none.
     """
@@ -366,10 +384,11 @@ class _Rows:
     arms: list[int] = field(default_factory=list)
     counts: list[float] = field(default_factory=list)
     roots: list[float] = field(default_factory=list)
-    made: list[_Block] = field(default_factory=list)
+    last: dict[int, int] = field(default_factory=dict)
+    blocks: list[_Block] = field(default_factory=list)
     told: int = 0
     renewed: int = 0
-    distinct: Int[np.ndarray, " u"] = field(default_factory=lambda: np.zeros(0, np.int64))
+    distinct: list[int] = field(default_factory=list)
     open: Counter[int] = field(default_factory=Counter)
     ahead: Float[np.ndarray, " A"] | None = None
 
@@ -378,22 +397,21 @@ class _Rows:
         """Number of rows."""
         return len(self.arms)
 
-    def add(self, arms: list[int], counts: list[float], roots: list[float], block: _Block) -> None:
+    def add(self, arms: list[int], counts: list[float], roots: list[float]) -> None:
         """Rows behind all others."""
+        self.last.update((arm, row) for row, arm in enumerate(arms, self.used))
         self.arms += arms
         self.counts += counts
         self.roots += roots
-        self.made.append(block)
 
     def cut(self, rows: int) -> None:
         """Forget all but the first `rows`."""
-        excess = self.used - rows
-        while excess > 0:
-            block = self.made.pop()
-            if block.rows > excess:
-                self.made.append(replace(block, rows=block.rows - excess))
-            excess -= block.rows
+        self.blocks = [block for block in self.blocks if block.first < rows]
+        if self.blocks:
+            last = self.blocks[-1]
+            self.blocks[-1] = replace(last, rows=min(last.rows, rows - last.first))
         del self.arms[rows:], self.counts[rows:], self.roots[rows:]
+        self.last = {arm: row for row, arm in enumerate(self.arms)}
         self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
 
     def n_first_open(self, pulls: Counter[int]) -> int | None:
@@ -469,7 +487,7 @@ class ExactPosterior(ArmPosterior):
             ValueError: if a sum is not finite; nothing has changed then.
         """
         if len(arms) == 1 and counts[0] == 1:
-            self.engine.update(np.array([self.i]), arms, sums)
+            self.engine.update_one(self.i, int(arms[0]), float(sums[0]))
         else:
             self.engine.observe(self.i, arms, counts, sums)
 
