@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
-from agents.core.batch import Batch
+from agents.core.batch import Batch, LazyBatch, RowBatch
 from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
@@ -200,7 +200,9 @@ class ArmBeliefs(Beliefs):
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
         """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
-        return Batch(self.posterior, width, pending=pending)
+        if isinstance(self.posterior, ExactPosterior):
+            return RowBatch(self.posterior, width, pending)
+        return LazyBatch(self.posterior, width, pending)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         if isinstance(score, UpperConfidenceBound):

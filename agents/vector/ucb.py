@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.batch import Batch
+from agents.core.batch import Batch, RowBatch
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
@@ -80,7 +80,7 @@ class VectorUCB(VectorAgent):
         """The next arm of the batch of repetition `i`, and whether the batch ends with it."""
         batch = self._open.get(i)
         if batch is None:
-            batch = self._open[i] = Batch(self.posterior[i], float(self._width[i]))
+            batch = self._open[i] = RowBatch(self.posterior[i], float(self._width[i]))
             self._rules[i].start(batch)
         arm, _ = batch.propose(1)
         _, closes = self._rules[i].admit(batch, arm, 1)

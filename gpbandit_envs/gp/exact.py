@@ -119,9 +119,9 @@ class ExactPosteriors:
         """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
         return np.array([self.best_score(i, factor) for i, factor in enumerate(width.tolist())], np.int64)
 
-    def best_score(self, i: int, width: float) -> int:
-        """The same of repetition `i`."""
-        score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
+    def best_score(self, i: int, width: float, ahead: bool = False) -> int:
+        """The same of repetition `i`, with the deviation `ahead` if asked for."""
+        score = np.sqrt(np.maximum(self.ahead(i) if ahead else self.v[i], 0.0, out=self._spare), out=self._spare)
         score *= width
         score += self.mean[i]
         return int(score.argmax())
@@ -185,15 +185,18 @@ class ExactPosteriors:
         _finite(sums)
         rows = self._rows[i]
         told = Counter({arm: int(count) for arm, count in zip(arms.tolist(), counts.tolist())})
-        left, first = rows.open - told, rows.n_first_open(told)
-        if first is None:
-            # Not the pulls that were announced first: those still open are computed anew, behind these.
+        left, (n_first, announced) = rows.open - told, rows.first_open(told)
+        news = told - announced
+        if news and rows.told + n_first < rows.used:
+            # Other pulls are open before them: those are computed anew, behind these.
             self._drop_open(i)
+            n_first, news = 0, told
+        if news:
             self._compact(i)
-            self._append(i, arms, counts)
+            self._append(i, *_arrays(news))
             last = rows.used
         else:
-            last = rows.told + first
+            last = rows.told + n_first
         self._settle(i, last, arms, counts, sums)
         if rows.used == rows.told:
             rows.open, rows.ahead = Counter(), None
@@ -203,10 +206,13 @@ class ExactPosteriors:
 
     def keep_open(self, i: int, arms: Iterable[int]) -> None:
         """Let `arms`, an entry a pull, be the open pulls of repetition `i`: others were given up, or are news."""
-        wanted = Counter(arms)
-        if wanted != self._rows[i].open:
+        wanted, opened = Counter(arms), self._rows[i].open
+        if opened - wanted:
             self._drop_open(i)
             self._open(i, wanted)
+        else:
+            for arm in (wanted - opened).elements():
+                self.pull(i, arm)
 
     def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
         """The rows of the pulls whose feedback has arrived; read-only."""
@@ -220,8 +226,8 @@ class ExactPosteriors:
         weights: np.ndarray = solve_lower(self._factor(i, 0, rows.told), values[:, pulls].T)
         return weights.T @ self._W[i, : rows.told]
 
-    def _append_one(self, i: int, arm: int) -> tuple[Float[np.ndarray, " A"], float]:
-        """The whitened row of a pull, appended to those of repetition `i`, and `sqrt(d)`."""
+    def _append_one(self, i: int, arm: int, count: float = 1.0) -> tuple[Float[np.ndarray, " A"], float]:
+        """The whitened row of `count` pulls of an arm, appended to those of repetition `i`, and `sqrt(d)`."""
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + 1)
@@ -234,13 +240,15 @@ class ExactPosteriors:
         if last + 1 < t:
             W = self._W[i, last + 1 : t]
             row -= np.dot(W[:, arm], W, out=self._spare)
-        root = sqrt(max(float(row[arm]), 0.0) + self.lam)
+        root = sqrt(max(float(row[arm]), 0.0) + self.lam / count)
         row *= 1.0 / root
-        rows.add([arm], [1.0], [root])
+        rows.add([arm], [count], [root])
         return row, root
 
     def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
         """The whitened rows of `counts` pulls of each of the distinct `arms`, appended by one product of matrices."""
+        if len(arms) == 1:
+            return self._append_one(i, int(arms[0]), float(counts[0]))[0][None]
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + len(arms))
@@ -258,10 +266,10 @@ class ExactPosteriors:
         return C
 
     def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
-        """`L` of some rows, given those before them."""
+        """`L` of some rows, given those before them; what stands above its diagonal means nothing."""
         rows = self._rows[i]
-        L = np.tril(self._W[i, first:last][:, rows.arms[first:last]].T, -1)
-        L[np.diag_indices(last - first)] = rows.roots[first:last]
+        L: np.ndarray = self._W[i, first:last][:, rows.arms[first:last]].T
+        np.fill_diagonal(L, rows.roots[first:last])
         return L
 
     def _settle(self, i: int, last: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -288,8 +296,7 @@ class ExactPosteriors:
     def _open(self, i: int, pulls: Counter[int]) -> None:
         """Open rows for all of `pulls`, one for each arm."""
         if pulls:
-            arms, counts = np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
-            W = self._append(i, arms, counts)
+            W = self._append(i, *_arrays(pulls))
             self._rows[i].open, self._rows[i].ahead = pulls, self.v[i] - np.einsum("ij,ij->j", W, W)
 
     def _drop_open(self, i: int) -> None:
@@ -309,7 +316,7 @@ class ExactPosteriors:
             for arm, count in zip(arms, rows.counts[rows.renewed :]):
                 counts[arm] += int(count)
             rows.cut(rows.renewed)
-            self._append(i, np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64))
+            self._append(i, *_arrays(counts))
             rows.told = rows.used
 
     def _reserve(self, rows: int) -> None:
@@ -352,7 +359,7 @@ class ExactPosteriors:
                     self._append(i, blocks[t].arms, blocks[t].counts)
                     self._rows[i].cut(t + blocks[t].rows)
                 else:
-                    self._append_one(i, wanted.arms[t])
+                    self._append_one(i, wanted.arms[t], wanted.counts[t])
         self._rows = rows
 
 
@@ -414,18 +421,15 @@ class _Rows:
         self.last = {arm: row for row, arm in enumerate(self.arms)}
         self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
 
-    def n_first_open(self, pulls: Counter[int]) -> int | None:
-        """How many of the first open rows are `pulls`; None if no number is."""
-        seen: Counter[int] = Counter()
-        left = pulls.total()
+    def first_open(self, pulls: Counter[int]) -> tuple[int, Counter[int]]:
+        """How many of the first open rows are among `pulls`, and the pulls that they stand for."""
+        found: Counter[int] = Counter()
         for row in range(self.told, self.used):
-            if left <= 0:
-                break
-            seen[self.arms[row]] += int(self.counts[row])
-            left -= int(self.counts[row])
-            if left <= 0:
-                return row + 1 - self.told if seen == pulls else None
-        return None
+            arm, count = self.arms[row], int(self.counts[row])
+            if found[arm] + count > pulls[arm]:
+                return row - self.told, found
+            found[arm] += count
+        return self.used - self.told, found
 
     def tail_is_long(self) -> bool:
         """Whether the rows since the last renewal are many more than their arms, and these few."""
@@ -546,6 +550,11 @@ class _PosteriorRows:
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
+
+
+def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """The arms, and how often each was pulled."""
+    return np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
 
 
 def _finite(sums: np.ndarray) -> None:
