@@ -281,8 +281,8 @@ class ExactPosteriors:
         residual = np.array([y[arm] for arm in rows.arms[first:last]]) - self.mean[i, rows.arms[first:last]]
         self.mean[i] += solve_lower(self._factor(i, first, last), residual) @ W
         self.v[i] -= np.einsum("ij,ij->j", W, W)
-        d = np.square(rows.roots[first:last]) * rows.counts[first:last]
-        self.information_gain[i] += 0.5 * float(np.log(d / self.lam).sum())
+        d = (root * root * count for root, count in zip(rows.roots[first:last], rows.counts[first:last]))
+        self.information_gain[i] += 0.5 * sum(log(one / self.lam) for one in d)
         rows.told = last
         for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
             self._count(i, arm, count, total)
