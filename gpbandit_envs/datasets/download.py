@@ -104,6 +104,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
     Raises:
         SourceUnavailableError: if the address cannot be reached.
         IntegrityError: if it serves other bytes than the pinned ones.
+        OSError: if the folder cannot be written.
     """
     import pooch
     import requests
@@ -118,6 +119,8 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
             downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
         )
     except (requests.RequestException, OSError) as failure:
+        if failure.filename is not None:  # the disk, and not the network
+            raise
         raise SourceUnavailableError(f"{type(failure).__name__}: {failure}") from failure
     except ValueError as mismatch:
         raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch

@@ -24,6 +24,7 @@ import numpy as np
 
 import leaderboards.play.checkpoint as checkpoints
 from gpbandit_envs import datasets
+from gpbandit_envs.atomic import TEMPORARY
 from gpbandit_envs.datasets import Table, cache, registry
 from gpbandit_envs.datasets.data_set import DataSet
 from gpbandit_envs.datasets.readers import read_numbers
@@ -77,7 +78,7 @@ class Said:
             return f"exit code {self.code}: {self.lines}"
         if any(" delete it" in line.lower() for line in self.lines):
             return f"asks for work by hand: {self.lines}"
-        return f"{len(self.lines)} lines: {self.lines}" if len(self.lines) > 2 else ""
+        return f"{len(self.lines)} lines: {self.lines}" if len(self.lines) > 3 else ""
 
 
 class _Lines(logging.Handler):
@@ -209,9 +210,9 @@ def audits_of(directory: Path) -> Any:
 
 
 def pages_of(directory: Path) -> dict[str, bytes]:
-    """Every file of the site."""
-    paths = [directory / "index.html", *(directory / "site").rglob("*")]
-    return {str(path.relative_to(directory)): path.read_bytes() for path in paths if path.is_file()}
+    """Every file of the site, but what a dead process left under a temporary name."""
+    paths = [directory / "index.html", *(directory / "site").rglob("*.*")]
+    return {str(path.relative_to(directory)): path.read_bytes() for path in paths if path.suffix != TEMPORARY}
 
 
 def packed_runs(archive: Path) -> Any:
@@ -229,6 +230,7 @@ def write_suite(folder: Path, repetitions: int = 2, horizon: int = 6) -> None:
 
 
 RUN = ("run", "tiny.toml", "--out", "r", "--executor", "serial")
+AUDIT = ("audit", "r", "--workers", "1", "--checkpoints", "3")
 
 
 def must(*arguments: object) -> None:
@@ -250,7 +252,7 @@ def played(folder: Path) -> None:
 
 def audited(folder: Path) -> None:
     played(folder)
-    must("audit", "r", "--workers", 1, "--checkpoints", 3)
+    must(*AUDIT)
 
 
 def built(folder: Path) -> None:
@@ -296,7 +298,9 @@ def saved(folder: Path) -> None:
         with disk.in_force():
             must(*RUN)
         shutil.rmtree(folder / "r")
-        saves = [i for i, (name, _) in enumerate(disk.operations) if name.startswith("replace") and "checkpoints" in name]
+        saves = [
+            i for i, (name, _) in enumerate(disk.operations) if name.startswith("replace") and "checkpoints" in name
+        ]
         with Disk(folder, at=saves[3], fault=FAULTS[-1]).in_force():
             assert gpbandit(*RUN).code is None
     assert len(list((folder / "r" / "checkpoints").glob("*.pickle"))) == 1
@@ -334,17 +338,26 @@ def toy_table(folder: Path) -> Any:
     return np.asarray(table.features).tobytes(), np.asarray(table.values).tobytes()
 
 
+def empty(folder: Path) -> None:
+    """Nothing is there."""
+    assert not list(folder.iterdir())
+
+
+def runs_in(name: str) -> Callable[[Path], Any]:
+    return lambda folder: runs_of(folder / name)
+
+
 COMMANDS = (
-    Command("run", RUN, write_suite, lambda folder: runs_of(folder / "r")),
-    Command("run, half of it there", RUN, begun, lambda folder: runs_of(folder / "r")),
-    Command("run with checkpoints", RUN, saved, lambda folder: runs_of(folder / "r"), saving_always),
-    Command("audit", ("audit", "r", "--workers", "1", "--checkpoints", "3"), played, lambda folder: audits_of(folder / "r")),
+    Command("run", RUN, write_suite, runs_in("r")),
+    Command("run, half of it there", RUN, begun, runs_in("r")),
+    Command("run with checkpoints", RUN, saved, runs_in("r"), saving_always),
+    Command("audit", AUDIT, played, lambda folder: audits_of(folder / "r")),
     Command("page", ("page", "r"), audited, lambda folder: pages_of(folder / "r")),
     Command("page again", ("page", "r"), built, lambda folder: pages_of(folder / "r")),
     Command("submit", ("submit", "r", "--out", "x.zip"), played, lambda folder: packed_runs(folder / "x.zip")),
-    Command("add", ("add", "r.zip", "ours"), packed, lambda folder: runs_of(folder / "ours")),
-    Command("merge", ("merge", "part1", "part2", "--out", "all"), parts, lambda folder: runs_of(folder / "all")),
-    Command("verify", ("verify", "ours"), added, lambda folder: runs_of(folder / "ours"), serial),
-    Command("data fetch", ("data", "fetch", "Toy"), lambda folder: None, toy_table, toy_data),
+    Command("add", ("add", "r.zip", "ours"), packed, runs_in("ours")),
+    Command("merge", ("merge", "part1", "part2", "--out", "all"), parts, runs_in("all")),
+    Command("verify", ("verify", "ours"), added, runs_in("ours"), serial),
+    Command("data fetch", ("data", "fetch", "Toy"), empty, toy_table, toy_data),
 )
 """Every command that writes."""

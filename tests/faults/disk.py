@@ -198,7 +198,10 @@ class Disk:
         raw = _Raw(self, path, file, mode.replace("b", "").replace("t", ""), closefd, opener)
         if "b" in mode and buffering == 0:
             return raw
-        kinds: dict[bool, Any] = {True: io.BufferedRandom, False: io.BufferedReader if "r" in mode else io.BufferedWriter}
+        kinds: dict[bool, Any] = {
+            True: io.BufferedRandom,
+            False: io.BufferedReader if "r" in mode else io.BufferedWriter,
+        }
         buffered = kinds["+" in mode](raw)
         if "b" in mode:
             return buffered
