@@ -64,7 +64,7 @@ class Quarantine:
                 target = target.with_name(f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}")
             os.replace(path, target)
         except FileNotFoundError:
-            pass  # another process was faster
+            target = self.folder / path.name  # another process was faster
         except OSError as error:
             target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
         found = Quarantined(target, reason)

@@ -93,9 +93,10 @@ class _Lines(logging.Handler):
 def gpbandit(*arguments: object) -> Said:
     """Give a command to the command line, in this process."""
     out, err = io.StringIO(), io.StringIO()
-    handler, log = _Lines(err), logging.getLogger("gpbandit")
-    propagate, log.propagate = log.propagate, False
-    log.addHandler(handler)
+    handler, logs = _Lines(err), [logging.getLogger(name) for name in ("gpbandit", "gpbandit_envs")]
+    for log in logs:
+        log.addHandler(handler)
+        log.propagate = False
     code: int | None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -107,8 +108,9 @@ def gpbandit(*arguments: object) -> Said:
     except BaseException as error:
         return Said(1, (f"Traceback: {type(error).__name__}: {error}",), out.getvalue())
     finally:
-        log.removeHandler(handler)
-        log.propagate = propagate
+        for log in logs:
+            log.removeHandler(handler)
+            log.propagate = True
     return Said(code, tuple(err.getvalue().splitlines()), out.getvalue())
 
 
