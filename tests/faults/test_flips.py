@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from leaderboards.play.sealed import (
     seal_json,
     seal_parquet,
 )
-from tests.faults.flips import FILES, File, flip, places
+from tests.faults.commands import gpbandit
+from tests.faults.flips import FILES, File, flip, places, played
 
 
 @pytest.mark.chaos
@@ -108,3 +110,24 @@ def test_every_bit_behind_a_digest_counts() -> None:
             open_bytes(flipped(sealed, bit))
     with pytest.raises(SealError):
         open_bytes(b"")
+
+
+def test_a_page_does_not_count_a_run_that_it_has_set_aside(tmp_path: Path) -> None:
+    pages = []
+    for name in ("damaged", "without"):
+        folder = tmp_path / name
+        folder.mkdir()
+        with contextlib.chdir(folder):
+            played(folder)
+            path = min((folder / "r" / "runs").iterdir())
+            if name == "damaged":
+                path.write_bytes(flipped(path.read_bytes(), 400))
+            else:
+                path.unlink()
+            said = gpbandit("page", "r")
+        assert said.code == 0
+        assert len(said.lines) == (name == "damaged")
+        pages.append((folder / "r" / "index.html").read_text())
+    for page in pages:
+        assert "<dt>Runs done</dt><dd>3</dd>" in page
+        assert "<dt>Runs not run</dt><dd>1</dd>" in page
