@@ -122,8 +122,8 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
             downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
         )
     except (requests.RequestException, OSError) as failure:
-        if failure.filename is not None:  # the disk, and not the network
-            raise
+        if failure.filename is not None or isinstance(failure, PermissionError):
+            raise  # the disk, and not the network
         raise SourceUnavailableError(f"{type(failure).__name__}: {failure}") from failure
     except ValueError as mismatch:
         raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch
