@@ -44,7 +44,7 @@ def _bbkb(source: str, environment: str, bandwidths: Mapping[str, float]) -> Pre
     for id, bandwidth in bandwidths.items():
         settings: dict[str, Any] = {"kernel": {"name": "se", "lengthscale": bandwidth}}
         if id == "ASYNC-TS":
-            settings |= {"batch_size": 30, "scale": 0.1}
+            settings |= {"batch_size": 30, "width": {"name": "practical", "scale": 0.1}, "norm_bound": 1.0}
         else:
             settings |= {"width": "practical", "norm_bound": 1.0}
         if "BKB" in id:
