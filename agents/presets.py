@@ -107,7 +107,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "bbkb-nas": _nas(100.0, 0),
         "bbkb-nas-initial": _nas(125.0, 2_000),
         "bpe-f1": _bpe("GPBandit/BPEF1-v0", sqrt(2)),
-        "bpe-f2": _bpe("GPBandit/BPEF2-v0", sqrt(6)),
+        "bpe-f2": _bpe("GPBandit/BPEF2-v1", sqrt(6)),
     }
 )
 
