@@ -122,9 +122,9 @@ class AsyncTS(GPAgent):
     Args:
         kernel: Prior covariance; None for the problem's.
         batch_size: Largest number of open evaluations; 30 in the BBKB experiments.
-        width: How far a draw deviates from the posterior mean, in posterior standard deviations: 1 for Thompson sampling,
-            another number, or a width of GP-UCB as theory needs it (Chowdhury and Gopalan 2017, Algorithm 2). The BBKB
-            experiments take a tenth of one, `{"name": "practical", "scale": 0.1}`.
+        width: How far a draw deviates from the posterior mean, in posterior standard deviations: 1 for Thompson
+            sampling, another number, or a width of GP-UCB as theory needs it (Chowdhury and Gopalan 2017, Algorithm 2).
+            The BBKB experiments take a tenth of one, `{"name": "practical", "scale": 0.1}`.
         lam: Noise variance in the posterior; None for the problem's.
         max_rank: Largest rank of the prior's factor; memory is A times it.
         norm_bound: Bound on the RKHS norm, for a named width; None for the problem's, or 1.

@@ -157,7 +157,7 @@ def bpe_f1(
 def bpe_f2(
     *, grid: int | None = 50, noise_std: float = 0.02, kernel: KernelLike = None, noise: NoiseLike = None
 ) -> EnvRecipe:
-    """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks on a square of side 2, SE lengthscale 0.5, RKHS norm sqrt(6).
+    """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks, side 2, SE lengthscale 0.5, RKHS norm sqrt(6).
 
     Args:
         grid: Points per axis of the regular grid that serves as arm set; None for the whole box.

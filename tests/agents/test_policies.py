@@ -246,7 +246,9 @@ class TestThompson:
         assert agent.draw_width == factor
         if factor:
             spread = (agent.draw(4_000) - agent.posterior.mean).std(axis=0)
-            np.testing.assert_allclose(spread, factor * np.sqrt(agent.posterior.variance), rtol=0.06, atol=1e-4 * factor)
+            np.testing.assert_allclose(
+                spread, factor * np.sqrt(agent.posterior.variance), rtol=0.06, atol=1e-4 * factor
+            )
 
     def test_never_more_open_than_asked(self) -> None:
         agent = agents.make("ASYNC-TS", batch_size=4)

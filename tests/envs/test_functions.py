@@ -277,9 +277,7 @@ def test_bpe_functions_have_their_shapes() -> None:
     assert BPE_F2.norm == pytest.approx(np.sqrt(6))
 
 
-@pytest.mark.parametrize(
-    ("name", "norm"), [("BPEF1-v0", np.sqrt(2)), ("BPEF2-v1", np.sqrt(6)), ("Branin-v0", None)]
-)
+@pytest.mark.parametrize(("name", "norm"), [("BPEF1-v0", np.sqrt(2)), ("BPEF2-v1", np.sqrt(6)), ("Branin-v0", None)])
 def test_the_norm_is_the_same_on_the_grid_and_on_the_box(name: str, norm: float | None) -> None:
     for grid in (50, 7, None):
         env = gym.make(f"GPBandit/{name}", grid=grid)
