@@ -122,9 +122,9 @@ def regression(own: float) -> tuple[Claim, ...]:
             "The run time of GP-UCB grows like T^3 A, that of BKB like T max(A, T) d_eff^2.",
             "power of t with which seconds grow",
             None,
-            note="These are operation counts of textbook forms. Here pulls of one arm are kept as one and posteriors are "
-            "updated, so that the cost of a step follows the number of distinct arms; how much faster BBKB is than they "
-            "are here is measured above.",
+            note="These are operation counts of textbook forms. Here pulls of one arm are kept as one and posteriors "
+            "are updated, so that the cost of a step follows the number of distinct arms; the time of BBKB beside "
+            "theirs is measured above.",
         ),
         Claim(
             "batches-grow",

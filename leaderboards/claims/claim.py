@@ -1,8 +1,9 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
 The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
-means, *disagrees* if all of it lies outside, *cannot be told* otherwise, and *not testable here* if nothing measures it. Where a paper uses a word (clearly, close),
-the range is our reading of it and stands beside the verdict.
+means, *disagrees* if all of it lies outside, *cannot be told* otherwise; a claim that nothing here measures is *not
+testable here*. Where a paper uses a word (clearly, close), the range is our reading of it and stands beside the
+verdict.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _BUCB_QUICK),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
-            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), _BUCB_QUICK),
+            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(8, 60, ("GP-BUCB", "SM-UCB"))),
             Experiment(
                 "bpe-f1",
                 "bpe",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.measures import (
     bounce,
     faster,
-    found,
     minimum_so_far,
     more_regret,
     more_regret_in,
@@ -254,38 +254,20 @@ def vaccine() -> tuple[Claim, ...]:
 def neuro() -> tuple[Claim, ...]:
     """Claims on spinal therapy, checked on a public stand-in."""
     source = "section 5; Fig. 2 (c), (g)"
-    stand_in = "The recordings behind the claim are not public; the stand-in need not be as multi-modal."
-    batched = ("GP-BUCB", *_RIVALS)
-
-    def stuck(agent: str, reading: str = "") -> Claim:
-        return Claim(
-            f"{agent.lower()}-stuck-less{_suffix(reading)}",
-            source,
-            f"On a multi-modal response GP-UCB misses the optimum more often than {agent}.",
-            f"share of runs that evaluate the optimum, {agent} less GP-UCB",
-            found(_row(agent, reading), _row("GP-UCB", reading)),
-            reading=_READING[reading],
-            low=_ABOVE_ZERO,
-            note=stand_in,
-        )
-
+    rest = tuple(
+        claim for claim in (*_as_good(source), *_as_good(source, _THEOREM)) if claim.name.startswith("as-good")
+    )
     return (
-        *(stuck(agent) for agent in batched),
-        *(
-            Claim(
-                f"converges-as-often-as-{rival.lower()}",
-                source,
-                f"GP-BUCB and {rival} find the optimum about as often.",
-                f"share of runs that evaluate the optimum, GP-BUCB less {rival}",
-                found("GP-BUCB", rival),
-                low=-0.2,
-                high=0.2,
-                note=f"About as often is read as shares within 0.2. {stand_in}",
-            )
-            for rival in _RIVALS
+        Claim(
+            "stuck-less",
+            source,
+            "On a multi-modal response GP-UCB misses the optimum more often than GP-BUCB, SM-UCB and SM-MEI, which find it "
+            "about equally often.",
+            "share of runs that evaluate the optimum",
+            None,
+            note="The recordings behind the claim, of 116 pairs of electrodes, are not public. On the public stand-in of 32 "
+            "arms every run of these policies finds the optimum, within 30 evaluations as within 200: it cannot tell.",
         ),
-        *(claim for claim in _as_good(source) if claim.name.startswith("as-good")),
+        *(replace(claim, quick=claim.name == "as-good-as-sm-ucb") for claim in rest),
         *_order("section 5; Fig. 2 (h)"),
-        *(stuck(agent, _THEOREM) for agent in batched),
-        *(claim for claim in _as_good(source, _THEOREM) if claim.name.startswith("as-good")),
     )
