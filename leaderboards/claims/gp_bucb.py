@@ -261,12 +261,13 @@ def neuro() -> tuple[Claim, ...]:
         Claim(
             "stuck-less",
             source,
-            "On a multi-modal response GP-UCB misses the optimum more often than GP-BUCB, SM-UCB and SM-MEI, which find it "
-            "about equally often.",
+            "On a multi-modal response GP-UCB misses the optimum more often than GP-BUCB, SM-UCB and SM-MEI, which "
+            "find it about equally often.",
             "share of runs that evaluate the optimum",
             None,
-            note="The recordings behind the claim, of 116 pairs of electrodes, are not public. On the public stand-in of 32 "
-            "arms every run of these policies finds the optimum, within 30 evaluations as within 200: it cannot tell.",
+            note="The recordings behind the claim, of 116 pairs of electrodes, are not public. On the public stand-in "
+            "of 32 arms every run of these policies finds the optimum, within 30 evaluations as within 200: it cannot "
+            "tell.",
         ),
         *(replace(claim, quick=claim.name == "as-good-as-sm-ucb") for claim in rest),
         *_order("section 5; Fig. 2 (h)"),
