@@ -416,6 +416,17 @@ class TestDictionaries:
         facts = agent.diagnostics()
         assert facts["dictionary_size"] <= 9 * 2 * (1 + 1) * 2 * facts["d_eff"]
         assert facts["resparsifications"] >= 2
+        assert facts["dictionary_size"] == agent.beliefs.n_drawn >= facts["dictionary_rank"]  # type: ignore[attr-defined]
+        assert facts["dictionary_rank"] == len(agent.posterior.dictionary)
+
+    def test_a_dictionary_counts_the_arms_that_depend_on_others(self) -> None:
+        arms = np.repeat(X[:20], 2, axis=0)  # every arm twice
+        agent = agents.make("BKB", qbar=1e6)
+        problem = Problem(name="twice", dim=2, arms=arms, kernel=SE(0.3), noise_std=0.1, norm_bound=1.0, horizon=30)
+        agent.reset(problem, np.random.default_rng(0))
+        agent.observe(Feedback.of(range(40), np.arange(40), np.zeros(40)))
+        facts = agent.diagnostics()
+        assert (facts["dictionary_size"], facts["dictionary_rank"] <= 20) == (40, True)
 
     def test_the_approximate_variance_is_within_a_factor_of_three(self) -> None:
         """Lemma 2, at the oversampling it asks for."""
