@@ -99,7 +99,8 @@ class Checked:
             return None
         distance = min(abs(known.estimate - bound) for bound in (low, high) if math.isfinite(bound))
         half = (known.high - known.low) / 2
-        return math.ceil(known.n * (half / distance) ** 2) if distance > 0 else None
+        factor = (half / distance) ** 2 if distance > 0 else math.inf
+        return math.ceil(known.n * factor) if math.isfinite(factor) else None
 
 
 def judge(interval: Interval, low: float, high: float) -> Verdict:

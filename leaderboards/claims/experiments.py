@@ -128,9 +128,12 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment(
                 "bpe-f2",
                 "bpe",
-                (
-                    *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
-                    *bpe.second_function("Fig. 4", "Fig. 10"),
+                _noted(
+                    (
+                        *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
+                        *bpe.second_function("Fig. 4", "Fig. 10"),
+                    ),
+                    tried.F2,
                 ),
                 _BPE_QUICK,
             ),

@@ -86,13 +86,13 @@ def by_note(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
 
 
 def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The statements with that verdict, each once, with the claims behind it and their experiment."""
+    """The statements with that verdict, each once, with the claims behind it and where each was checked."""
     found: dict[str, list[dict[str, Any]]] = {}
     for one in made:
         for claim in one["claims"]:
             if claim["verdict"] == verdict:
-                said = f"{claim['statement'].removesuffix('.')}{', ' * bool(claim['reading'])}{claim['reading']}"
-                found.setdefault(said, []).append({**claim, "experiment": one["experiment"]})
+                where = f"{one['experiment']}{' with the ' * bool(claim['reading'])}{claim['reading']}"
+                found.setdefault(claim["statement"].removesuffix("."), []).append({**claim, "where": where})
     return list(found.items())
 
 
