@@ -115,7 +115,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
             Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
-            Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _BUCB_QUICK),
+            Experiment("gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _BUCB_QUICK),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
             Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(8, 60, ("GP-BUCB", "SM-UCB"))),
