@@ -43,9 +43,9 @@ F1: Mapping[str, str] = {
     "growing-beta": "All repetitions have one order here; on f2 it changes. The paper says that it can.",
     "full-closer": "The posterior of all data lowers the regret of 6-BPE more than that of 3-BPE here, where the paper "
     "sees the larger B lose. Our reading picks arms by the variance of all data too. Tried afterwards on "
-    "repetitions 0 to 9: with picks by the variance of the batch alone and bounds from all data, regrets are 41.9, 26.8 and "
-    "18.2 for B = 3, 4 and 6, against 43.8, 29.6 and 21.4 without other batches' data and 44.4, 28.8 and 19.5 with "
-    "picks by all data; the figure is -0.06 +- 0.03. All data help every B in either reading.",
+    "repetitions 0 to 9: with picks by the variance of the batch alone and bounds from all data, regrets are 41.9, "
+    "26.8 and 18.2 for B = 3, 4 and 6, against 43.8, 29.6 and 21.4 without other batches' data and 44.4, 28.8 and 19.5 "
+    "with picks by all data; the figure is -0.06 +- 0.03. All data help every B in either reading.",
 }
 F2: Mapping[str, str] = {
     "gp-ucb-spread": "It holds once the width is too small for the function. Tried afterwards on repetitions 0 to 19, "
