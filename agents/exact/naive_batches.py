@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from agents.core.gp_settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
+from gpbandit_envs.arguments import as_count
 
 __all__ = ["NRBUCB", "NTBUCB", "PlannedBatchAgent"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from agents.core.gp_settings import as_count
 from agents.exact.naive_batches import PlannedBatchAgent
+from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
@@ -51,11 +51,9 @@ class SimulationMatching(PlannedBatchAgent):
         delta: float | None = None,
         n_start: int = 0,
     ) -> None:
-        if policy not in ("ucb", "mei"):
-            raise ValueError(f"policy: expected 'ucb' or 'mei', got {policy!r}")
         super().__init__(kernel, width, batch_size, lam, norm_bound, delta, n_start)
-        self.policy = policy
-        self.n_simulations = as_count("n_simulations", n_simulations)
+        self.policy = as_word("policy", policy, ("ucb", "mei"))
+        self.n_simulations = as_count("n_simulations", n_simulations, most=10_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)

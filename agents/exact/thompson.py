@@ -9,10 +9,11 @@ from jaxtyping import Float
 
 from agents.core.beliefs import BoxBeliefs
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.space import Search
+from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.features import draw_fourier_sample
@@ -92,7 +93,7 @@ class GPTS(GPAgent):
         iterations: int = 60,
     ) -> None:
         super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
-        self.n_features = as_count("n_features", n_features)
+        self.n_features = as_count("n_features", n_features, most=100_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -145,11 +146,9 @@ class AsyncTS(GPAgent):
         max_rank: int = 1000,
         n_start: int = 0,
     ) -> None:
-        if not 0 <= scale < float("inf"):
-            raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
         super().__init__(GPSettings(kernel, lam), UniformDesign(n_start))
         self.batch_size = as_count("batch_size", batch_size)
-        self.scale = scale
+        self.scale = as_number("scale", scale, "a finite number >= 0", lambda scale: scale >= 0)
         self.max_rank = as_count("max_rank", max_rank)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

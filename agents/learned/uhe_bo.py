@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.arguments import as_number, as_word
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
 
@@ -115,13 +116,11 @@ class UHEBO(LearnedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value, known in (("loss", self.loss, Loss), ("sampling", self.sampling, Sampling)):
-            if value not in get_args(known):
-                raise ValueError(f"{name}: expected one of {', '.join(get_args(known))}, got {value!r}")
-        if not (np.isfinite(self.pseudo) and self.pseudo >= 1):
-            raise ValueError(f"pseudo: expected a finite number >= 1, got {self.pseudo!r}")
-        if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std > 0):
-            raise ValueError(f"noise_std: expected a finite number > 0 or None, got {self.noise_std!r}")
+        as_word("loss", self.loss, get_args(Loss))
+        as_word("sampling", self.sampling, get_args(Sampling))
+        self.pseudo = as_number("pseudo", self.pseudo, "a number from 1 to 1000", lambda M: 1 <= M <= 1000)
+        if self.noise_std is not None:
+            self.noise_std = as_number("noise_std", self.noise_std, "a finite number > 0 or None", lambda xi: xi > 0)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._exp3 = Exp3(2)
