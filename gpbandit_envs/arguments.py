@@ -1,9 +1,9 @@
 """Checks of arguments, and the one rule about the size of numbers.
 
 Posteriors and widths square what they are given, and multiply two such squares. So that none of it overflows, a number
-has a magnitude of at most `LARGEST`; one that has to be positive has at least `LEAST`, as it is also divided by; and
-what is a square already, such as a variance, lies between the squares of both. Features, rewards, costs and means, which
-nothing is divided by, may be as small as they like. What is counted is at most `MANY`.
+has a magnitude of at most `LARGEST`, and one that something is divided by, of at least `LEAST`; a variance, which is a
+square already, lies between the squares of both. Features, rewards, costs and means may be as small as they like. What
+is counted is at most `MANY`.
 """
 
 from __future__ import annotations

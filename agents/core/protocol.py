@@ -36,6 +36,7 @@ from jaxtyping import Bool, Float, Int
 
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.state import restore, save
+from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
 __all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
@@ -135,11 +136,13 @@ class Feedback:
         for name in ("actions", "rewards", "costs", "failed"):
             if len(getattr(self, name)) != n:
                 raise ValueError(f"{name}: expected {n} entries, one a ticket, got {len(getattr(self, name))}")
-        bad = ~np.isfinite(self.rewards) & ~self.failed
+        bad = ~(np.abs(self.rewards) <= LARGEST) & ~self.failed
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
+            size = f", beyond {LARGEST:g}," if np.isfinite(self.rewards[k]) else ""
             raise ValueError(
-                f"rewards: expected finite feedback unless failed, got {self.rewards[k]} for ticket {self.tickets[k]}"
+                f"rewards: expected finite feedback unless failed, got {self.rewards[k]}{size} for ticket "
+                f"{self.tickets[k]}"
             )
         bad = self.failed & ~np.isnan(self.rewards)
         if bad.any():

@@ -297,15 +297,15 @@ def test_bad_diagnostics_are_named(diagnostics: Any) -> None:
 
 def test_a_crash_keeps_rows_and_traceback() -> None:
     record = play(Raises(at=5))
-    assert (record.status, record.reason) == ("crashed", "RuntimeError: no idea what to pull")
+    assert (record.status, record.reason) == ("crashed", "agent: RuntimeError: no idea what to pull")
     assert len(record.trace) == 5
     assert 'raise RuntimeError("no idea what to pull")' in str(record.error)
     assert "crashed" in repr(record)
 
 
 def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
-    assert play(Mutates()).reason == "ValueError: assignment destination is read-only"
-    assert play(Exits()).reason == "SystemExit: 3"
+    assert play(Mutates()).reason == "agent: ValueError: assignment destination is read-only"
+    assert play(Exits()).reason == "agent: SystemExit: 3"
 
 
 def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
