@@ -112,8 +112,10 @@ class GPSettings:
         if problem.noise_std is None and self.lam is None:
             raise ValueError(f"lam: {problem.name} does not state its noise_std; give lam, the variance of the noise")
         # On a box no kernel of ours has a larger variance than at the corner farthest from the origin.
+        at = np.ones((1, problem.dim)) if problem.arms is None else problem.arms
         with np.errstate(over="ignore", invalid="ignore"):
-            largest = float(kernel.diag(np.ones((1, problem.dim)) if problem.arms is None else problem.arms).max())
+            kernel(at[:1], at[:1])  # refuses lengthscales of another dimension, before any evaluation
+            largest = float(kernel.diag(at).max())
         as_variance("kernel", largest, "a largest prior variance that is finite and > 0")
         noise_std = sqrt(self.lam or 0.0) if problem.noise_std is None else problem.noise_std
         if self.lam is not None and self.lam < _LEAST_LAM * largest:

@@ -221,10 +221,11 @@ def check_means(means: Any, n: int) -> Float[np.ndarray, " n"]:
         array = np.asarray(means, np.float64)
     except (TypeError, ValueError):
         array = np.zeros(0)
-    if array.shape != (n,) or not moderate(array):
-        raise EnvError(
-            f"mean: expected {n} finite numbers up to {LARGEST:g} in size, one an action, got {shown(means)}"
-        )
+    if array.shape != (n,):
+        raise EnvError(f"mean: expected {n} numbers, one an action, got {shown(means)}")
+    if not moderate(array):
+        bad = int(np.argmin(np.abs(array) <= LARGEST))
+        raise EnvError(f"mean: expected finite numbers up to {LARGEST:g} in size, got {array[bad]} for action {bad}")
     return array
 
 
