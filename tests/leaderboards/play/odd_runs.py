@@ -26,7 +26,9 @@ from hypothesis import strategies as st
 
 import agents
 import leaderboards
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.arguments import shown
+from gpbandit_envs.gp import SE, as_kernel
+from gpbandit_envs.problem import InitialData, Problem
 from leaderboards.play.protocol_checks import RunTimeout
 
 __all__ = ["ADAPTERS", "Case", "OddEnv", "broken", "cases", "play"]
@@ -78,8 +80,10 @@ OBJECTS: tuple[Any, ...] = (
     *({"variance": {"name": "gamma", "shape": 1e300, "rate": 1e300}}, {"variance_bounds": (0, 1)}, {"noise": 3}),
     *({"variance": {"name": "log_normal", "location": 1e300}}, {"lengthscale_bounds": (1e-300, 1e-299)}),
 )
-WORDS = ("global", "global-local", "pull", "arm", "fresh", "coupled", "product", "sum", "kernel", "theorem", "equal")
-WORDS += ("batch", "full", "unbiased", "plain", "exp3", "alternate", "ucb", "mei", "matern52", "matern32", "se", "rbf")
+WORDS = (
+    *("global", "global-local", "pull", "arm", "fresh", "coupled", "product", "sum", "kernel", "theorem", "equal"),
+    *("batch", "full", "unbiased", "plain", "exp3", "alternate", "ucb", "mei", "matern52", "matern32", "se", "rbf"),
+)
 SCALES = (1e-300, 1e-160, 1e-60, 1e-9, 0.01, 1.0, 3.0, 1e6, 1e60, 1e160, 1e300)
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "kernel": (
@@ -110,22 +114,28 @@ ARMS: dict[str, np.ndarray] = {
     "uneven": np.array([[0.0, 1e-30], [1.0, 1e30], [2.0, -1e30], [1e-12, 0.0]]),
     "many": np.random.default_rng(0).random((120, 2)),
 }
-FAULTS: dict[str, Any] = {
-    **{f"info is {name}": ("info", info) for name, info in {"None": None, "a list": [], "text": "x"}.items()},
-    **{f"{n} values": ("answer", (0, 1.0, False, False, {}, 1)[:n]) for n in (0, 3, 4, 6)},
-    **{f"answer is {name}": ("answer", answer) for name, answer in {"None": None, "a number": 1.0}.items()},
-    **{f"reward is {value!r}": ("reward", value) for value in ("much", "1", None, np.zeros(3), 1j, math.nan, math.inf)},
-    **{f"reward is {value!r}": ("reward", value) for value in (1e51, -1e308, 10**400)},
-    **{f"cost is {value!r}": ("info", {"cost": value}) for value in ("dear", None, -1.0, 1e308, math.nan, [1.0])},
-    **{f"oracle is {value!r}": ("info", {"oracle": value}) for value in (3, {}, [], {"mean": 1.0})},
-    **{f"mean is {value!r}": ("info", {"oracle": {"mean": value, "regret": 0.0}}) for value in ("x", math.nan, 1e99)},
-    **{f"regret is {value!r}": ("info", {"oracle": {"mean": 0.0, "regret": value}}) for value in (math.inf, None)},
-    "failed is an array": ("info", {"failed": np.zeros(2, bool)}),
-    "terminated is an array": ("answer", (0, 1.0, np.zeros(2, bool), False, {})),
+FAULTS: dict[str, tuple[str, Any]] = {
     "ends": ("answer", (0, 1.0, True, False, {})),
     "always fails": ("info", {"failed": True}),
-    "oracle is None": ("info", {"oracle": None}),
+    "terminated is an array": ("answer", (0, 1.0, np.zeros(2, bool), False, {})),
 }
+_name: str
+_values: tuple[Any, ...]
+for _name, _values in {
+    "answer": (None, 1.0, (), (0, 1.0, False), (0, 1.0, False, {}), (0, 1.0, False, False, {}, 1)),
+    "info": (None, [], "x"),
+    "reward": ("much", "1", None, np.zeros(3), 1j, math.nan, math.inf, 1e51, -1e308, 10**400),
+}.items():
+    FAULTS |= {f"{_name} is {shown(value)}": (_name, value) for value in _values}
+for _name, _values in {
+    "cost": ("dear", None, -1.0, 1e308, math.nan, [1.0]),
+    "failed": (np.zeros(2, bool),),
+    "oracle": (
+        *(None, 3, {}, [], {"mean": 1.0}, {"mean": 0.0, "regret": math.inf}, {"mean": 0.0, "regret": None}),
+        *({"mean": value, "regret": 0.0} for value in ("x", math.nan, 1e99)),
+    ),
+}.items():
+    FAULTS |= {f"{_name} is {shown(value)}": ("info", {_name: value}) for value in _values}
 """What a step answers in place of its reward, its info, or all."""
 HARMLESS = ("always fails", "oracle is None")
 # Means of all arms, which an environment may state for scoring; on a box of any point.
@@ -162,7 +172,7 @@ class OddEnv(gym.Env[Any, Any]):
     def __init__(self, case: Case) -> None:
         self.case = case
         arms = None if case.arms is None else ARMS[case.arms]
-        stated = {"kernel": agents.core.check.SE(0.5), "noise_std": 0.1, "norm_bound": 2.0, "horizon": case.horizon}
+        stated = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0, "horizon": case.horizon}
         self.problem = Problem(name="odd", dim=2, arms=arms, **{**stated, **case.stated})
         self.observation_space = gym.spaces.Discrete(1)
         box = gym.spaces.Box(0.0, 1.0, (2,), np.float64)
@@ -231,7 +241,7 @@ STATED: dict[str, tuple[Any, ...]] = {
 def cases(draw: st.DrawFn, ids: tuple[str, ...]) -> Case:
     """An agent among `ids` with up to two odd arguments, an environment with up to three odd traits, or both."""
     id = draw(st.sampled_from(ids))
-    build = agents.spec(id).load()
+    build: Any = agents.spec(id).load()
     known = {n: p.default for n, p in inspect.signature(build).parameters.items() if n not in agents.spec(id).kwargs}
     settings = {name: SMALL[name] for name in known if name in SMALL}
     what = draw(st.sampled_from(["settings", "environment", "environment", "both"]))
@@ -262,8 +272,6 @@ def cases(draw: st.DrawFn, ids: tuple[str, ...]) -> Case:
 
 
 def _kernel(spec: Any) -> Any:
-    from gpbandit_envs.gp import as_kernel
-
     try:
         return as_kernel(spec)
     except (TypeError, ValueError):
@@ -271,8 +279,6 @@ def _kernel(spec: Any) -> Any:
 
 
 def _initial(data: dict[str, Any]) -> Any:
-    from gpbandit_envs.problem import InitialData
-
     return InitialData(arms=np.array(data["arms"]), rewards=np.array(data["rewards"], float))
 
 
