@@ -58,6 +58,15 @@ def test_an_adaptive_agent_closes_its_own_batches() -> None:
     np.testing.assert_array_equal(record.trace["told"], [1, 1, 3, 3, 3, 6, 6, 6, 6, 10])
 
 
+def test_diagnostics_of_a_batch_are_those_of_its_start() -> None:
+    trace = play(("GP-BUCB", {"batch_size": 3}), SMALL, 9).trace
+    for name in ("width", "information_gain"):
+        known = trace[name].to_numpy()
+        assert np.isnan(known[:2]).all()
+        np.testing.assert_array_equal(known[2:8], np.repeat(known[[2, 5]], 3))
+        assert known[2] < known[5] < known[8]
+
+
 def test_state_is_unknown_before_the_first_feedback() -> None:
     record = play(Counter(), feedback="delay:3")
     assert record.trace["told"].isna().tolist() == [True] * 3 + [False] * 7
