@@ -9,6 +9,7 @@ import pytest
 
 import leaderboards
 from agents import Feedback
+from gpbandit_envs.problem import Certificate
 from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET
@@ -411,3 +412,54 @@ def test_what_cannot_be_built_is_an_error_at_once(
 ) -> None:
     with pytest.raises(error, match=message.replace("(", r"\(")):
         leaderboards.run(env, agent, horizon=horizon)
+
+
+class _Moody(Plain):
+    """Raises where `where` says."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def reset(self, **kwargs: Any) -> Any:
+        self._raise_at("reset")
+        return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        self._raise_at("step")
+        return super().step(action)
+
+    def mean(self, actions: Any) -> Any:
+        self._raise_at("mean")
+        return super().mean(actions)
+
+    def _raise_at(self, where: str) -> None:
+        if self.where == where:
+            raise ZeroDivisionError("no luck")
+
+
+@pytest.mark.parametrize("where", ["reset", "step", "mean"])
+def test_what_an_environment_raises_is_its_own(where: str) -> None:
+    record = play(Counter(), _Moody(where))
+    assert (record.status, record.reason) == ("crashed", "environment: ZeroDivisionError: no luck")
+    assert not record.final  # it may have been an accident
+    assert "Raised by the environment of the run." in str(record.error)
+
+
+@pytest.mark.parametrize("where", ["reset", "select", "observe", "recommend", "diagnostics"])
+def test_what_an_agent_raises_is_its_own(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Moody(Counter):
+        pass
+
+    def fail(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(Moody, where, fail)
+    record = play(Moody())
+    assert (record.status, record.reason) == ("crashed", "agent: MemoryError")
+
+
+def test_a_certificate_of_no_numbers_is_the_environments_fault() -> None:
+    env = Plain()
+    env.certificate = Certificate(optimum=float("inf"), optimal_action=0)
+    assert play(Counter(), env).reason == "environment: optimum: expected a finite number up to 1e+50 in size, got inf"
