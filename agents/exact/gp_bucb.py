@@ -75,7 +75,10 @@ class GPBUCB(UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
-        ratio = exp(gain_within_batch(inputs.gamma, self.batch_size, self.t_init))
+        C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
+        if C > _LARGEST_C:  # a bound that says nothing, up to one that overflows
+            return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), ratio, theorem, self.t_init)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import logging
 import math
 import re
 import signal
@@ -422,6 +423,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--agents", nargs="*", default=[id for id in agents.registered() if id not in ADAPTERS])
     given = parser.parse_args()
+    logging.getLogger("gpbandit").setLevel(logging.ERROR)  # which says that an environment tells no means
     endings, found, slowest = sweep(given.runs, given.seed, tuple(given.agents))
     for fault, told in sorted(found.items(), key=lambda item: -len(item[1])):
         print(f"{len(told)} times: {fault}\n    {told[0]}")  # noqa: T201
