@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from agents.core.guarantees import Assumption
+from gpbandit_envs.arguments import as_number, positive_number, shown
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -113,8 +114,9 @@ class Constant(WidthSchedule):
     value: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.value < float("inf")):
-            raise ValueError(f"width: expected a finite number >= 0, got {self.value!r}")
+        object.__setattr__(
+            self, "value", as_number("width", self.value, "a finite number >= 0", lambda width: width >= 0)
+        )
 
     def __call__(self, context: WidthContext) -> float:
         return self.value
@@ -169,9 +171,8 @@ class CompactBayes(WidthSchedule):
     side: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("a", self.a), ("b", self.b), ("side", self.side)):
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+        for name in ("a", "b", "side"):
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def __call__(self, context: WidthContext) -> float:
         c, d = context, context.dim
@@ -367,5 +368,6 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
             return named[width]
         raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(float(width))
-    raise TypeError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+        return Constant(width)  # type: ignore[arg-type]
+    wanted = f"one of {', '.join(map(repr, named))}, a number or a schedule"
+    raise TypeError(f"width: expected {wanted}, got {shown(width)}")

@@ -9,11 +9,12 @@ from jaxtyping import Float
 
 from agents.core.beliefs import BoxBeliefs
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.space import Search
 from agents.core.widths import SEQUENTIAL_WIDTHS, as_width
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.features import draw_fourier_sample
@@ -93,7 +94,7 @@ class GPTS(GPAgent):
         iterations: int = 60,
     ) -> None:
         super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
-        self.n_features = as_count("n_features", n_features)
+        self.n_features = as_count("n_features", n_features, most=100_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)

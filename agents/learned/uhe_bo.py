@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.arguments import as_number, as_word
 from gpbandit_envs.gp.hyperparameters import as_hyper_prior, noise_estimate
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
@@ -119,16 +120,12 @@ class UHEBO(LearnedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value, known in (("loss", self.loss, Loss), ("sampling", self.sampling, Sampling)):
-            if value not in get_args(known):
-                raise ValueError(f"{name}: expected one of {', '.join(get_args(known))}, got {value!r}")
-        if not (np.isfinite(self.pseudo) and self.pseudo >= 1):
-            raise ValueError(f"pseudo: expected a finite number >= 1, got {self.pseudo!r}")
-        is_number = isinstance(self.noise, Real) and 0 < self.noise < np.inf
-        if not (is_number or self.noise in ("pseudo", "data", "stated")):
-            raise ValueError(
-                f"noise: expected 'pseudo', 'data', 'stated' or a finite standard deviation > 0, got {self.noise!r}"
-            )
+        as_word("loss", self.loss, get_args(Loss))
+        as_word("sampling", self.sampling, get_args(Sampling))
+        self.pseudo = as_number("pseudo", self.pseudo, "a number from 1 to 1000", lambda M: 1 <= M <= 1000)
+        if self.noise not in ("pseudo", "data", "stated"):
+            expected = "'pseudo', 'data', 'stated' or a finite standard deviation > 0"
+            self.noise = as_number("noise", self.noise, expected, lambda xi: xi > 0)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._noise_std = problem.noise_std if self.noise == "stated" else self.noise

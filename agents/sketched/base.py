@@ -18,6 +18,7 @@ from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
+from gpbandit_envs.arguments import as_word, positive_number
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -46,12 +47,9 @@ class SketchSettings:
     max_memory: int | str | None
 
     def __post_init__(self) -> None:
-        if not 0 < self.qbar < float("inf"):
-            raise ValueError(f"qbar: expected a finite number > 0, got {self.qbar!r}")
-        if self.draws not in ("pull", "arm"):
-            raise ValueError(f"draws: expected 'pull' or 'arm', got {self.draws!r}")
-        if self.resampling not in ("fresh", "coupled"):
-            raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {self.resampling!r}")
+        self.qbar = positive_number("qbar", self.qbar)
+        as_word("draws", self.draws, ("pull", "arm"))
+        as_word("resampling", self.resampling, ("fresh", "coupled"))
         self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 

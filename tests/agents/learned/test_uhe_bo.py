@@ -164,8 +164,8 @@ def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"loss": "biased"}, "loss: expected one of unbiased, plain"),
-        ({"sampling": "always"}, "sampling: expected one of exp3, alternate"),
+        ({"loss": "biased"}, "loss: expected 'unbiased' or 'plain'"),
+        ({"sampling": "always"}, "sampling: expected 'exp3' or 'alternate'"),
         ({"pseudo": 0.5}, "pseudo: expected a finite number >= 1"),
         ({"noise": 0.0}, "noise: expected 'pseudo', 'data', 'stated' or a finite standard deviation > 0"),
     ],
