@@ -408,7 +408,8 @@ class _Rows:
 
     def add(self, arms: list[int], counts: list[float], roots: list[float]) -> None:
         """Rows behind all others."""
-        self.last.update((arm, row) for row, arm in enumerate(arms, self.used))
+        for row, arm in enumerate(arms, self.used):
+            self.last[arm] = row
         self.arms += arms
         self.counts += counts
         self.roots += roots
