@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
-from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.problem import Problem
 
 __all__ = ["FiniteArmAgent", "group_bounds", "group_pulls"]
 
@@ -61,17 +61,7 @@ class FiniteArmAgent(Agent):
     def _start(self) -> None:
         """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
         if self.problem.initial is not None:
-            self._take_over(self.problem.initial)
-
-    def _take_over(self, data: InitialData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count evaluations from before the first step as pulls.
-
-        Returns:
-            Distinct arms, pulls of each and the sum of their rewards, each of shape (p,).
-        """
-        arms, counts, sums = group_pulls(data.arms, data.rewards)
-        self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
-        return arms, counts, sums
+            self._count(*group_pulls(self.problem.initial.arms, self.problem.initial.rewards))
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions: ...
@@ -81,10 +71,13 @@ class FiniteArmAgent(Agent):
         if len(arms) == 0:
             return
         distinct, counts, sums = group_pulls(arms, rewards)
-        self.counts[distinct] += counts
-        self.sums[distinct] += sums
-        self.n_pulls += len(arms)
+        self._count(distinct, counts, sums)
         self._learn(distinct, counts, sums)
+
+    def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        self.counts[arms] += counts
+        self.sums[arms] += sums
+        self.n_pulls += int(counts.sum())
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""

@@ -36,6 +36,7 @@ from jaxtyping import Bool, Float, Int
 
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.state import restore, save
+from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
 __all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
@@ -135,13 +136,17 @@ class Feedback:
         for name in ("actions", "rewards", "costs", "failed"):
             if len(getattr(self, name)) != n:
                 raise ValueError(f"{name}: expected {n} entries, one a ticket, got {len(getattr(self, name))}")
+        # `count_nonzero` takes a fifth of the time of `not good.all()`.
         for expected, good in (
-            ("finite feedback unless failed", np.isfinite(self.rewards) | self.failed),
+            ("finite feedback unless failed", (np.abs(self.rewards) <= LARGEST) | self.failed),
             ("NaN where failed", np.isnan(self.rewards) >= self.failed),
         ):
-            if np.count_nonzero(good) < n:  # a fifth of the time of `not good.all()`
+            if np.count_nonzero(good) < n:
                 k = int(np.argmin(good))
-                raise ValueError(f"rewards: expected {expected}, got {self.rewards[k]} for ticket {self.tickets[k]}")
+                size = f", beyond {LARGEST:g}," if np.isfinite(self.rewards[k]) and not self.failed[k] else ""
+                raise ValueError(
+                    f"rewards: expected {expected}, got {self.rewards[k]}{size} for ticket {self.tickets[k]}"
+                )
 
     def __len__(self) -> int:
         return len(self.tickets)

@@ -23,6 +23,7 @@ import numpy as np
 from agents import make_vec
 from agents.vector.lockstep import Lockstep
 from agents.vector.protocol import VectorAgent, VectorFeedback
+from gpbandit_envs.arguments import moderate
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.problem import Problem
 from leaderboards.play.make import env_spec, make_agent, to_plain_dict
@@ -196,7 +197,7 @@ class _VectorLoop:
         """Let the agent play to the horizon; `regret` `(R, A)` is that of every arm.
 
         Raises:
-            EnvError: if a cost is negative, infinite or missing.
+            EnvError: if a reward is not finite or too large, or a cost is that, negative or missing.
         """
         T, R = self.actions.shape
         first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
@@ -207,6 +208,8 @@ class _VectorLoop:
             self.actions[t], self.batches[t] = choice.arms, batch
             _, self.rewards[t], _, _, info = envs.step(choice.arms)
             self.costs[t] = info["cost"]
+            if not moderate(self.rewards[t]):
+                raise EnvError("step: expected finite rewards, got NaN, infinity or one that is too large")
             if "oracle" in info:
                 self.means[t], self.regrets[t] = info["oracle"]["mean"], info["oracle"]["regret"]
             closed = choice.closes if t + 1 < T else np.ones(R, bool)
@@ -217,7 +220,7 @@ class _VectorLoop:
             first[closed] = t + 1
             batch += closed
             self._state(t, closed, regret[self._every, agent.recommend()], agent.diagnostics())
-        if not ((self.costs >= 0) & (self.costs < np.inf)).all():
+        if not (moderate(self.costs) and (self.costs >= 0).all()):
             raise EnvError("step: expected finite info['cost'] >= 0, got a negative, infinite or missing one")
 
     def _feedback(self, t: int, first: np.ndarray, closed: np.ndarray) -> VectorFeedback:
