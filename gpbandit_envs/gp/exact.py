@@ -14,7 +14,7 @@ there, `z_t W_t` with `z_t = (y - m(x)) / sqrt(d)` is added to the mean m. Rows 
 last; they shrink variances and leave the mean alone.
 
 After row s the covariance of its own arm is `c - c(x) c / d = lam / sqrt(d) W_s`. So the row of an arm that has one
-already starts from there, and goes through the rows since s alone: neither `k(x, .)` nor the rows before are read again.
+already starts from there: neither `k(x, .)` nor the rows up to s are read again.
 
 Repeated pulls make W longer than the number u of distinct arms needs. Once it is much longer, it is computed anew from
 counts and sums: n pulls of an arm with mean feedback s / n are one observation with noise variance lam / n, so with
