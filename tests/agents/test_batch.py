@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.core.batch import LazyBatch
+from agents.core.batch import LazyBatch, RowBatch
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
