@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 
-__all__ = ["FiniteArmAgent", "group_pulls"]
+__all__ = ["FiniteArmAgent", "group_bounds", "group_pulls"]
 
 
 def group_pulls(
@@ -24,9 +24,14 @@ def group_pulls(
         return arms, np.ones(1), rewards
     order = np.lexsort((rewards, arms))
     sorted_arms = arms[order]
-    starts = np.flatnonzero(np.r_[True, sorted_arms[1:] != sorted_arms[:-1]])
-    counts = np.diff(np.r_[starts, len(arms)]).astype(np.float64)
-    return sorted_arms[starts], counts, np.add.reduceat(rewards[order], starts)
+    bounds = group_bounds(sorted_arms)
+    starts = bounds[:-1]
+    return sorted_arms[starts], (bounds[1:] - starts).astype(np.float64), np.add.reduceat(rewards[order], starts)
+
+
+def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " g+1"]:
+    """Where the runs of equal entries begin in a sorted array of at least one entry, and its length."""
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 
 class FiniteArmAgent(Agent):
@@ -62,10 +67,7 @@ class FiniteArmAgent(Agent):
     def select(self, n: int, pending: Pending) -> Actions: ...
 
     def observe(self, feedback: Feedback) -> None:
-        ok = ~feedback.failed
-        arms, rewards = feedback.actions, feedback.rewards
-        if not ok.all():
-            arms, rewards = arms[ok], rewards[ok]
+        arms, rewards = feedback.succeeded()
         if len(arms) == 0:
             return
         distinct, counts, sums = group_pulls(arms, rewards)

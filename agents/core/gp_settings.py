@@ -47,18 +47,26 @@ class Model:
     prior_variance: float
     doubling: bool = False
 
-    def width_context(self, problem: Problem, t: int, **facts: Any) -> WidthContext:
-        """The inputs of a width schedule at evaluation `t` on `problem`; `facts` are further fields."""
-        settings = {
-            "n_arms": 0 if problem.arms is None else problem.n_arms,
-            "dim": problem.dim,
-            "lam": self.lam,
-            "noise_std": self.noise_std,
-            "norm_bound": self.norm_bound,
-            "delta": self.delta,
-            "prior_variance": self.prior_variance,
-        }
-        return WidthContext(t=t, **{**settings, **facts})
+    def width_context(self, problem: Problem, t: int, norm_bound: float | None = None, **facts: float) -> WidthContext:
+        """The inputs of a width schedule at evaluation `t` on `problem`.
+
+        Args:
+            problem: The problem description.
+            t: Number of the evaluation.
+            norm_bound: In place of the one of the settings, where it was doubled.
+            facts: Further fields.
+        """
+        return WidthContext(
+            t=t,
+            n_arms=0 if problem.arms is None else problem.n_arms,
+            dim=problem.dim,
+            lam=self.lam,
+            noise_std=self.noise_std,
+            norm_bound=self.norm_bound if norm_bound is None else norm_bound,
+            delta=self.delta,
+            prior_variance=self.prior_variance,
+            **facts,
+        )
 
 
 class GPSettings:

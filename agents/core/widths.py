@@ -40,6 +40,7 @@ __all__ = [
     "LogDeterminant",
     "Logarithmic",
     "OfflineTheorem",
+    "Scaled",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -314,6 +315,26 @@ class GrowingWidth(WidthSchedule):
         return sqrt(3 * log(2 * self.batch))
 
 
+@dataclass(frozen=True)
+class Scaled(WidthSchedule):
+    """`scale` times another width, as experiments narrow those of theorems; no theorem says that such a band holds.
+
+    Attributes:
+        schedule: The width that is scaled.
+        scale: Factor, > 0.
+    """
+
+    schedule: WidthSchedule
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < float("inf"):
+            raise ValueError(f"width: expected a finite scale > 0, got {self.scale!r}")
+
+    def __call__(self, context: WidthContext) -> float:
+        return self.scale * self.schedule(context)
+
+
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
 )
@@ -321,21 +342,27 @@ SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
 
 
 def width_setting(width: object) -> str:
-    """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
+    """The argument `width` of a policy as text: a name, `scale x name`, or a number; "" for a schedule."""
     if isinstance(width, str):
         return width
+    if isinstance(width, Mapping):
+        return f"{float(width['scale']):.3g} x {width['name']}"
     return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule given by a number, one of the names, or a schedule.
+    """The schedule given by a number, one of the names, `{"name": ..., "scale": ...}`, or a schedule.
 
     Raises:
         TypeError: if it is none of these.
-        ValueError: for an unknown name or a negative number.
+        ValueError: for an unknown name, a negative number, or a mapping without just these two keys.
     """
     if isinstance(width, WidthSchedule):
         return width
+    if isinstance(width, Mapping):
+        if set(width) != {"name", "scale"}:
+            raise ValueError(f'width: expected a mapping {{"name": ..., "scale": ...}}, got {dict(width)!r}')
+        return Scaled(as_width(width["name"], named), float(width["scale"]))
     if isinstance(width, str):
         if width in named:
             return named[width]

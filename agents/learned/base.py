@@ -71,7 +71,8 @@ class LearnedAgent(Agent):
         width: Factor of the standard deviation, > 0.
         n_initial: Size of `D_0`, >= 1, or more if more data exist; None for 3 per feature, as the UHE-BO paper does not
             state its own.
-        prior: Priors and bounds of the hyperparameters, or their JSON form; None for the UHE-BO paper's.
+        prior: Priors and bounds of the hyperparameters, their JSON form, or a reading of the UHE-BO paper's
+            Gamma(1e-3, 10): `"gamma-mean"`, which None stands for, or `"gamma-rate"`.
         fits: Starts of each MAP estimate, the first one at the previous estimate.
         candidates: On a box, points at which the acquisition function is evaluated first.
         starts: On a box, points from which L-BFGS-B climbs.
@@ -93,7 +94,7 @@ class LearnedAgent(Agent):
     family: str = "matern52"
     width: float = 1.96
     n_initial: int | None = None
-    prior: HyperPrior | Mapping[str, Any] | None = None
+    prior: HyperPrior | Mapping[str, Any] | str | None = None
     fits: int = 2
     candidates: int = 1_024
     starts: int = 8

@@ -63,6 +63,7 @@ class SketchedBeliefs(ArmBeliefs):
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
+        n_drawn: Arms in the last dictionary `S_t`, those that depend on others included; the posterior leaves them out.
     """
 
     posterior: SketchedArmPosterior
@@ -76,7 +77,7 @@ class SketchedBeliefs(ArmBeliefs):
         rng: np.random.Generator,
     ) -> None:
         self._sketch, self._rng = sketch, rng
-        self.resparsifications = 0
+        self.resparsifications, self.n_drawn = 0, 0
         self._coupled = CoupledDraws(problem.n_arms, sketch.draws) if sketch.resampling == "coupled" else None
         super().__init__(problem, model, data)
 
@@ -106,7 +107,7 @@ class SketchedBeliefs(ArmBeliefs):
 
     def _embed(self, dictionary: Int[np.ndarray, " m"]) -> None:
         self.posterior.embed(dictionary)
-        self.resparsifications += 1
+        self.resparsifications, self.n_drawn = self.resparsifications + 1, len(dictionary)
 
     def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
         sketch = self._sketch
@@ -120,7 +121,8 @@ class SketchedBeliefs(ArmBeliefs):
     def diagnostics(self) -> Mapping[str, float]:
         return {
             **super().diagnostics(),
-            "dictionary_size": float(len(self.posterior.dictionary)),
+            "dictionary_size": float(self.n_drawn),
+            "dictionary_rank": float(len(self.posterior.dictionary)),
             "resparsifications": float(self.resparsifications),
         }
 

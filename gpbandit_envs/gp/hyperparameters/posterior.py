@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from math import lgamma, log, pi
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,17 @@ from gpbandit_envs.arguments import as_number, positive_number, shown
 from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["Flat", "Gamma", "HyperPrior", "LogNormal", "LogPosterior", "Prior", "as_hyper_prior", "as_prior"]
+__all__ = [
+    "HYPER_PRIORS",
+    "Flat",
+    "Gamma",
+    "HyperPrior",
+    "LogNormal",
+    "LogPosterior",
+    "Prior",
+    "as_hyper_prior",
+    "as_prior",
+]
 
 
 class Prior(ABC):
@@ -44,9 +55,9 @@ class Flat(Prior):
 class Gamma(Prior):
     """`x ~ Gamma(a, b)` of mean `a / b`: the density of `log x` is `b^a x^a exp(-b x) / G(a)`.
 
-    The UHE-BO paper's "Gamma(1e-3, 10)" does not say what its numbers are. The default reads it as shape 1e-3 and mean
-    10; as expectation and variance, GPy's `Gamma.from_EV(1e-3, 10)`, it would be shape 1e-7 and rate 1e-4. Both are
-    flat in `log x` up to `x` of some thousands, so that the data decide.
+    The UHE-BO paper's "Gamma(1e-3, 10)" does not say what its numbers are; `HYPER_PRIORS` has two readings. The default
+    one, shape 1e-3 and mean 10, is flat in `log x` up to `x` of some thousands, so that the data decide; so would be
+    expectation and variance. Shape 1e-3 and rate 10, as GPy's `Gamma` has its arguments, falls off beyond `x = 0.1`.
 
     Attributes:
         shape: `a > 0`.
@@ -173,12 +184,20 @@ def _bounds(name: str, given: Any) -> tuple[float, float]:
     return low, high
 
 
-def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
-    """The priors given by a JSON form.
+_LITERAL = Gamma(1e-3, 10.0)
+HYPER_PRIORS: Mapping[str, HyperPrior] = MappingProxyType(
+    {"gamma-mean": HyperPrior(), "gamma-rate": HyperPrior(_LITERAL, _LITERAL, _LITERAL)}
+)
+"""The UHE-BO paper's Gamma(1e-3, 10) on all hyperparameters, its second number read as the mean or as the rate."""
+
+
+def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | str | None) -> HyperPrior:
+    """The priors given by a name or a JSON form.
 
     Args:
-        prior: A `HyperPrior`; a mapping of its fields, a prior being `{"name": "flat"}`, `{"name": "gamma", "shape": a,
-            "rate": b}` or `{"name": "log_normal", "location": m, "scale": s}`; or None for the defaults.
+        prior: A `HyperPrior`; a name in `HYPER_PRIORS`; a mapping of its fields, a prior being `{"name": "flat"}`,
+            `{"name": "gamma", "shape": a, "rate": b}` or `{"name": "log_normal", "location": m, "scale": s}`; or None
+            for the defaults.
 
     Raises:
         TypeError: if it is none of these.
@@ -188,8 +207,12 @@ def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
         return HyperPrior()
     if isinstance(prior, HyperPrior):
         return prior
+    if isinstance(prior, str):
+        if prior not in HYPER_PRIORS:
+            raise ValueError(f"prior: expected one of {', '.join(map(repr, HYPER_PRIORS))}, got {prior!r}")
+        return HYPER_PRIORS[prior]
     if not isinstance(prior, Mapping):
-        raise TypeError(f"prior: expected a HyperPrior, a mapping of its fields or None, got {shown(prior)}")
+        raise TypeError(f"prior: expected a HyperPrior, a name, a mapping of its fields or None, got {shown(prior)}")
     known = [entry.name for entry in fields(HyperPrior)]
     unknown = sorted(set(prior) - set(known))
     if unknown:
