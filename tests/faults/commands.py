@@ -15,6 +15,7 @@ import logging
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,9 @@ from gpbandit_envs.datasets.data_set import DataSet, WebAddress
 from gpbandit_envs.datasets.readers import read_numbers
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main, results
+from leaderboards.play import run, workers
 from leaderboards.play.exchange import add
+from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
 from tests.datasets import toy
@@ -139,10 +142,21 @@ class Command:
             contextlib.chdir(folder),
             patch.object(tempfile, "tempdir", str(folder / "tmp")),
             patch.dict("os.environ", {cache.ENVIRONMENT_VARIABLE: str(folder / "cache")}),
+            clocks_stopped(),
             self.around(),
             contextlib.nullcontext() if disk is None else disk.in_force(),
         ):
             return gpbandit(*self.arguments)
+
+
+@contextlib.contextmanager
+def clocks_stopped() -> Iterator[None]:
+    """The same command writes the same bytes, but for the times of files."""
+    stopped = [(time, "time"), (run, "perf_counter"), (workers, "perf_counter")]
+    with contextlib.ExitStack() as stack:
+        for module, name in stopped:
+            stack.enter_context(patch.object(module, name, lambda: 1e9))
+        yield
 
 
 def operations(command: Command, folder: Path) -> tuple[list[tuple[str, bool]], Any]:
@@ -211,13 +225,13 @@ def _restart(command: Command, folder: Path) -> None:
 def runs_of(directory: Path) -> Any:
     """Every run with its trace, to the bit; clocks aside."""
     store = Store(directory)
-    suite, rows = store.suite(), {}
-    for key, run in store.entries().items():
-        trace = store.trace(key).drop(columns="policy_seconds", errors="ignore")
-        digest = hashlib.sha256(b"".join(trace[name].to_numpy().tobytes() for name in trace)).hexdigest()
-        standing = store.runs().loc[key, "standing"]
-        rows[key] = (run.spec, run.status, run.facts, run.data, run.seeds, list(trace), digest, standing)
-    return suite, rows
+    suite, standing, entries = store.suite(), store.runs()["standing"], store.entries()
+    rows = {}
+    for one, trace in store.traces(TRACE_COLUMNS, sorted(entries)):
+        digests = {name: column.tobytes() for name, column in trace.items() if name != "policy_seconds"}
+        about = (one.spec, one.status, one.facts, one.data, one.seeds, one.columns)
+        rows[one.key] = (*about, digests, standing[one.key])
+    return suite, rows, len(entries)
 
 
 def audits_of(directory: Path) -> Any:
