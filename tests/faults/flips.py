@@ -32,8 +32,8 @@ from tests.faults.commands import toy_data, toy_table
 
 __all__ = ["FILES", "File", "flip", "places"]
 
-_SMALL = 20_000
-_ENDS = 2_000
+_SMALL = 2_000
+_ENDS = 500
 _log = logging.getLogger("gpbandit")
 
 
