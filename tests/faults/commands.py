@@ -42,6 +42,7 @@ from tests.faults.disk import FAULTS, Died, Disk, Fault
 
 __all__ = ["COMMANDS", "Command", "Said", "disturb", "gpbandit", "operations"]
 
+_INTERRUPTED = 130
 SUITE = """
 name = "tiny"
 horizon = {horizon}
@@ -109,12 +110,14 @@ def gpbandit(*arguments: object) -> Said:
         code = int(ended.code or 0)
     except Died:
         code = None
-    except BaseException as error:
+    except Exception as error:
         return Said(1, (f"Traceback: {type(error).__name__}: {error}",), out.getvalue())
     finally:
         for log in logs:
             log.removeHandler(handler)
             log.propagate = True
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt  # which the command took for its own
     return Said(code, tuple(err.getvalue().splitlines()), out.getvalue())
 
 
