@@ -34,7 +34,6 @@ from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main, results
 from leaderboards.play import run, workers
 from leaderboards.play.exchange import add
-from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
 from tests.datasets import toy
@@ -230,7 +229,8 @@ def runs_of(directory: Path) -> Any:
     store = Store(directory)
     suite, standing, entries = store.suite(), store.runs()["standing"], store.entries()
     rows = {}
-    for one, trace in store.traces(TRACE_COLUMNS, sorted(entries)):
+    columns = sorted({name for one in entries.values() for name in one.columns})
+    for one, trace in store.traces(columns, sorted(entries)):
         digests = {name: column.tobytes() for name, column in trace.items() if name != "policy_seconds"}
         about = (one.spec, one.status, one.facts, one.data, one.seeds, one.columns)
         rows[one.key] = (*about, digests, standing[one.key])
