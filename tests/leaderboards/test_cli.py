@@ -77,6 +77,27 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     assert "(nothing was missing), 4 were there before" in text
 
 
+def test_a_suite_that_was_cut_short_is_set_aside_and_written_anew(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    run = ("run", suite, "--out", out, "--executor", "serial")
+    call(*run)
+    path = out / "suite.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    code, _, err = call("page", out)
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert f"error: {out / 'quarantine' / 'suite.json'} was damaged and is set aside (" in err
+    assert f"run the suite again with --out {out}, which writes it anew" in err
+    assert call("page", out)[2].startswith(f"error: {out} has lost its suite")
+    code, text, err = call(*run)
+    assert code == 0
+    assert err == f"warning: the suite of {out} was damaged and is written anew\n"
+    assert "(nothing was missing), 4 were there before" in text
+    assert path.read_bytes() == whole
+    assert call("page", out)[0] == 0
+
+
 def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     call("run", suite, "--out", out, "--executor", "serial")
