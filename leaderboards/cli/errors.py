@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leaderboards.cli.entry import output_error
+
 __all__ = ["UserError", "results_folder", "user_errors"]
 
 
@@ -33,6 +35,8 @@ def user_errors(directory: Path) -> Iterator[None]:
     except (SuiteError, StoreError, ExecutorError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
+        if output_error() is not None:
+            raise  # not the folder's fault: nobody reads the output, or its disk is full
         raise UserError(_explained(error, directory)) from None
 
 

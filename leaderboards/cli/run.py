@@ -103,10 +103,8 @@ def run(
                 together=together,
                 console=console,
             )
-        except KeyboardInterrupt:
-            typer.echo(
-                f"stopped: {len(store.keys())} runs are in {directory}; give the same command again to go on", err=True
-            )
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
             raise
         finally:
             workforce.close()

@@ -197,7 +197,12 @@ class ProgressReport:
         else:
             took = duration(now - self._started)
             line = f"{self.ended} of {self.total} runs, {took}{', ' if note else ''}{note}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            try:
+                # Not `Console.print`, which ends the process when nobody reads it any more: the runs go on.
+                self._console.file.write(f"{line}\n")
+                self._console.file.flush()
+            except OSError:
+                self._console = None
 
 
 class _Taken(NamedTuple):

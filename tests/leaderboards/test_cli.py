@@ -366,7 +366,7 @@ def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.
         time.sleep(0.05)
     os.killpg(harness.pid, number)  # as a terminal does: to the harness and its workers alike
     _, errors = harness.communicate(timeout=20)
-    assert harness.returncode == 130
+    assert harness.returncode == 128 + number
     assert "runs are in" in errors
     assert "give the same command again to go on" in errors
     assert "Traceback" not in errors
