@@ -102,7 +102,7 @@ def play(arguments: Sequence[str]) -> int:
     try:
         here = os.getcwd()
     except OSError as error:
-        raise UserError(f"the folder that the command is given in has gone ({error.strerror}): change to another") from None
+        raise UserError(f"the folder that this is given in has gone ({error.strerror}): change to another") from None
     if here not in sys.path:
         sys.path.insert(0, here)
     logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)

@@ -1,6 +1,6 @@
 """The console script: one line for every error a user can make, and an orderly end when it is stopped.
 
-Little is imported here, so that a signal that comes while the command is still being imported is as clean as a later one.
+Little is imported here: a signal that comes while the command is still being imported is as clean as a later one.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ def _say(text: str, code: int) -> int:
 def _stoppable() -> Iterator[None]:
     """Raise `Stopped` in the main thread at the first signal; at the second, end this process without tidying up.
 
-    Batch systems stop their jobs with SIGTERM, a terminal that closes sends SIGHUP: both are as clean as Ctrl-C. What is
-    ignored already, as under `nohup`, stays so.
+    Batch systems stop their jobs with SIGTERM, a terminal that closes sends SIGHUP: both are as clean as Ctrl-C.
+    What is ignored already, as under `nohup`, stays so.
     """
     first: list[float] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
         if not first:
             first.append(time.monotonic())
             raise Stopped(number)

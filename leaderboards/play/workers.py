@@ -553,7 +553,7 @@ class DaskExecutor(Executor):
         thread = ThreadPoolExecutor(1)
         try:
             found = thread.submit(asyncio.run, asyncio.wait_for(ask(), 2 * _CONNECT_SECONDS)).result()
-        except (OSError, asyncio.TimeoutError, TimeoutError) as error:
+        except (OSError, TimeoutError) as error:
             raise OSError(str(error) or "it was silent") from None
         except Exception as error:
             raise ExecutorError(
