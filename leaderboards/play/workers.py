@@ -530,8 +530,8 @@ class DaskExecutor(Executor):
                 reason = f"{error.__cause__ or error}".strip().partition("\n")[0]
                 if attempt == TRIES:
                     raise ExecutorError(
-                        f"the local Dask cluster could not be started, {TRIES} times out of {TRIES} ({reason}): give the "
-                        "same command again, perhaps with fewer --workers, or with --executor local; what is done is kept"
+                        f"the local Dask cluster did not start, {TRIES} times out of {TRIES} ({reason}): give the same "
+                        "command again, perhaps with fewer --workers, or with --executor local; what is done is kept"
                     ) from None
                 _log.warning("the local Dask cluster did not start (%s); trying again", reason)
         raise AssertionError("unreachable")
@@ -599,7 +599,7 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
 
 
 class _StoppedWorkers:
-    """Kills workers that something has stopped, such as SIGSTOP: they keep their run, and no limit of time reaches them.
+    """Kills workers that SIGSTOP or the like has stopped: they keep their run, and no limit of time reaches them.
 
     Stopping the whole command, as Ctrl-Z does, stops this clock too.
     """
@@ -675,9 +675,23 @@ def process_pool(workers: int, memory: int | None = None) -> Any:
     """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes."""
     from loky import ProcessPoolExecutor
 
+    _start_tracker()
     return ProcessPoolExecutor(
         workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory), env=_ONE_THREAD
     )
+
+
+def _start_tracker() -> None:
+    """Start loky's tracker of semaphores so that it outlives a closing terminal; SIGINT and SIGTERM it ignores itself."""
+    from loky.backend import resource_tracker
+
+    if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a new process inherits
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _init_worker(parent: int, memory: int | None) -> None:
