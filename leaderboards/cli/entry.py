@@ -98,6 +98,8 @@ def _code(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         text = "; ".join([str(stop) or "stopped", *getattr(stop, "__notes__", [])])
         return _say(text, getattr(stop, "code", _SIGNALLED + signal.SIGINT))
+    except MemoryError:
+        return _say("error: out of memory; what was done before is kept", _USER_ERROR)
     except OSError:
         error = output_error()
         if error is None:

@@ -21,7 +21,7 @@ from leaderboards.play.run import NO_REGRET
 from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
+from leaderboards.play.store import Store, SuiteLostError
 from leaderboards.play.suite import (
     AgentEntry,
     Suite,
@@ -111,18 +111,20 @@ def run(
             raise
         finally:
             workforce.close()
-    print_report(report, directory, time.monotonic() - started)
-    for env in without_regret(store, specs):
-        typer.echo(f"  {env}: {NO_REGRET}", err=True)
-    labels = {spec.env.key: spec.env.label for spec in specs}
-    for key, reason in without_data.items():
-        typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
-    if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-        if not report.failures:
-            typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
-        raise typer.Exit(_FAILED)
-    if without_data:
-        raise typer.Exit(_FAILED)
+        print_report(report, directory, time.monotonic() - started)
+        for env in without_regret(store, specs):
+            typer.echo(f"  {env}: {NO_REGRET}", err=True)
+        labels = {spec.env.key: spec.env.label for spec in specs}
+        for key, reason in without_data.items():
+            typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
+        if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
+            if not report.failures:
+                typer.echo(
+                    f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True
+                )
+            raise typer.Exit(_FAILED)
+        if without_data:
+            raise typer.Exit(_FAILED)
 
 
 def skip(store: Store, specs: Iterable[RunSpec], without_data: Mapping[str, str]) -> None:
@@ -193,7 +195,11 @@ def adopt(suite: Suite, store: Store) -> None:
     Raises:
         SuiteError: if the folder holds another suite.
     """
-    there = store.suite()
+    try:
+        there = store.suite()
+    except SuiteLostError:
+        there = None
+        typer.echo(f"warning: the suite of {store.directory} was damaged and is written anew", err=True)
     if there is not None and there.name != suite.name:
         raise SuiteError(
             f"{store.directory} holds results of suite {there.name!r}: give another folder for {suite.name!r} "

@@ -527,7 +527,7 @@ class DaskExecutor(Executor):
                         silence_logs=logging.CRITICAL,
                     )
             except (RuntimeError, OSError) as error:
-                reason = f"{error.__cause__ or error}".strip().partition("\n")[0]
+                reason = _innermost(error)
                 if attempt == TRIES:
                     raise ExecutorError(
                         f"the local Dask cluster did not start, {TRIES} times out of {TRIES} ({reason}): give the same "
@@ -659,6 +659,15 @@ def _signals_wait() -> Iterator[None]:
             handlers[first[0][0]](*first[0])
 
 
+def _innermost(error: BaseException) -> str:
+    """What the system said, or else the first cause, of an error of Dask, whose own text says only that it failed."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    said = next((one for one in reversed(chain) if isinstance(one, OSError)), chain[-1])
+    return (str(said) or str(error)).strip().partition("\n")[0]
+
+
 def _checked_address(address: str) -> str:
     """`address` if it is written as one of a Dask scheduler.
 
@@ -682,7 +691,7 @@ def process_pool(workers: int, memory: int | None = None) -> Any:
 
 
 def _start_tracker() -> None:
-    """Start loky's tracker of semaphores so that it outlives a closing terminal; SIGINT and SIGTERM it ignores itself."""
+    """Start loky's tracker of semaphores so that it outlives a closing terminal; only SIGHUP it does not ignore itself."""
     from loky.backend import resource_tracker
 
     if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():

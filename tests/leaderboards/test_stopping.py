@@ -143,12 +143,14 @@ def test_a_signal_while_workers_play(folder: Folder, number: signal.Signals) -> 
 
 
 def test_a_second_signal_ends_it_at_once(folder: Folder) -> None:
-    deaf = f'id = "{players.path(players.Hangs)}"\nkwargs = {{ deaf = true }}'
+    begun = folder.out.parent / "begun"
+    deaf = f'id = "{players.path(players.Hangs)}"\nkwargs = {{ deaf = true, file = "{begun}" }}'
     folder.suite.write_text(SUITE.replace(f'id = "{players.path(players.Paused)}"', deaf))
     command = folder.run(executor="serial")
-    command.wait_for(folder.progress)
+    command.wait_for(begun.exists)
+    time.sleep(0.5)
     command.process.send_signal(signal.SIGINT)  # which the agent swallows
-    time.sleep(0.3)
+    time.sleep(0.5)
     assert command.process.poll() is None
     command.process.send_signal(signal.SIGINT)
     assert command.end() == (130, "", "stopped at once\n")

@@ -144,12 +144,14 @@ class Exits(Counter):
 
 
 class Hangs(Counter):
-    """Never answers; a deaf one does not listen to being asked to stop either."""
+    """Never answers; a deaf one does not listen to being asked to stop either. It touches `file` when it begins."""
 
-    def __init__(self, deaf: bool = False) -> None:
-        self.deaf = deaf
+    def __init__(self, deaf: bool = False, file: str | None = None) -> None:
+        self.deaf, self.file = deaf, file
 
     def select(self, n: int, pending: Pending) -> Actions:
+        if self.file is not None:
+            Path(self.file).touch()
         while True:
             try:
                 while True:
