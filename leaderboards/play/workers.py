@@ -691,7 +691,7 @@ def process_pool(workers: int, memory: int | None = None) -> Any:
 
 
 def _start_tracker() -> None:
-    """Start loky's tracker of semaphores so that it outlives a closing terminal; only SIGHUP it does not ignore itself."""
+    """Start loky's tracker of semaphores so that it outlives a closing terminal: of SIGHUP alone it would die."""
     from loky.backend import resource_tracker
 
     if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():

