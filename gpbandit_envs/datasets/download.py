@@ -159,9 +159,10 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
             downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
         )
     except requests.HTTPError as failure:
-        status, after = failure.response.status_code, failure.response.headers.get("Retry-After", "")
+        answer: Any = failure.response
+        after = answer.headers.get("Retry-After", "")
         seconds = float(after) if after.isdecimal() else 0.0  # the other form is a date
-        raise SourceUnavailableError(_line(failure), again=status in _BUSY, after=seconds) from failure
+        raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY, after=seconds) from failure
     except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as failure:
         raise SourceUnavailableError(_line(failure), again=True) from failure
     except (requests.RequestException, OSError) as failure:

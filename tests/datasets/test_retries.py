@@ -21,6 +21,7 @@ import filelock
 import pytest
 
 from gpbandit_envs.datasets import download
+from gpbandit_envs.datasets.data_set import DataFile
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError
 from tests.datasets import toy
@@ -175,7 +176,7 @@ def test_waits_grow_and_are_bounded(
     fresh_cache: Path, variables: Callable[[Mapping[str, str]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(download.time, "sleep", waits.append)
+    monkeypatch.setattr("gpbandit_envs.datasets.download.time.sleep", waits.append)
     card = toy.web_card(f"{toy.CLOSED}/numbers.csv")
     variables(toy.no_network())
     with pytest.raises(FetchError):
@@ -186,7 +187,7 @@ def test_waits_grow_and_are_bounded(
 
 def test_a_server_may_ask_for_a_minute_at_most(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(download.time, "sleep", waits.append)
+    monkeypatch.setattr("gpbandit_envs.datasets.download.time.sleep", waits.append)
     original = _Handler.send_header
 
     def patient(self: _Handler, keyword: str, value: str) -> None:
@@ -241,7 +242,7 @@ def test_what_an_orphan_still_writes_does_no_harm(fresh_cache: Path) -> None:
 
 
 def test_a_file_without_a_hash_is_offered_as_it_can_be_kept(tmp_path: Path, fresh_cache: Path) -> None:
-    card = toy.card_of(toy.DataFile(name="numbers.csv", sha256=None, size=None, by_hand="a library"))
+    card = toy.card_of(DataFile(name="numbers.csv", sha256=None, size=None, by_hand="a library"))
     with pytest.raises(FetchError) as caught:
         fetch_file(card, card.files[0])
     text = str(caught.value)
