@@ -63,7 +63,8 @@ def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None
     suite = suite_of(chosen, quick, repetitions)
     suite.check()
     specs = list(suite.specs())
-    build_environments_once(missing(specs, store))
+    for reason in build_environments_once(missing(specs, store)).values():
+        raise UserError(f"this experiment cannot be played {reason}")
     adopt(suite, store)
     limits = Limits()
     workforce = make_executor("serial" if workers == 1 else "local", workers, limits)

@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from rich.console import Console
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
+from leaderboards.play.record import RunRecord, lacks_data
 from leaderboards.play.run import NO_REGRET
 from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
@@ -67,7 +68,7 @@ def run(
 ) -> None:
     """Play the missing runs of a suite; the same command resumes after an interruption.
 
-    Exits with 1 if a run crashed or timed out, now or before.
+    Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
     """
     if executor not in EXECUTORS:
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
@@ -87,15 +88,17 @@ def run(
         if dry_run:
             print_dry_run(specs, store, workers, retry_failed)
             return
-        build_environments_once(missing(specs, store, retry_failed))
+        todo = missing(specs, store, retry_failed)
+        without_data = build_environments_once(todo)
         adopt(found, store)
+        skip(store, todo, without_data)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits, scheduler)
         try:
             report = run_missing(
-                specs,
+                [spec for spec in specs if spec.env.key not in without_data],
                 store,
                 workforce,
                 limits=limits,
@@ -103,22 +106,38 @@ def run(
                 together=together,
                 console=console,
             )
-        except KeyboardInterrupt:
-            typer.echo(
-                f"stopped: {len(store.keys())} runs are in {directory}; give the same command again to go on", err=True
-            )
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
             raise
         finally:
             workforce.close()
         print_report(report, directory, time.monotonic() - started)
         for env in without_regret(store, specs):
             typer.echo(f"  {env}: {NO_REGRET}", err=True)
+        labels = {spec.env.key: spec.env.label for spec in specs}
+        for key, reason in without_data.items():
+            typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
             if not report.failures:
                 typer.echo(
                     f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True
                 )
             raise typer.Exit(_FAILED)
+        if without_data:
+            raise typer.Exit(_FAILED)
+
+
+def skip(store: Store, specs: Iterable[RunSpec], without_data: Mapping[str, str]) -> None:
+    """Record the runs of `specs` whose data cannot be had as skipped, with the reason; other records stay."""
+    there = store.entries()
+    records = [
+        RunRecord(spec, "skipped", reason=without_data[spec.env.key])
+        for spec in specs
+        if spec.env.key in without_data
+        and (spec.key not in there or lacks_data(there[spec.key].status, there[spec.key].reason))
+    ]
+    if records:
+        store.write(*records)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:

@@ -24,6 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
+from gpbandit_envs.datasets import DataError
 from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.checkpoint import Checkpoint, Saved
 from leaderboards.play.feedback import Channel, parse_feedback
@@ -55,7 +56,7 @@ from leaderboards.play.protocol_checks import (
     incompatibility,
     raised_by,
 )
-from leaderboards.play.record import InstanceData, RunRecord, Trace
+from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
 from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 
@@ -225,6 +226,8 @@ def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
     try:
         with ENVIRONMENT:
             env = make_env(spec.env, spec.horizon)
+    except DataError as error:
+        return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
     except Exception as error:
         return _failed(spec, error, started)
     try:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import agents
-from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.record import RunRecord, Status, lacks_data
 from leaderboards.play.run_file import RunEntry
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import SCRATCH, Store
@@ -52,8 +52,12 @@ class RunReport:
 
 
 def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) -> list[RunSpec]:
-    """The runs of which `store` has no result; with `retry_failed` also those that are not done."""
-    there = store.done_keys() if retry_failed else store.keys()
+    """The runs of which `store` has no result, or whose data could not be had; with `retry_failed` all not done."""
+    there = {
+        key
+        for key, run in store.entries().items()
+        if run.status == "done" or not (retry_failed or lacks_data(run.status, run.reason))
+    }
     return [spec for spec in specs if spec.key not in there]
 
 
@@ -196,7 +200,12 @@ class ProgressReport:
         else:
             took = duration(now - self._started)
             line = f"{self.ended} of {self.total} runs, {took}{', ' if note else ''}{note}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            try:
+                # Not `Console.print`, which ends the process when nobody reads it any more: the runs go on.
+                self._console.file.write(f"{line}\n")
+                self._console.file.flush()
+            except OSError:
+                self._console = None
 
 
 class _Taken(NamedTuple):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.make import check_agent_ref, check_env_ref, make_env
+from leaderboards.play.record import data_reason
 from leaderboards.play.spec import Ref, RunSpec, task_key
 
 __all__ = [
@@ -212,22 +213,24 @@ def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
     return [key for key, spec in specs.items() if spec.task not in tasks or spec.seed != suite.seed]
 
 
-def build_environments_once(specs: Iterable[RunSpec]) -> None:
+def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Build every environment once, so that its data are fetched and its settings tried before anything runs.
 
+    Returns:
+        Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot.
+
     Raises:
-        SuiteError: naming the environment and why it cannot be built.
+        SuiteError: naming an environment that cannot be built for another reason.
     """
+    without_data = {}
     for spec in {spec.env.key: spec for spec in specs}.values():
         try:
             make_env(spec.env, spec.horizon).close()
         except DataError as error:
-            reason = str(error).partition("\n")[0]
-            raise SuiteError(
-                f"{spec.env.label} cannot be built: {reason} (`gpbandit data fetch` says more and takes a file by hand)"
-            ) from None
+            without_data[spec.env.key] = data_reason(error)
         except Exception as error:
             raise SuiteError(f"{spec.env.label} cannot be built: {type(error).__name__}: {error}") from None
+    return without_data
 
 
 def suite_names() -> list[str]:

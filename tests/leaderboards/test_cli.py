@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 import agents
 import leaderboards
@@ -387,7 +389,7 @@ def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.
         time.sleep(0.05)
     os.killpg(harness.pid, number)  # as a terminal does: to the harness and its workers alike
     _, errors = harness.communicate(timeout=20)
-    assert harness.returncode == 130
+    assert harness.returncode == 128 + number
     assert "runs are in" in errors
     assert "give the same command again to go on" in errors
     assert "Traceback" not in errors
@@ -451,6 +453,37 @@ def test_an_environment_that_cannot_be_built_stops_before_anything_runs(
     suite.write_text(SUITE.replace("n_arms = 15", "n_arms = -1"))
     check_error(call("run", suite, "--out", tmp_path / "r"), "RKHS cannot be built: ValueError: n_arms")
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("executor", ["serial", "local"])
+def test_data_that_cannot_be_had_cost_their_own_runs(call: Call, suite: Path, tmp_path: Path, executor: str) -> None:
+    out, file = tmp_path / "r", tmp_path / "file"
+    fetched = f'[[environments]]\nid = "Test/Fetched-v0"\nkwargs = {{ file = "{file}" }}\n[[agents]]'
+    suite.write_text(SUITE.replace('id = "GP-UCB"', 'id = "EpsGreedy"').replace("[[agents]]", fetched, 1))
+    arguments = ("run", suite, "--out", out, "--executor", executor, "--workers", 1)
+    for before in (0, 4):
+        code, text, errors = call(*arguments)
+        assert code == 1
+        assert f"{before} were there before" in text
+        assert "skipped: Fetched, without its data: could not get it: everything failed (" in errors
+        assert errors.rstrip().endswith("the same command tries again")
+        runs = Store(out).runs()
+        assert runs.groupby(["env", "status"]).size().to_dict() == {("Fetched", "skipped"): 4, ("RKHS", "done"): 4}
+        assert set(runs.loc[runs["env"] == "Fetched", "reason"].str.partition(":")[0]) == {"without its data"}
+    file.touch()
+    code, text, _ = call(*arguments)
+    assert code == 0
+    assert "(4 done), 4 were there before" in text
+    assert (Store(out).runs()["status"] == "done").all()
+
+
+def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> None:
+        typer.confirm("go on?")
+
+    monkeypatch.setattr("leaderboards.cli.listing.envs", ask)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    check_error(call("list"), "a question was not answered, since the input has ended")
 
 
 def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
