@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["ENVIRONMENTS", "NAMESPACE", "EnvironmentRow", "register_all", "registered"]
+__all__ = ["ENVIRONMENTS", "NAMESPACE", "TABLE", "EnvironmentRow", "register_all", "registered"]
 
 NAMESPACE = "GPBandit"
 
@@ -131,10 +131,13 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
 )
 
+TABLE = EnvironmentRow("Table", "own_table:table", 200, "your own data")
+"""A table of one's own, which has to be named: `file=` and `target=`."""
+
 
 def register_all() -> None:
     """Register every row with Gymnasium; a second call changes nothing."""
-    for row in ENVIRONMENTS:
+    for row in (*ENVIRONMENTS, TABLE):
         if row.id not in gym.registry:
             gym.register(
                 id=row.id,
@@ -146,5 +149,5 @@ def register_all() -> None:
 
 
 def registered() -> tuple[str, ...]:
-    """All ids of this package, in the order of the table."""
+    """All ids of this package that can be made without further keywords, in the order of the table."""
     return tuple(row.id for row in ENVIRONMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,8 +33,8 @@ _EXACT_SPECTRUM = 2_000
 class BanditEnv(gym.Env[Any, Any]):
     """A bandit with one state: observation 0, reward the noisy feedback, never terminated.
 
-    The information of a step is `{"cost": float, "oracle": {"mean": float, "regret": float}}`. The oracle part is for
-    scoring alone. The end of an episode is the time limit that `gymnasium.make` puts around the environment.
+    The information of a step is `{"cost": float, "oracle": {"mean": float, "regret": float}}`, without the regret where
+    the optimum is unknown. The oracle part is for scoring alone. The end of an episode is the time limit that `gymnasium.make` puts around the environment.
 
     Args:
         recipe: Mean functions, noise, costs and the stated prior of the problem description.
@@ -107,7 +108,7 @@ class BanditEnv(gym.Env[Any, Any]):
 
     @property
     def optimum(self) -> float:
-        """Largest mean of the current instance, unit of the reward."""
+        """Largest mean of the current instance, unit of the reward; NaN where it is unknown."""
         return self.certificate.optimum
 
     @abstractmethod
@@ -302,7 +303,8 @@ class BoxEnv(BanditEnv):
         reward = self.recipe.noise.reward(mean, x, variate)
         info: dict[str, Any] = {"cost": self._family.cost(x) if self._family.expensive else 1.0}
         if self._reveal_oracle:
-            info["oracle"] = {"mean": mean, "regret": self.optimum - mean}
+            regret = self.optimum - mean
+            info["oracle"] = {"mean": mean} if math.isnan(regret) else {"mean": mean, "regret": regret}
         if self._family.expensive and self._family.failed(x):
             info["failed"] = True
         if self._history is not None:
@@ -322,15 +324,19 @@ class BoxEnv(BanditEnv):
             points = np.concatenate([np.array([self.certificate.optimal_action]), pulled])
         else:
             points = box_points(self._shape[0])
+        mean = self.mean(points)
+        best = self.optimum
+        if math.isnan(best):  # the picture shows the best of what it knows
+            best = max([float(mean.max()), *history.means])
         return Picture(
             title=self.problem.name,
             points=points,
-            mean=self.mean(points),
-            optimum=self.optimum,
+            mean=mean,
+            optimum=best,
             pulled=pulled,
             indices=None,
             rewards=np.array(history.rewards),
-            regrets=self.optimum - np.array(history.means),
+            regrets=best - np.array(history.means),
         )
 
 
