@@ -25,7 +25,7 @@ from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
 from gpbandit_envs.envs.recipe import KernelLike, NoiseLike
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.registry import NAMESPACE, TABLE
+from gpbandit_envs.registry import OWN, TABLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Pinned", "from_function", "from_table", "pinned"]
 
 _HORIZON = 200
-_OWN = "Own"  # namespace
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _TABLE_ENTRY = f"gpbandit_envs.envs.{TABLE.entry_point}"
 
@@ -160,7 +159,9 @@ def from_function(
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None}
     entry_point = EntryPoint(functools.partial(function_recipe, f, defined))
     default = getattr(f, "__name__", "function").strip("<>")
-    return _register(_checked_name(name, "function" if default == "lambda" else default), entry_point, settings, horizon)
+    return _register(
+        _checked_name(name, "function" if default == "lambda" else default), entry_point, settings, horizon
+    )
 
 
 class Pinned(NamedTuple):
@@ -187,7 +188,7 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
     spec = gym.registry.get(plain)
     settings = dict(kwargs)
     if plain != TABLE.id:
-        if spec is None or spec.namespace != _OWN:
+        if spec is None or spec.namespace != OWN:
             return None
         settings = {**spec.kwargs, **settings}
         if spec.entry_point != _TABLE_ENTRY:
@@ -199,10 +200,8 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
     return Pinned(TABLE.id, settings, name)
 
 
-def _register(
-    name: str, entry_point: str | EntryPoint, settings: dict[str, Any], horizon: int
-) -> gym.Env[Any, Any]:
-    id = f"{_OWN}/{name}-v0"
+def _register(name: str, entry_point: str | EntryPoint, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
+    id = f"{OWN}/{name}-v0"
     before = gym.registry.pop(id, None)
     gym.register(
         id,

@@ -9,9 +9,11 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["ENVIRONMENTS", "NAMESPACE", "TABLE", "EnvironmentRow", "register_all", "registered"]
+__all__ = ["ENVIRONMENTS", "NAMESPACE", "OWN", "TABLE", "EnvironmentRow", "register_all", "registered"]
 
 NAMESPACE = "GPBandit"
+OWN = "Own"
+"""Namespace of the ids that `from_table` and `from_function` register."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import io
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from gpbandit_envs.datasets.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Measured", "file_digest", "frame_digest", "measured", "read_csv"]
+__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured", "read_csv"]
 
 _EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
 _SHOWN = 5
@@ -43,16 +45,21 @@ class Measured:
     n_columns: int
 
 
-def file_digest(file: str | Path) -> str:
-    """SHA-256 of a file, hexadecimal.
+def file_content(file: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file.
 
     Raises:
         FileNotFoundError: if there is no such file; the message says where it was looked for.
     """
     path = Path(file)
     if not path.is_file():
-        raise FileNotFoundError(f"file: there is no file {str(file)!r} in {Path.cwd()}")
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+        raise FileNotFoundError(f"file: there is no file {os.fspath(file)!r} in {Path.cwd()}")
+    return path.read_bytes()
+
+
+def content_digest(content: bytes) -> str:
+    """SHA-256 of a file's content, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def frame_digest(frame: pd.DataFrame) -> str:
@@ -64,21 +71,27 @@ def frame_digest(frame: pd.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def read_csv(file: str | Path) -> pd.DataFrame:
+def read_csv(content: bytes, file: str) -> pd.DataFrame:
     """The table in a CSV file with a line of column names; only empty cells and the word nan count as missing.
 
+    Args:
+        content: What the file holds.
+        file: Its name, for errors.
+
     Raises:
-        FileNotFoundError: if there is no such file.
         ValueError: if it is no UTF-8 text of columns separated by commas.
     """
     import pandas as pd
 
     try:
         frame = pd.read_csv(
-            file, encoding="utf-8-sig", skipinitialspace=True, keep_default_na=False, na_values=_EMPTY
+            io.BytesIO(content),
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=_EMPTY,
+            index_col=False,
         )
-    except FileNotFoundError:
-        raise FileNotFoundError(f"file: there is no file {str(file)!r} in {Path.cwd()}") from None
     except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"file: expected {file} to be UTF-8 text of columns separated by commas ({reason})") from None
@@ -142,8 +155,6 @@ def measured(
 
 def _check_columns(columns: list[str], target: str, categorical: Sequence[str], ignore: Sequence[str]) -> None:
     for argument, wanted in (("target", [target]), ("categorical", categorical), ("ignore", ignore)):
-        if isinstance(wanted, str):
-            raise TypeError(f"{argument}: expected a list of columns, got the text {wanted!r}")
         for column in wanted:
             if column not in columns:
                 close = difflib.get_close_matches(str(column), columns, n=1)
@@ -165,7 +176,9 @@ def _check_whole(column: pd.Series[Any], name: str) -> None:
     if column.dtype.kind == "f":
         missing = missing | np.isinf(column.to_numpy(np.float64))
     if missing.any():
-        raise ValueError(f"table: column {name!r} has no finite value in {_rows(missing)}; fill these rows or drop them")
+        raise ValueError(
+            f"table: column {name!r} has no finite value in {_rows(missing)}; fill these rows or drop them"
+        )
 
 
 def _numbers(column: pd.Series[Any], name: str, what: str) -> Float[np.ndarray, " n"]:
@@ -200,8 +213,8 @@ def _features(column: pd.Series[Any], name: str, is_category: bool) -> tuple[Flo
     if not is_category and not wrong.all():
         at = int(np.argmax(wrong)) if wrong.any() else 0
         raise ValueError(
-            f"table: column {name!r} mixes numbers with text, such as {words.iloc[at]!r} in {_rows(wrong)}; mend it, or "
-            f"say that it holds names with categorical=[{name!r}]"
+            f"table: column {name!r} mixes numbers with text, such as {words.iloc[at]!r} in {_rows(wrong)}; mend it, "
+            f"or say that it holds names with categorical=[{name!r}]"
         )
     levels = sorted(set(words))
     if not is_category and len(levels) == len(words) > _MANY_NAMES:

@@ -34,7 +34,8 @@ class BanditEnv(gym.Env[Any, Any]):
     """A bandit with one state: observation 0, reward the noisy feedback, never terminated.
 
     The information of a step is `{"cost": float, "oracle": {"mean": float, "regret": float}}`, without the regret where
-    the optimum is unknown. The oracle part is for scoring alone. The end of an episode is the time limit that `gymnasium.make` puts around the environment.
+    the optimum is unknown. The oracle part is for scoring alone. The end of an episode is the time limit that
+    `gymnasium.make` puts around the environment.
 
     Args:
         recipe: Mean functions, noise, costs and the stated prior of the problem description.

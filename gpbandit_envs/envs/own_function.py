@@ -91,7 +91,7 @@ class OwnFunction(BoxFamily):
 
     def certify(self) -> Certificate:
         """The optimum that was stated, if one was."""
-        return Certificate(optimum=self._optimum, optimal_action=(), facts=self._facts)
+        return Certificate(optimum=self._optimum, optimal_action=(), optimum_tol=math.nan, facts=self._facts)
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         return self._function
@@ -124,9 +124,7 @@ def function_recipe(
         raise ValueError(f"definition: the function was defined anew since, with another {', '.join(changed)}")
     domain = Domain.from_spec(defined["bounds"])
     facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
-    family: ArmFamily | BoxFamily = OwnFunction(
-        function, domain, defined["minimise"], defined["optimum"], facts
-    )
+    family: ArmFamily | BoxFamily = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
     if grid is not None:
         family = OnArms(family, lattice(positive_int("grid", grid), domain.dim))
     return EnvRecipe(

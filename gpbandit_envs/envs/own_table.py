@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import positive_number
-from gpbandit_envs.datasets.measured import Measured, file_digest, frame_digest, measured, read_csv
+from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured, read_csv
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike
@@ -47,8 +47,8 @@ def table(
     """A table of your own: find the candidate with the best measured target.
 
     A row of the CSV file is one measurement: the settings of a candidate and the target. Features: numbers mapped to
-    [0, 1] by column; a column of text one-hot, two words 1 apart. Mean: the average of a candidate's measurements, where
-    all measurements are mapped to [0, 1], the best to 1. The largest mean is the optimum, exactly.
+    [0, 1] by column; a column of text one-hot, two words 1 apart. Mean: the average of a candidate's measurements,
+    where all measurements are mapped to [0, 1], the best to 1. The largest mean is the optimum, exactly.
 
     Args:
         file: Path of the CSV file, with a line of column names; relative to the folder of the command.
@@ -61,11 +61,13 @@ def table(
         sha256: What the file must hold; None for whatever it holds.
         noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,
             or 1 % of the target's range if there are none. Only where the feedback is not resampled.
-        kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as lengthscale.
+        kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
+            lengthscale.
     """
-    digest = _checked_digest(file_digest(file), sha256, file)
-    found = _read(file, digest, target, minimise, tuple(categorical), tuple(ignore))
-    return _recipe(found, digest, replicates, noise_std, kernel)
+    content = file_content(file)
+    digest = _checked_digest(content_digest(content), sha256, file)
+    columns = _columns("categorical", categorical), _columns("ignore", ignore)
+    return _recipe(_read(content, file, target, minimise, *columns), digest, replicates, noise_std, kernel)
 
 
 def frame_recipe(
@@ -82,25 +84,30 @@ def frame_recipe(
 ) -> EnvRecipe:
     """`table` of a frame instead of a file."""
     digest = _checked_digest(frame_digest(frame), sha256, "the frame")
-    found = measured(frame, target, minimise=minimise, categorical=categorical, ignore=ignore)
+    columns = {"categorical": _columns("categorical", categorical), "ignore": _columns("ignore", ignore)}
+    found = measured(frame, target, minimise=minimise, **columns)
     return _recipe(found, digest, replicates, noise_std, kernel)
 
 
 @functools.lru_cache(maxsize=8)
 def _read(
-    file: str, digest: str, target: str, minimise: bool, categorical: tuple[str, ...], ignore: tuple[str, ...]
+    content: bytes, file: str, target: str, minimise: bool, categorical: tuple[str, ...], ignore: tuple[str, ...]
 ) -> Measured:
     """The file's measurements, read once a process for the same content."""
-    frame = read_csv(file)
-    return measured(
-        frame, target, minimise=minimise, categorical=categorical, ignore=ignore, name=Path(file).stem
-    )
+    frame = read_csv(content, file)
+    return measured(frame, target, minimise=minimise, categorical=categorical, ignore=ignore, name=Path(file).stem)
+
+
+def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"{argument}: expected a list of columns, got the text {names!r}; write [{names!r}]")
+    return tuple(names)
 
 
 def _checked_digest(digest: str, expected: str | None, what: str) -> str:
     if expected is not None and digest != expected:
         raise ValueError(
-            f"sha256: {what} holds other data than when it was named ({digest[:8]} instead of {expected[:8]}); name it anew"
+            f"sha256: {what} holds other data than it did ({digest[:8]}, not {expected[:8]}): name it anew"
         )
     return digest
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
@@ -38,6 +39,7 @@ from leaderboards.play.make import (
     horizon_of,
     make_agent,
     make_env,
+    pinned,
 )
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
@@ -54,6 +56,7 @@ from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 
 __all__ = [
+    "NO_OPTIMUM",
     "NO_REGRET",
     "Loop",
     "LoopState",
@@ -67,6 +70,7 @@ __all__ = [
     "run_on",
     "run_spec",
     "stated_problem",
+    "why_no_regret",
     "with_horizon",
 ]
 
@@ -74,6 +78,7 @@ NO_REGRET = (
     "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
     '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
 )
+NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
 _COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 _log = logging.getLogger("gpbandit")
@@ -188,7 +193,7 @@ def run(
         ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
         TypeError: for an unknown keyword, or something that is neither id, pair nor object.
     """
-    env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
     if not _registered(env, env_ref, agent_ref):
         load_plugins()
     if not isinstance(env, gym.Env):
@@ -202,9 +207,17 @@ def run(
     finally:
         if built_env is not env:
             built_env.close()
-    if record.status == "done" and record.trace["regret"].isna().all():
-        _log.warning("%s: %s", env_ref.label, NO_REGRET)
+    why = why_no_regret(record.trace) if record.status == "done" else None
+    if why is not None:
+        _log.warning("%s: %s", env_ref.label, why)
     return record
+
+
+def why_no_regret(trace: pd.DataFrame) -> str | None:
+    """Why the trace of a finished run has no regret; None if it has."""
+    if not trace["regret"].isna().all():
+        return None
+    return NO_REGRET if trace["mean"].isna().any() else NO_OPTIMUM
 
 
 def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
@@ -444,7 +457,7 @@ class Loop:
         oracle = info.get("oracle")
         if oracle is not None:
             trace.means[t] = oracle["mean"]
-            trace.regrets[t] = oracle["regret"]
+            trace.regrets[t] = oracle.get("regret", math.nan)
         self._open[t] = None
         self.channel.start(t, cost)
         self.t = t + 1
@@ -501,7 +514,7 @@ class Oracle:
 
     Args:
         problem: The problem description.
-        optimum: Best mean; None if unknown.
+        optimum: Best mean; None or NaN if unknown.
         means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
     """
@@ -513,13 +526,13 @@ class Oracle:
         means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
         certificate: Certificate | None = None,
     ) -> None:
-        self.known = optimum is not None and means is not None
         self._optimum = math.nan if optimum is None else float(optimum)
+        self.known = means is not None and not math.isnan(self._optimum)
         self._arms = problem.arms
         self._certificate = certificate
         # One call for all arms: a recommendation a step would cost a call each.
         self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
-        self._mean = means if callable(means) else None
+        self._mean = means if self.known and callable(means) else None
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
@@ -542,9 +555,10 @@ class Oracle:
         return self._optimum - float(self._mean(np.asarray(action)[None])[0])
 
     def fingerprint(self) -> str | None:
-        """Hash of arms and means, equal for equal data; None where not all means are known."""
+        """Hash of arms and means, equal for equal data; where not all means are known, what the certificate states."""
         if self._regrets is None:
-            return None
+            stated = None if self._certificate is None else self._certificate.facts.get("instance")
+            return stated if isinstance(stated, str) else None
         digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
         digest.update(np.array(self._regrets).tobytes())
         return digest.hexdigest()
@@ -555,7 +569,7 @@ class Oracle:
             return {"optimum": self._optimum} if self.known else {}
         names = ("optimum", "optimum_tol", "gap", "norm")
         found = {name: getattr(self._certificate, name, None) for name in names}
-        return {name: float(value) for name, value in found.items() if value is not None}
+        return {name: float(value) for name, value in found.items() if value is not None and not math.isnan(value)}
 
 
 _depth = 0

@@ -19,7 +19,7 @@ from leaderboards.show.format import number, span, suite_command
 from leaderboards.show.site import Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["knowledge_text", "overview_page"]
+__all__ = ["best_found_text", "knowledge_text", "overview_page"]
 
 _FAMILIES = {row.id: row.group for row in ENVIRONMENTS}
 _UNSAID = "not recorded"
@@ -75,6 +75,7 @@ class TaskCard:
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
         metric: What the task is ranked by: "ratio" or "regret".
+        best_found: Whether the optimum is unknown, so that regret is measured from the best mean found.
     """
 
     name: str
@@ -89,6 +90,7 @@ class TaskCard:
     family: str
     repetitions: int
     metric: str
+    best_found: bool
 
 
 def overview_page(site: Site) -> dict[str, Any]:
@@ -116,6 +118,18 @@ def knowledge_text(task: Task) -> str:
         return _KNOWLEDGE.get(task.knowledge, _UNSAID)
     wrong = ", ".join(f"{name} × {number(factor)}" for name, factor in task.misspecification.items())
     return f"misspecified: {wrong}" if wrong else "misspecified: the stated kernel or noise is not the true one"
+
+
+def best_found_text(means: tuple[float, ...]) -> str:
+    """From what regret is measured on a task whose optimum is unknown; empty for other tasks."""
+    if not means:
+        return ""
+    what = "the best mean that any run here has found"
+    if len(means) == 1:
+        what += f", {number(means[0], 5)}"
+    else:
+        what += " on the same instance"
+    return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
 
 
 def _row(site: Site, name: str) -> RankingRow:
@@ -177,6 +191,7 @@ def _card(site: Site, task: str) -> TaskCard:
         knowledge=about.knowledge or _UNSAID,
         family=_FAMILIES.get(about.env.id, "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
+        best_found=task in site.summary.best_found,
         metric="ratio" if _metric(site, task) == "regret_ratio" else "regret",
     )
 
