@@ -19,7 +19,7 @@ import numpy as np
 
 from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.code_digest import code_digest, is_importable
-from gpbandit_envs.datasets.measured import file_digest, frame_digest
+from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
@@ -79,11 +79,11 @@ def from_table(
         ValueError: naming the column and the rows that are wrong, or the argument.
     """
     settings: dict[str, Any] = {"target": target, "minimise": bool(minimise), "replicates": replicates}
-    optional = {"categorical": list(categorical), "ignore": list(ignore), "noise_std": noise_std, "kernel": kernel}
-    settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != []}
+    optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
+    settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
     if isinstance(table, str | PathLike):
         path = Path(table).resolve()
-        settings = {"file": str(path), "sha256": file_digest(path), **settings}
+        settings = {"file": str(path), "sha256": content_digest(file_content(path)), **settings}
         return _register(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon)
     import pandas as pd
 
@@ -158,10 +158,8 @@ def from_function(
     optional = {"grid": grid, "kernel": kernel, "noise": noise}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None}
     entry_point = EntryPoint(functools.partial(function_recipe, f, defined))
-    default = getattr(f, "__name__", "function").strip("<>")
-    return _register(
-        _checked_name(name, "function" if default == "lambda" else default), entry_point, settings, horizon
-    )
+    default = getattr(f, "__name__", "function").replace("<lambda>", "function")
+    return _register(_checked_name(name, default), entry_point, settings, horizon)
 
 
 class Pinned(NamedTuple):
@@ -195,12 +193,12 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
             return Pinned(id, settings, str(spec.name))
     file = settings.get("file")
     if file is not None:
-        settings.setdefault("sha256", file_digest(file))
+        settings.setdefault("sha256", content_digest(file_content(file)))
     name = str(spec.name) if plain != TABLE.id and spec is not None else Path(file or TABLE.name).stem
     return Pinned(TABLE.id, settings, name)
 
 
-def _register(name: str, entry_point: str | EntryPoint, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
+def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
     id = f"{OWN}/{name}-v0"
     before = gym.registry.pop(id, None)
     gym.register(
@@ -228,7 +226,9 @@ def _checked_name(name: str | None, default: str) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    return value.to_spec() if isinstance(value, Kernel) else value
+    if isinstance(value, Kernel):
+        return value.to_spec()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _tried(function: OwnFunction) -> float:

@@ -146,8 +146,8 @@ def _env_entry(env: Any) -> EnvironmentEntry | dict[str, Any]:
     ref = describe_env(env)
     if ref.id.startswith("object:"):
         raise TypeError(
-            f"environments: expected one that gymnasium.make has made, got {env}: register it with gymnasium.register, or "
-            "take gpbandit_envs.from_table or from_function"
+            f"environments: expected one that gymnasium.make has made, got {env}: register it with gymnasium.register, "
+            "or take gpbandit_envs.from_table or from_function"
         )
     return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs))
 

@@ -17,7 +17,7 @@ from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.arm_sets import lattice
-from gpbandit_envs.functions.base import ArmFamily, BoxFamily, BoxFunction, OnArms
+from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.noise import as_noise
 from gpbandit_envs.problem import Certificate
@@ -124,11 +124,10 @@ def function_recipe(
         raise ValueError(f"definition: the function was defined anew since, with another {', '.join(changed)}")
     domain = Domain.from_spec(defined["bounds"])
     facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
-    family: ArmFamily | BoxFamily = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
-    if grid is not None:
-        family = OnArms(family, lattice(positive_int("grid", grid), domain.dim))
+    box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
+    family = None if grid is None else OnArms(box, lattice(positive_int("grid", grid), domain.dim))
     return EnvRecipe(
-        family=family,
+        family=family or box,
         noise=as_noise(noise, noise_std),
         kernel=None if kernel is None else as_kernel(kernel),
         norm_bound=None,
