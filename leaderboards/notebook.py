@@ -129,8 +129,10 @@ def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, Suite
     keys = dict(suite)
     if "environments" in keys:
         keys["environments"] = [_env_entry(env) for env in _several("environments", keys["environments"])]
-    keys["agents"] = [*_agent_entries(keys.get("agents", ())), *further]
-    return parse_suite({name: value for name, value in keys.items() if name != "agents" or value})
+    own = _agent_entries(keys.pop("agents", ()))
+    if own:
+        return parse_suite({**keys, "agents": own}).with_agents(further)
+    return parse_suite({**keys, "agents": further} if further else keys)
 
 
 def _several(name: str, things: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import io
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,15 +85,18 @@ def read_csv(content: bytes, file: str) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(
-            io.BytesIO(content),
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=_EMPTY,
-            index_col=False,
-        )
-    except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        with warnings.catch_warnings():
+            # Rows that are longer than the line of names would be cut: decimal commas make such rows.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.BytesIO(content),
+                encoding="utf-8-sig",
+                skipinitialspace=True,
+                keep_default_na=False,
+                na_values=_EMPTY,
+                index_col=False,
+            )
+    except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"file: expected {file} to be UTF-8 text of columns separated by commas ({reason})") from None
     if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t"):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawing"]
 
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -39,7 +41,7 @@ class Drawing:
     def _repr_html_(self) -> str:
         with paper_style():
             text = io.StringIO()
-            self.figure().savefig(text, format="svg", metadata={"Date": None}, facecolor="white")
+            self.figure().savefig(text, format="svg", metadata=_NO_METADATA, facecolor="white")
         svg = text.getvalue()
         return str(
             Markup('<figure style="margin:0" role="img" aria-label="{}">{}<figcaption>{}</figcaption></figure>').format(
