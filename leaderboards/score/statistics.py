@@ -325,7 +325,7 @@ def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: in
     Y = _scores(Y)
     n, k = Y.shape
     p = np.ones((k, k))
-    if k == 1:
+    if n == 1 or k == 1:
         return p
     i, j = np.triu_indices(k, 1)
     D = Y[:, i] - Y[:, j]

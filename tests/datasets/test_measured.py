@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "missing values": (
         "t,yield\n1,2\n,3\n3,\n,5",
         {},
-        r"column 't' has no finite value in rows 2, 4; fill these rows or drop",
+        r"column 't' has no finite value in rows 2, 4; fill these rows",
     ),
     "missing targets": ("t,yield\n1,2\n2,nan", {}, r"column 'yield' has no finite value in row 2"),
     "infinite": ("t,yield\n1,2\n2,inf", {}, r"column 'yield' has no finite value in row 2"),

@@ -160,8 +160,10 @@ def test_an_edited_class_plays_anew_and_one_that_was_only_run_again_does_not(tmp
     edited = quiet(keys(), [first_arm(5)], out=tmp_path)
     assert edited.report is not None
     assert edited.report.ended == {"done": 2}
-    agent = next(entry for entry in Store(tmp_path).suite().agents if entry.label == "First")  # type: ignore[union-attr]
-    runs = Store(tmp_path).runs().query("agent_id == @agent.id")
+    assert edited.suite is not None
+    id = next(entry.id for entry in edited.suite.agents if entry.ref.label == "First")
+    runs = edited.runs()
+    runs = runs[runs["agent_id"] == id]
     assert len(runs) == 2
     assert set(edited.store.trace(str(runs.index[0]))["action"]) == {5}
 

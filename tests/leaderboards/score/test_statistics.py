@@ -255,7 +255,9 @@ def test_an_agent_between_two_that_differ_ties_with_the_leader_and_keeps_an_open
 
 
 def test_one_block_tells_nobody_apart() -> None:
-    np.testing.assert_array_equal(rank(np.array([[1.0, 100.0]])).group, [1, 1])
+    Y = np.array([[1.0, 100.0]])
+    np.testing.assert_array_equal(rank(Y).group, [1, 1])
+    np.testing.assert_array_equal(sign_flip(Y, rng(0)), np.ones((2, 2)))
 
 
 def test_a_constant_difference_is_certain() -> None:
