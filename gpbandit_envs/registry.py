@@ -133,7 +133,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
 )
 
-TABLE = EnvironmentRow("Table", "own_table:table", 200, "your own data")
+TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")
 """A table of one's own, which has to be named: `file=` and `target=`."""
 
 

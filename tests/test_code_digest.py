@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import gpbandit_envs.code_digest
 from gpbandit_envs.code_digest import code_digest, is_importable
 
 FUNCTIONS = """
@@ -79,7 +78,7 @@ def test_another_process_agrees() -> None:
 
 def test_what_can_be_imported() -> None:
     assert is_importable(code_digest)
-    assert is_importable(gpbandit_envs.code_digest.functools.partial)
+    assert is_importable(functools.partial)
     assert not is_importable(defined(FUNCTIONS, "f"))
     assert not is_importable(lambda x: x)
     assert not is_importable(functools.partial(code_digest, 1))

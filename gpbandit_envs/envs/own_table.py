@@ -84,8 +84,8 @@ def frame_recipe(
 ) -> EnvRecipe:
     """`table` of a frame instead of a file."""
     digest = _checked_digest(frame_digest(frame), sha256, "the frame")
-    columns = {"categorical": _columns("categorical", categorical), "ignore": _columns("ignore", ignore)}
-    found = measured(frame, target, minimise=minimise, **columns)
+    names, left_out = _columns("categorical", categorical), _columns("ignore", ignore)
+    found = measured(frame, target, minimise=minimise, categorical=names, ignore=left_out)
     return _recipe(found, digest, replicates, noise_std, kernel)
 
 

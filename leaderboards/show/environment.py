@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import iqm, loglog_slope, quantile_interval
@@ -198,7 +198,7 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
 
 def _first_sentence(id: str) -> str:
     """The first line of the environment's documentation; empty for environments of other packages."""
-    row = next((row for row in ENVIRONMENTS if row.id == id), None)
+    row = next((row for row in (*ENVIRONMENTS, TABLE) if row.id == id), None)
     if row is None:
         return ""
     module, _, attribute = row.entry_point.partition(":")

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
@@ -21,7 +21,7 @@ from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
 __all__ = ["best_found_text", "knowledge_text", "overview_page"]
 
-_FAMILIES = {row.id: row.group for row in ENVIRONMENTS}
+_FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
@@ -189,7 +189,7 @@ def _card(site: Site, task: str) -> TaskCard:
         feedback=about.feedback,
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
-        family=_FAMILIES.get(about.env.id, "other"),
+        family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
         best_found=task in site.summary.best_found,
         metric="ratio" if _metric(site, task) == "regret_ratio" else "regret",

@@ -19,11 +19,14 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import gpbandit_envs
-from gpbandit_envs import from_function, from_table, problem_of
+from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.noise import GaussianNoise, TableNoise
 from gpbandit_envs.own import pinned
+
+from_table: Any = gpbandit_envs.from_table
+from_function: Any = gpbandit_envs.from_function
 
 ROWS = [(20, "DMF", 40.0), (20, "DMF", 44.0), (60, "water", 10.0), (100, "DMF", 90.0), (100, "none", 70.0)]
 FRAME = pd.DataFrame(ROWS, columns=["temperature", "solvent", "yield"])
@@ -78,13 +81,13 @@ def test_the_checker_passes_on_a_file_a_frame_and_a_function(file: Path) -> None
 
 
 def test_the_id_is_that_of_the_name(file: Path) -> None:
-    assert from_table(file, "yield").spec.id == "Own/my-yields-v0"  # type: ignore[union-attr]
+    assert from_table(file, "yield").spec.id == "Own/my-yields-v0"
     env = from_table(FRAME, "yield", name="reactions", horizon=30)
     assert env.spec is not None
     assert (env.spec.id, env.spec.max_episode_steps) == ("Own/reactions-v0", 30)
     problem = problem_of(gym.make("Own/reactions-v0"))
     assert (problem.name, problem.horizon, problem.knowledge) == ("Own/reactions-v0", 30, "learned")
-    assert from_table(FRAME, "yield", name="reactions", horizon=40).spec.max_episode_steps == 40  # type: ignore[union-attr]
+    assert from_table(FRAME, "yield", name="reactions", horizon=40).spec.max_episode_steps == 40
 
 
 def test_features_are_scaled_and_values_mapped_to_the_unit_interval() -> None:
@@ -94,8 +97,8 @@ def test_features_are_scaled_and_values_mapped_to_the_unit_interval() -> None:
     expected = [[0, one, 0, 0], [0.5, 0, 0, one], [1, one, 0, 0], [1, 0, one, 0]]
     np.testing.assert_allclose(problem.arms, expected)  # type: ignore[arg-type]
     env.reset(seed=0)
-    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.4, 0.0, 1.0, 0.75])  # type: ignore[attr-defined]
-    certificate = env.unwrapped.certificate  # type: ignore[attr-defined]
+    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.4, 0.0, 1.0, 0.75])
+    certificate = env.unwrapped.certificate
     assert (certificate.optimum, certificate.optimal_action, certificate.optimum_tol) == (1.0, 2, 0.0)
     assert problem.kernel == Matern(math.sqrt(2) / 2, nu=2.5)
     assert problem.notes["target_range"] == (10.0, 90.0)
@@ -105,26 +108,26 @@ def test_features_are_scaled_and_values_mapped_to_the_unit_interval() -> None:
 def test_the_smallest_is_best_where_it_is_minimised() -> None:
     env = from_table(FRAME, "yield", minimise=True)
     env.reset(seed=0)
-    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.6, 1.0, 0.0, 0.25])  # type: ignore[attr-defined]
+    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.6, 1.0, 0.0, 0.25])
 
 
 def test_replicates_are_drawn_from() -> None:
     env = from_table(FRAME, "yield")
-    assert isinstance(env.unwrapped.recipe.noise, TableNoise)  # type: ignore[attr-defined]
+    assert isinstance(env.unwrapped.recipe.noise, TableNoise)
     np.testing.assert_allclose(sorted(set(rewards(env, [0] * 40))), [0.375, 0.425])
     assert set(rewards(env, [2] * 5)) == {1.0}
     assert problem_of(env).noise_std == pytest.approx(math.sqrt(8) / 80)
 
 
 def test_replicates_are_averaged_with_stated_noise() -> None:
-    noise = from_table(FRAME, "yield", replicates="average", noise_std=8.0).unwrapped.recipe.noise  # type: ignore[attr-defined]
+    noise = from_table(FRAME, "yield", replicates="average", noise_std=8.0).unwrapped.recipe.noise
     assert noise == GaussianNoise(0.1), "8 of a range of 80"
-    noise = from_table(FRAME, "yield", replicates="average").unwrapped.recipe.noise  # type: ignore[attr-defined]
+    noise = from_table(FRAME, "yield", replicates="average").unwrapped.recipe.noise
     assert noise.std == pytest.approx(math.sqrt(8) / 80), "the pooled deviation"
     single = FRAME.iloc[1:]
-    assert from_table(single, "yield").unwrapped.recipe.noise == GaussianNoise(0.01)  # type: ignore[attr-defined]
-    assert from_table(single, "yield", replicates="refuse").unwrapped.recipe.noise == GaussianNoise(0.01)  # type: ignore[attr-defined]
-    assert from_table(single, "yield", noise_std=4.0).unwrapped.recipe.noise == GaussianNoise(0.05)  # type: ignore[attr-defined]
+    assert from_table(single, "yield").unwrapped.recipe.noise == GaussianNoise(0.01)
+    assert from_table(single, "yield", replicates="refuse").unwrapped.recipe.noise == GaussianNoise(0.01)
+    assert from_table(single, "yield", noise_std=4.0).unwrapped.recipe.noise == GaussianNoise(0.05)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_wrong_tables(options: dict[str, Any], message: str) -> None:
 
 def test_wrong_kinds_of_tables(tmp_path: Path, file: Path) -> None:
     with pytest.raises(TypeError, match=r"table: expected the path of a CSV file or a pandas.DataFrame, got list"):
-        from_table([[1, 2]], "yield")  # type: ignore[arg-type]
+        from_table([[1, 2]], "yield")
     with pytest.raises(TypeError, match=r"ignore: expected a list of columns, got the text 'solvent'; write \["):
         from_table(FRAME, "yield", ignore="solvent")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv"):
@@ -229,7 +232,8 @@ def test_the_function_gets_its_own_units_and_policies_the_cube() -> None:
     assert reward == pytest.approx(-1.0), "at (3, -2)"
     assert info["oracle"].keys() == {"mean"}, "no optimum, no regret"
     assert env.action_space == gym.spaces.Box(0.0, 1.0, (2,), np.float64)
-    assert (env.unwrapped.low.tolist(), env.unwrapped.high.tolist()) == ([0, -5], [10, 5])  # type: ignore[attr-defined]
+    bandit: Any = env.unwrapped
+    assert (bandit.low.tolist(), bandit.high.tolist()) == ([0, -5], [10, 5])
     assert math.isnan(best(env))
 
 
@@ -239,14 +243,14 @@ def test_minimise_and_a_stated_optimum() -> None:
     _, reward, _, _, info = env.step(np.array([0.3, 0.5]))
     assert reward == pytest.approx(-5.0), "at (3, 0)"
     assert info["oracle"] == {"mean": reward, "regret": pytest.approx(4.0)}
-    assert env.unwrapped.certificate.facts["optimum"] == "as stated, not proven"  # type: ignore[attr-defined]
+    assert env.unwrapped.certificate.facts["optimum"] == "as stated, not proven"
 
 
 def test_a_search_finds_the_optimum() -> None:
     assert best(from_function(bowl, BOUNDS, optimum="search")) == pytest.approx(-1.0, abs=1e-9)
     env = from_function(valley, BOUNDS, minimise=True, optimum="search")
     assert best(env) == pytest.approx(-1.0, abs=1e-9)
-    assert "search" in env.unwrapped.certificate.facts["optimum"]  # type: ignore[attr-defined]
+    assert "search" in env.unwrapped.certificate.facts["optimum"]
     assert env.spec is not None
     assert env.spec.kwargs["definition"]["optimum"] == pytest.approx(1.0), "in the function's own sign"
 
@@ -262,8 +266,13 @@ def test_bounds_by_name_and_a_domain() -> None:
     env = from_function(bowl, {"a": (0, 10), "b": (-5, 5)})
     assert problem_of(env).notes["domain"] == [{"high": 10.0, "name": "a"}, {"low": -5.0, "high": 5.0, "name": "b"}]
     domain = Domain((Dimension(1, 4, integer=True), Dimension(1e-3, 1.0, log=True)))
-    seen: list[list[float]] = []
-    from_function(lambda x: seen.append(x.tolist()) or 0.0, domain)  # type: ignore[func-returns-value]
+    seen = []
+
+    def watched(x: np.ndarray) -> float:
+        seen.append(x.tolist())
+        return 0.0
+
+    from_function(watched, domain)
     assert seen[0] == [3.0, pytest.approx(10**-1.5)]
 
 
@@ -355,7 +364,7 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], message:
 
 def test_what_is_no_function() -> None:
     with pytest.raises(TypeError, match="f: expected a function of one array, got 3"):
-        from_function(3, BOUNDS)  # type: ignore[arg-type]
+        from_function(3, BOUNDS)
 
 
 def test_a_function_that_fails_later_says_where() -> None:
@@ -392,7 +401,7 @@ def test_copies_pickles_and_vectors(file: Path) -> None:
             gym.make_vec(env.spec.id, num_envs=2, vectorization_mode=mode) for mode in ("vector_entry_point", "sync")
         )
         for each in (native, sync):
-            each.reset(seed=[3, 4])
+            each.reset(seed=[3, 4])  # type: ignore[arg-type]
         (_, one, _, _, info), (_, other, _, _, info_sync) = (each.step(np.array(actions)) for each in (native, sync))
         np.testing.assert_array_equal(one, other)
         assert info["oracle"].keys() == info_sync["oracle"].keys()
@@ -403,10 +412,10 @@ def test_copies_pickles_and_vectors(file: Path) -> None:
 
 def test_pictures_without_an_optimum() -> None:
     env = from_function(bowl, BOUNDS)
-    drawn = gym.make(env.spec.id, render_mode="rgb_array")  # type: ignore[union-attr]
+    drawn: Any = gym.make(env.spec.id, render_mode="rgb_array")
     rewards(drawn, [np.array([0.3, 0.3]), np.array([0.9, 0.1])])
-    assert drawn.render().shape == (400, 960, 3)  # type: ignore[union-attr]
-    text = gym.make(env.spec.id, render_mode="ansi")  # type: ignore[union-attr]
+    assert drawn.render().shape == (400, 960, 3)
+    text = gym.make(env.spec.id, render_mode="ansi")
     rewards(text, [np.array([0.3, 0.3])])
     assert "best mean -1" in str(text.render())
 
