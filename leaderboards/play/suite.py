@@ -192,7 +192,7 @@ class Suite(_Strict):
             try:
                 ref = pinned(entry.ref)
             except (ValueError, OSError) as error:
-                raise SuiteError(f"suite {self.name!r}, environments, {entry.ref.label!r}: {_fault(error)}") from None
+                raise SuiteError(f"suite {self.name!r}, environments, {entry.ref.label!r}: {error}") from None
             stated = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
             entries.append(entry if ref == entry.ref else entry.model_copy(update=stated))
         return self.model_copy(update={"environments": tuple(entries)})
@@ -310,7 +310,7 @@ def parse_suite(values: Mapping[str, Any]) -> Suite:
 def _fault(error: BaseException) -> str:
     """The fault of an entry: the message of a check, else the type of the error and where it was raised."""
     text = " ".join(str(error).split())
-    if isinstance(error, ValueError | TypeError | ImportError | FileNotFoundError) and text:
+    if isinstance(error, ValueError | TypeError | ImportError) and text:
         return text
     kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)

@@ -197,8 +197,7 @@ def test_an_edited_file_is_another_environment(file: Path) -> None:
     assert before.kwargs["sha256"] != after.kwargs["sha256"]
     with pytest.raises(ValueError, match=r"sha256: .*my yields.csv holds other data than it did \(.{8}, not .{8}\)"):
         gym.make(before.id, **before.kwargs)
-    low, high = problem_of(gym.make(after.id, **after.kwargs)).notes["target_range"]  # type: ignore[misc]
-    assert (low, high) == (10.0, 95.0)
+    assert problem_of(gym.make(after.id, **after.kwargs)).notes["target_range"] == (10.0, 95.0)
 
 
 def test_a_frame_is_copied_and_stated_with_its_hash() -> None:
@@ -424,3 +423,20 @@ def test_the_package_offers_them_and_nothing_else() -> None:
     assert {"from_function", "from_table"} <= set(gpbandit_envs.__all__)
     with pytest.raises(AttributeError, match="no attribute 'from_nothing'"):
         _ = gpbandit_envs.from_nothing
+
+
+def test_a_module_that_names_a_function_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a suite names it, so that other processes can build it."""
+    (tmp_path / "my_reactor.py").write_text(
+        "import gpbandit_envs\n\n\ndef reactor(x):\n    return -x[0] ** 2\n\n\n"
+        "gpbandit_envs.from_function(reactor, [(0, 2)], noise_std=0.1)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env = gym.make("my_reactor:Own/reactor-v0")
+    env.reset(seed=0)
+    assert env.step(np.array([0.5]))[4]["oracle"]["mean"] == -1.0
+    found = pinned("my_reactor:Own/reactor-v0", {})
+    assert found is not None
+    assert (found.id, found.name) == ("my_reactor:Own/reactor-v0", "reactor")
+    assert found.kwargs["noise_std"] == 0.1
+    assert rewards(gym.make(found.id, **found.kwargs), [np.array([0.5])]) == rewards(env, [np.array([0.5])])
