@@ -154,7 +154,7 @@ def from_function(
         # A function that can be imported is known by its name, as agents are.
         "code": None if is_importable(f) else code_digest(f),
     }
-    settings: dict[str, Any] = {"definition": defined, "noise_std": float(noise_std)}
+    settings: dict[str, Any] = {"definition": defined, "noise_std": noise_std}
     optional = {"grid": grid, "kernel": kernel, "noise": noise}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None}
     entry_point = EntryPoint(functools.partial(function_recipe, f, defined))
@@ -199,15 +199,9 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
 
 
 def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
-    id = f"{OWN}/{name}-v0"
+    id, limit = f"{OWN}/{name}-v0", positive_int("horizon", horizon)
     before = gym.registry.pop(id, None)
-    gym.register(
-        id,
-        entry_point=entry_point,
-        vector_entry_point=entry_point,
-        max_episode_steps=positive_int("horizon", horizon),
-        kwargs=settings,
-    )
+    gym.register(id, entry_point=entry_point, vector_entry_point=entry_point, max_episode_steps=limit, kwargs=settings)
     try:
         return gym.make(id)
     except BaseException:

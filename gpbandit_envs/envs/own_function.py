@@ -121,7 +121,10 @@ def function_recipe(
     """
     if definition is not None and dict(definition) != dict(defined):
         changed = [name for name in defined if definition.get(name) != defined[name]]
-        raise ValueError(f"definition: the function was defined anew since, with another {', '.join(changed)}")
+        raise ValueError(
+            f"definition: the function was defined anew since, with another {' and '.join(changed)}: give each a name= "
+            "of its own"
+        )
     domain = Domain.from_spec(defined["bounds"])
     facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
     box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)

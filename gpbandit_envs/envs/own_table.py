@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured, read_csv
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
@@ -65,9 +64,10 @@ def table(
             lengthscale.
     """
     content = file_content(file)
-    digest = _checked_digest(content_digest(content), sha256, file)
+    digest = _checked_digest(content_digest(content), sha256, f"{file} holds other data than it did: it was edited")
     columns = _columns("categorical", categorical), _columns("ignore", ignore)
-    return _recipe(_read(content, file, target, minimise, *columns), digest, replicates, noise_std, kernel)
+    found = _read(content, file, target, minimise, *columns)
+    return _recipe(found, digest, minimise, replicates, noise_std, kernel)
 
 
 def frame_recipe(
@@ -83,10 +83,12 @@ def frame_recipe(
     kernel: KernelLike = None,
 ) -> EnvRecipe:
     """`table` of a frame instead of a file."""
-    digest = _checked_digest(frame_digest(frame), sha256, "the frame")
+    digest = _checked_digest(
+        frame_digest(frame), sha256, "another frame has taken the name since: give each a name= of its own"
+    )
     names, left_out = _columns("categorical", categorical), _columns("ignore", ignore)
     found = measured(frame, target, minimise=minimise, categorical=names, ignore=left_out)
-    return _recipe(found, digest, replicates, noise_std, kernel)
+    return _recipe(found, digest, minimise, replicates, noise_std, kernel)
 
 
 @functools.lru_cache(maxsize=8)
@@ -104,16 +106,19 @@ def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _checked_digest(digest: str, expected: str | None, what: str) -> str:
+def _checked_digest(digest: str, expected: str | None, otherwise: str) -> str:
     if expected is not None and digest != expected:
-        raise ValueError(
-            f"sha256: {what} holds other data than it did ({digest[:8]}, not {expected[:8]}): name it anew"
-        )
+        raise ValueError(f"sha256: expected {expected[:8]}..., got {digest[:8]}...; {otherwise}")
     return digest
 
 
 def _recipe(
-    found: Measured, digest: str, replicates: Replicates, noise_std: float | None, kernel: KernelLike
+    found: Measured,
+    digest: str,
+    minimise: bool,
+    replicates: Replicates,
+    noise_std: float | None,
+    kernel: KernelLike,
 ) -> EnvRecipe:
     values = found.table.values
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -131,7 +136,8 @@ def _recipe(
             "data": {"name": found.table.name, "sha256": digest},
             "features": found.table.feature_names,
             "scaling": "numbers mapped to [0, 1] by column, words one-hot / sqrt(2); values mapped to [0, 1]",
-            "target_range": (low, high),
+            "minimise": minimise,
+            "target_range": (-high, -low) if minimise else (low, high),
             "replicates": int(values.shape[1]),
             "noise_from": source,
         },
@@ -167,7 +173,7 @@ def _noise(
             )
         return resampled, f"one of the measurements, where there are several ({int(repeated.sum())} candidates)"
     if noise_std is not None:
-        return GaussianNoise(positive_number("noise_std", noise_std) / span), "Gaussian, as stated"
+        return GaussianNoise(GaussianNoise(noise_std).std / span), "Gaussian, as stated"
     if resampled.std > 0:
         return GaussianNoise(resampled.std), "Gaussian, pooled deviation of the replicates"
     return GaussianNoise(_SHARE_OF_RANGE), "Gaussian, 1 % of the target's range"

@@ -473,7 +473,7 @@ def test_a_suite_names_a_csv_file_and_an_edited_one_plays_anew(call: Call, tmp_p
     assert "holds 2 runs of another environment" in err
     code, said, _ = call("verify", out, "--workers", 1)
     assert code == 1, "the runs on what the file held before cannot be repeated"
-    assert said.count("holds other data than it did") == 2
+    assert said.count("lab.csv holds other data than it did: it was edited") == 2
     assert "2 of 4 runs agree" in said
     assert call("page", out)[0] == 0
     assert "Theory" in (out / "site" / "env-lab.html").read_text(encoding="utf-8")
