@@ -91,7 +91,7 @@ def run_suite(
     store = Store(Path("results") / found.name if out is None else out)
     specs = list(found.specs())
     build_environments_once(missing(specs, store, retry_failed))
-    if warning := adopt(found, store):
+    for warning in adopt(found, store):
         _log.warning("%s", warning)
     limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)

@@ -108,9 +108,10 @@ class BanditEnv(gym.Env[Any, Any]):
         return certificate
 
     @property
-    def optimum(self) -> float:
-        """Largest mean of the current instance, unit of the reward; NaN where it is unknown."""
-        return self.certificate.optimum
+    def optimum(self) -> float | None:
+        """Largest mean of the current instance, unit of the reward; None where it is unknown."""
+        optimum = self.certificate.optimum
+        return None if math.isnan(optimum) else optimum
 
     @abstractmethod
     def mean(self, actions: Any) -> np.ndarray:
@@ -259,11 +260,11 @@ class FiniteArmEnv(BanditEnv):
             title=self.problem.name,
             points=arms,
             mean=function.mean,
-            optimum=self.optimum,
+            optimum=self._best,
             pulled=arms[indices],
             indices=indices,
             rewards=np.array(history.rewards),
-            regrets=self.optimum - np.array(history.means),
+            regrets=self._best - np.array(history.means),
         )
 
 
@@ -304,7 +305,7 @@ class BoxEnv(BanditEnv):
         reward = self.recipe.noise.reward(mean, x, variate)
         info: dict[str, Any] = {"cost": self._family.cost(x) if self._family.expensive else 1.0}
         if self._reveal_oracle:
-            regret = self.optimum - mean
+            regret = self.certificate.optimum - mean
             info["oracle"] = {"mean": mean} if math.isnan(regret) else {"mean": mean, "regret": regret}
         if self._family.expensive and self._family.failed(x):
             info["failed"] = True
@@ -326,7 +327,7 @@ class BoxEnv(BanditEnv):
         else:
             points = box_points(self._shape[0])
         mean = self.mean(points)
-        best = self.optimum
+        best = self.certificate.optimum
         if math.isnan(best):  # the picture shows the best of what it knows
             best = max([float(mean.max()), *history.means])
         return Picture(

@@ -64,7 +64,7 @@ def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None
     suite.check()
     specs = list(suite.specs())
     build_environments_once(missing(specs, store))
-    if warning := adopt(suite, store):
+    for warning in adopt(suite, store):
         typer.echo(f"warning: {warning}", err=True)
     limits = Limits()
     workforce = make_executor("serial" if workers == 1 else "local", workers, limits)

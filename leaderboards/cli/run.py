@@ -87,7 +87,7 @@ def run(
             print_dry_run(specs, store, workers, retry_failed)
             return
         build_environments_once(missing(specs, store, retry_failed))
-        if warning := adopt(found, store):
+        for warning in adopt(found, store):
             typer.echo(f"warning: {warning}", err=True)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
@@ -110,13 +110,15 @@ def run(
             raise
         finally:
             workforce.close()
-    print_report(report, directory, time.monotonic() - started)
-    for env, reason in without_regret(store, specs).items():
-        typer.echo(f"  {env}: {reason}", err=True)
-    if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-        if not report.failures:
-            typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
-        raise typer.Exit(_FAILED)
+        print_report(report, directory, time.monotonic() - started)
+        for env, reason in without_regret(store, specs).items():
+            typer.echo(f"  {env}: {reason}", err=True)
+        if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
+            if not report.failures:
+                typer.echo(
+                    f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True
+                )
+            raise typer.Exit(_FAILED)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:

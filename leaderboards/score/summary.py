@@ -90,11 +90,13 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
         for task, finished in on_task.items()
         if (found := _measure_from_best(store, finished, tasks[task], times[task], reduced))
     }
-    scores = {}
-    for (task, agent), finished in done.items():
-        # Runs in files that turn out to be damaged are set aside by the store, and are missing here.
-        there = sorted((run for run in finished if run.key in reduced), key=_block)
-        scores[task, agent] = _gather(times[task], there, reduced)
+    if any(run.key not in reduced for finished in on_task.values() for run in finished):
+        # The store has set a damaged file aside: its runs are not done, here or in any count.
+        return summarise(store, n_points, reduced)
+    scores = {
+        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced)
+        for (task, agent), finished in done.items()
+    }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
     summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found)
@@ -166,10 +168,11 @@ def _measure_from_best(
     best = {instance: max(reduced[run.key].best_mean for run in same) for instance, same in instances.items()}
     for instance, same in instances.items():
         outdated = [run for run in same if reduced[run.key].measured_from != best[instance]]
+        known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
         for run, trace, diagnostics in _traces(store, outdated, runs):
             measured = {**trace, "regret": best[instance] - trace["mean"]}
             scores = reduce_run(measured, t, parse_feedback(task.feedback), diagnostics)
-            reduced[run.key] = replace(scores, best_mean=reduced[run.key].best_mean, measured_from=best[instance])
+            reduced[run.key] = replace(scores, best_mean=known[run.key], measured_from=best[instance])
     return tuple(sorted(best.values()))
 
 

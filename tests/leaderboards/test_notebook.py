@@ -332,7 +332,7 @@ def test_failures_are_told_once_a_pair(tmp_path: Path, caplog: pytest.LogCapture
         found = quiet(keys(), [Broken], out=tmp_path)
     assert found.report is not None
     assert found.report.ended == {"done": 4, "crashed": 2}
-    assert caplog.text.count("crashed: Broken on RKHS, 2 repetitions: RuntimeError: out of order") == 1
+    assert caplog.text.count("crashed: Broken on RKHS, 2 repetitions: agent: RuntimeError: out of order") == 1
     ranking = found.ranking()
     assert ranking["rank"].isna().tolist() == [False, False, True]
     assert ranking.index[-1] == "Broken"
