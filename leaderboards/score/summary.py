@@ -15,7 +15,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
 from leaderboards.score.scores import COLUMNS, N_POINTS, AgentScores, RunScores, reduce_run, subsample_times
-from leaderboards.score.statistics import mean_band, mean_interval, quantile_interval
+from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
 
 __all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
@@ -99,15 +99,15 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
 def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
-    Columns: `task, agent, metric, n, mean, low, high` (Student's interval of the mean over repetitions), `median,
-    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
+    Columns: `task, agent, metric, n, mean, low, high` (interval of the mean over repetitions, see `score_interval`),
+    `median, median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
     the environment is NaN.
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
         for metric in scores.finals:
             x = scores.finals[metric]
-            mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
+            mean, median = score_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
             rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q95))
@@ -120,7 +120,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     frames = []
     for (task, agent), scores in summary.scores.items():
         for metric in scores.curves:
-            mean, low, high = mean_band(scores.curves[metric], level)
+            mean, low, high = score_band(scores.curves[metric], level)
             median = np.median(scores.curves[metric], axis=0)
             frame = pd.DataFrame(
                 {"t": scores.t, "n": len(scores), "mean": mean, "low": low, "high": high, "median": median}

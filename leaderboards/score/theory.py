@@ -27,7 +27,7 @@ from leaderboards.play.make import make_agent
 from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [
@@ -201,7 +201,7 @@ def _compare(
     kappa2 = float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    fitted, measured = loglog_slope(scores.t, regret), mean_interval(regret[:, at])
+    fitted, measured = loglog_slope(scores.t, regret), score_interval(regret[:, at])
     return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
 
 
