@@ -75,6 +75,15 @@ def test_the_median_interval_covers_at_least_as_often_as_it_says() -> None:
     assert (found[0].low, found[0].high) == (x[2], x[9])
 
 
+@pytest.mark.parametrize("q", [0.5, 0.25, 0.95])
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 12, 73, 100])
+def test_quantile_intervals_are_scipys(n: int, q: float) -> None:
+    x = rng(14).normal(size=n)
+    for level in (0.6, 0.95):
+        expected, found = scipy.stats.quantile_test(x, p=q).confidence_interval(level), quantile_interval(x, q, level)
+        np.testing.assert_equal((found.low, found.high), (expected.low, expected.high))
+
+
 def test_too_small_a_sample_has_no_quantile_interval() -> None:
     x = np.arange(5.0)  # 2 * 0.5^5 > 0.05
     assert not quantile_interval(x, 0.5).is_known
