@@ -18,6 +18,7 @@ import typer
 
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
+from leaderboards.cli.terminal import LogFormatter, say
 
 __all__ = ["app", "main"]
 
@@ -105,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # A suite or --agent may name a module of the folder that the command is given in, as with `python -m`.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogFormatter("warning: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     # Batch systems stop their jobs with SIGTERM, which is then as clean as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -127,4 +130,4 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    typer.echo(f"error: {text}", err=True)
+    say(f"error: {text}", err=True)

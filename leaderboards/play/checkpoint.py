@@ -1,7 +1,7 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. Checkpoints are local, not part of
-the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who wrote
+it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
 
 Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
 define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard
@@ -28,6 +28,7 @@ import gymnasium as gym
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import Origin, origin
+from leaderboards.play.signed import marked, unmarked
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
@@ -95,7 +96,7 @@ class Checkpoint:
         snapshot_modules()
         made_by = _identity()
         try:
-            content = pickle.loads(self.path.read_bytes())
+            content = pickle.loads(unmarked(self.path.read_bytes()))
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
             changed = first_changed_module(content.sources)
@@ -137,7 +138,7 @@ class Checkpoint:
             self._give_up(error)
             return
         with written_whole(self.path) as temporary:
-            temporary.write_bytes(pickled)
+            temporary.write_bytes(marked(pickled))
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
 

@@ -10,7 +10,9 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.limits import read_limited
 from leaderboards.play.run_file import RunEntry, StoreError, first_error
+from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]
 
@@ -57,12 +59,13 @@ class Provenance:
     def __init__(self, directory: Path) -> None:
         self._path = directory / "provenance.json"
         try:
-            self._content = _Content.model_validate_json(self._path.read_bytes())
+            self._content = _Content.model_validate_json(read_limited(self._path))
         except FileNotFoundError:
             self._content = _Content()
-        except ValidationError as error:
+        except ValueError as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else str(error)
             raise StoreError(
-                f"{self._path} cannot be read ({first_error(error)}): delete it; what it says is verified then has to "
+                f"{self._path} cannot be read ({reason}): delete it; what it says is verified then has to "
                 "be verified again"
             ) from None
 
@@ -75,7 +78,7 @@ class Provenance:
     def add_submitted(self, keys: Iterable[str], archive: str) -> None:
         """Record that these runs were added from `archive`."""
         for key in keys:
-            self._content.submitted[key] = _Source(archive=archive, added=time.time())
+            self._content.submitted[key] = _Source(archive=visible(archive), added=time.time())
         self._write()
 
     def add_verified(self, runs: Iterable[RunEntry]) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agents import Agent
 from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import RunSpec
+from leaderboards.text import visible
 
-__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Trace"]
+__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace"]
+
+Text = Annotated[str, AfterValidator(visible)]
+"""Text that is shown; what cannot be seen in it is written as escapes."""
 
 Status = Literal["done", "crashed", "timeout", "skipped"]
 
@@ -48,8 +52,8 @@ class InstanceData(BaseModel):
 
     instance: str | None = None
     sources: Any = None
-    knowledge: str = ""
-    misspecification: dict[str, float] = Field(default_factory=dict)
+    knowledge: Text = ""
+    misspecification: dict[Text, float] = Field(default_factory=dict)
 
 
 @dataclass

@@ -26,6 +26,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
+from leaderboards.play.limits import own_folder, read_limited
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.run_file import (
@@ -167,10 +168,10 @@ class Store:
         """
         path = self.directory / "suite.json"
         try:
-            return parse_suite(json.loads(path.read_text()))
+            return parse_suite(json.loads(read_limited(path)))
         except FileNotFoundError:
             return None
-        except (SuiteError, TypeError, ValueError) as error:
+        except (SuiteError, TypeError, ValueError, RecursionError) as error:
             raise StoreError(f"{path} cannot be read ({error}): delete it and run the suite again") from None
 
     def keys(self, *statuses: Status) -> set[str]:
@@ -372,13 +373,13 @@ class _Index:
         """Move the file `name` to quarantine; its runs count as not done."""
         path, quarantine = self._runs_directory / name, self._directory / "quarantine"
         try:
-            quarantine.mkdir(parents=True, exist_ok=True)
-            target = quarantine / name
+            target = own_folder(quarantine) / name
             if target.exists():
                 target = quarantine / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
             os.replace(path, target)
-        except OSError as error:
-            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
+        except (OSError, StoreError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({why})"
         if self._files is not None and name in self._files:
             self._files[name] = _File(self._files[name].stamp, ())
             self._entries = best(file.runs for file in self._files.values())
@@ -405,7 +406,7 @@ class _Index:
 
     def _load_manifest(self) -> dict[str, _File]:
         try:
-            manifest = json.loads((self._directory / "manifest.json").read_text())
+            manifest = json.loads(read_limited(self._directory / "manifest.json"))
             if manifest["schema"] != SCHEMA:
                 return {}
             found = {}
@@ -415,7 +416,7 @@ class _Index:
                     RunEntry.model_validate({**run, "origin": written_by, "file": name}) for run in file["runs"]
                 )
                 found[name] = _File((file["stamp"][0], file["stamp"][1]), runs)
-        except (OSError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        except (OSError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
             return {}  # the files themselves say the same, only more slowly
         return found
 

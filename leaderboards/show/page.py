@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.limits import own_folder
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
@@ -42,6 +43,7 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
 
     Raises:
         ValueError: if the folder holds no run.
+        StoreError: if `directory/site` is a link to elsewhere.
     """
     directory = Path(directory)
     store = Store(directory)
@@ -49,9 +51,9 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary))
-    folder = directory / _PAGES
-    (folder / "compare").mkdir(parents=True, exist_ok=True)
-    _copy_assets(folder / "assets")
+    folder = own_folder(directory / _PAGES)
+    own_folder(folder / "compare")
+    _copy_assets(own_folder(folder / "assets"))
     templates = _templates(site)
     stale = {*folder.glob("*.html"), *folder.glob("compare/*.js")}
     for task, file in site.task_files.items():
@@ -75,7 +77,8 @@ def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) 
         data = comparison_data(site, comparisons, first)
         for second in data.values():
             second["rows"] = table_rows.render(rows=second["rows"])
-        script = f"(window.comparisons ??= {{}})[{embed(first)}] = {embed(data)};\n"
+        # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
+        script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = JSON.parse({embed(dumped(data))});\n"
         files.append(_write_text(folder / script_file(site, first), script))
     return files
 
@@ -113,19 +116,25 @@ def sort_key(value: float) -> str:
 
 def embed(value: Any) -> Markup:
     """JSON that may stand inside a `<script>` whatever texts it holds."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = dumped(value)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
+def dumped(value: Any) -> str:
+    """The shortest JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def _copy_assets(folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
     for name in _ASSETS:
-        (folder / name).write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
     # One shared copy of the plotting library; plotly's Python package carries the file of its own version.
     source = resources.files("plotly") / "package_data" / "plotly.min.js"
     target = folder / "plotly.min.js"
     with resources.as_file(source) as path:
-        if not target.exists() or target.stat().st_size != path.stat().st_size:
-            shutil.copyfile(path, target)
+        if target.is_symlink() or not target.exists() or target.stat().st_size != path.stat().st_size:
+            with written_whole(target) as temporary:
+                shutil.copyfile(path, temporary)
