@@ -40,7 +40,7 @@ def figures(
         from leaderboards.show import make_figures
 
         for path in make_figures(directory, out):
-            say(path)
+            say(str(path))
 
 
 def watch(

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.terminal import say
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import NO_REGRET
@@ -104,18 +105,16 @@ def run(
                 console=console,
             )
         except KeyboardInterrupt:
-            typer.echo(
-                f"stopped: {len(store.keys())} runs are in {directory}; give the same command again to go on", err=True
-            )
+            say(f"stopped: {len(store.keys())} runs are in {directory}; give the same command again to go on", err=True)
             raise
         finally:
             workforce.close()
     print_report(report, directory, time.monotonic() - started)
     for env in without_regret(store, specs):
-        typer.echo(f"  {env}: {NO_REGRET}", err=True)
+        say(f"  {env}: {NO_REGRET}", err=True)
     if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
         if not report.failures:
-            typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
+            say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
         raise typer.Exit(_FAILED)
 
 
@@ -143,12 +142,12 @@ def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_fa
     todo = missing(specs, store, retry_failed)
     pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
     for (env, agent), runs in pairs.items():
-        typer.echo(f"  {agent} on {env}: {runs} runs")
+        say(f"  {agent} on {env}: {runs} runs")
     expected = [times.seconds(spec) for spec in todo]
     known = [seconds for seconds in expected if seconds is not None]
     speed = f"about {duration(sum(known) / workers)} on {workers} workers" if known else "how long is not known yet"
     there = len(specs) - len(todo)
-    typer.echo(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
+    say(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
@@ -183,7 +182,7 @@ def adopt(suite: Suite, store: Store) -> None:
     store.write_suite(suite)
     done = {key: run.spec for key, run in store.entries().items() if run.status == "done"}
     if apart := not_in_suite(suite, done):
-        typer.echo(
+        say(
             f"warning: {store.directory} holds {len(apart)} runs of another environment, horizon, feedback or seed "
             f"than suite {suite.name!r} asks for, such as {_what(done[apart[0]])}: the page shows them apart and "
             "leaves them out of the mean rank",
@@ -207,18 +206,18 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
     """Print a short report of the runs."""
     ended = sum(report.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
-    typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
+    say(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
     repetitions: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each of them
     for outcome in report.failures:
         what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
         repetitions.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
     for (what, reason), numbers in list(repetitions.items())[:_FAILURES_SHOWN]:
         which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
-        typer.echo(f"  {what}, {which}: {reason}", err=True)
+        say(f"  {what}, {which}: {reason}", err=True)
     hidden = sum(len(numbers) for numbers in list(repetitions.values())[_FAILURES_SHOWN:])
     if hidden:
-        typer.echo(f"  and {hidden} more", err=True)
+        say(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):
-        typer.echo(f"  gpbandit page {directory} shows the tracebacks", err=True)
+        say(f"  gpbandit page {directory} shows the tracebacks", err=True)
     if report.failures:
-        typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)
+        say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

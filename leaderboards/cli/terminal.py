@@ -49,7 +49,7 @@ def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
         return
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     say(
-        "These runs are played again, which imports and runs code that the results name and that is not of this project: "
+        "These runs are played again, which imports and runs code that the results name and that is not ours: "
         f"{', '.join(named[:_NAMED])}{more}",
         err=True,
     )

@@ -1,7 +1,8 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who wrote
-it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who
+wrote it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
+other versions or other sources is deleted, since resuming could change numbers.
 
 Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
 define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard

@@ -1,7 +1,7 @@
-"""Checkpoints carry the mark of the user who wrote them: a stranger's pickle, which could run anything, is never loaded.
+"""Checkpoints carry the mark of the user who wrote them: a stranger's pickle, which could run anything, stays shut.
 
-The mark is an HMAC with a key of 32 random bytes that lies in the user's own state folder and never leaves it. A results
-folder from elsewhere may hold checkpoints too; without this key their mark cannot be made.
+The mark is an HMAC with a key of 32 random bytes that lies in the user's own state folder and never leaves it. A
+results folder from elsewhere may hold checkpoints too; without this key their mark cannot be made.
 """
 
 from __future__ import annotations

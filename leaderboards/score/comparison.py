@@ -75,10 +75,10 @@ def compare(
         return None
     ranked = ranking if ranking is not None and {first, second} <= set(ranking.agents) else None
     if ranked is not None:
-        blocks, metrics = list(ranked.blocks), (ranked.metric,)
+        blocks, metrics = list(ranked.blocks), [ranked.metric]
     else:
         blocks = [block for block in a.blocks if block in set(b.blocks)]
-        metrics = ("regret_ratio", "cumulative_regret")
+        metrics = ["regret_ratio", "cumulative_regret"]
     rows_a, rows_b = a.rows(blocks), b.rows(blocks)
     for metric in metrics:
         x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]

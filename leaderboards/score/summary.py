@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ __all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise", "unf
 
 UNIFORM = "Uniform"
 """Id of the policy that the regret ratio is measured against."""
+
+_log = logging.getLogger("gpbandit")
 
 
 @dataclass
@@ -81,9 +84,11 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for (task, agent), finished in done.items():
         t = subsample_times(tasks[task].horizon, n_points)
         _reduce(store, finished, tasks[task], t, reduced)
-        # Runs in files that turn out to be damaged are set aside by the store, and are missing here.
+        # Runs in files that turn out to be damaged are set aside by the store, and are missing here, as are those
+        # without scores.
         there = sorted((run for run in finished if run.key in reduced), key=_block)
-        scores[task, agent] = _gather(t, there, reduced)
+        if there:
+            scores[task, agent] = _gather(t, there, reduced)
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         on_task.setdefault(task, []).extend(finished)
@@ -142,7 +147,11 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
     stated = dict.fromkeys(name for run in runs for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
     for run, trace in store.traces([*COLUMNS, *diagnostics], [run.key for run in new]):
-        reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
+        try:
+            reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
+        except (ValueError, ArithmeticError) as error:
+            # As of a submitted run whose batch numbers decrease; the file itself is sound.
+            _log.warning("run %s in %s has no scores and is left out: %s", run.key[:8], store.path(run), error)
 
 
 def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
