@@ -36,8 +36,8 @@ class StoreError(Exception):
     """A results folder cannot serve a request; the text says what to do."""
 
 
-def read_limited(path: Path, most: int = MOST_JSON) -> bytes:
-    """The content of a file of at most `most` bytes.
+def read_limited(path: Path) -> bytes:
+    """The content of a file of at most `MOST_JSON` bytes.
 
     Raises:
         ValueError: if it is longer, or no file but a device or a pipe.
@@ -46,9 +46,9 @@ def read_limited(path: Path, most: int = MOST_JSON) -> bytes:
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("expected a file, got a device, a pipe or a folder")
     with path.open("rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"expected at most {most:,} bytes, got more")
+        content = file.read(MOST_JSON + 1)
+    if len(content) > MOST_JSON:
+        raise ValueError(f"expected at most {MOST_JSON:,} bytes, got more")
     return content
 
 

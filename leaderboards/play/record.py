@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
 from gpbandit_envs.problem import Problem
@@ -37,6 +37,15 @@ TRACE_COLUMNS: dict[str, str] = {
 """Columns of every trace; the agent's diagnostics follow, each as of the last feedback."""
 
 
+def _visible_texts(value: Any) -> Any:
+    """JSON values with all their texts made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {_visible_texts(name): _visible_texts(entry) for name, entry in value.items()}
+    return [_visible_texts(entry) for entry in value] if isinstance(value, list) else value
+
+
 class InstanceData(BaseModel):
     """Source of the problem instance of a run, and how true its stated model is.
 
@@ -50,10 +59,15 @@ class InstanceData(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _readable(cls, values: Any) -> Any:
+        return _visible_texts(values)
+
     instance: str | None = None
     sources: Any = None
-    knowledge: Text = ""
-    misspecification: dict[Text, float] = Field(default_factory=dict)
+    knowledge: str = ""
+    misspecification: dict[str, float] = Field(default_factory=dict)
 
 
 @dataclass

@@ -36,7 +36,7 @@ class Ref:
 
     Raises:
         TypeError: if id or label are no text, or the kwargs no mapping from text to values.
-        ValueError: if the kwargs hold NaN or infinity, which JSON has no word for; if id or label are too long, or the
+        ValueError: if the kwargs hold NaN, infinity or lone surrogates, which JSON has no word for; if id or label are too long, or the
             id holds invisible characters.
     """
 
@@ -56,6 +56,10 @@ class Ref:
         if visible(self.id) != self.id or "\n" in self.id or "\t" in self.id:
             raise ValueError(f"id: expected no invisible characters, got {self.id!r}")
         object.__setattr__(self, "kwargs", MappingProxyType(describe(dict(self.kwargs))))
+        try:
+            json.dumps(dict(self.kwargs), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"kwargs: expected text without lone surrogates for {self.id!r}") from None
         try:
             canonical_json(self.identity)
         except ValueError:

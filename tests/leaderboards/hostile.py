@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import zipfile
@@ -35,10 +36,9 @@ def rewrite(path: Path, change: Change, columns: Mapping[str, Sequence[Any]] | N
     metadata = json.loads((table.schema.metadata or {})[b"gpbandit"])
     change(metadata)
     for run in metadata["runs"]:
-        try:
+        # A wrong spec has no key, and is refused for itself.
+        with contextlib.suppress(TypeError, ValueError, RecursionError, AttributeError):
             run["key"] = RunSpec.from_dict(run["spec"]).key
-        except (TypeError, ValueError, RecursionError, AttributeError):
-            pass  # it will be refused for its spec
     arrays = {name: table.column(name) for name in table.column_names} | {
         name: pa.array(values) for name, values in (columns or {}).items()
     }
