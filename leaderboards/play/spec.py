@@ -36,8 +36,8 @@ class Ref:
 
     Raises:
         TypeError: if id or label are no text, or the kwargs no mapping from text to values.
-        ValueError: if the kwargs hold NaN, infinity or lone surrogates, which JSON has no word for; if id or label are too long, or the
-            id holds invisible characters.
+        ValueError: if the kwargs hold NaN, infinity or lone surrogates, which JSON has no word for; if id or label are
+            too long, or the id holds invisible characters.
     """
 
     id: str
