@@ -43,8 +43,8 @@ def audit(
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
 ) -> None:
     """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
-    store = Store(results_folder(directory))
     with user_errors(directory):
+        store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if repetitions is not None:
             numbers = store.runs()["repetition"]
@@ -58,7 +58,7 @@ def audit(
             for outcome in audit_runs(store, todo, workers, checkpoints, arms):
                 outcomes.append(outcome)
                 progress.advance(bar)
-    _report(store, outcomes, len(keys) - len(todo))
+        _report(store, outcomes, len(keys) - len(todo))
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(_NOT_AUDITED)
 

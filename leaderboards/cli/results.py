@@ -33,9 +33,8 @@ def figures(
     out: Annotated[Path | None, typer.Option(help="Where to write; DIRECTORY/figures by default.")] = None,
 ) -> None:
     """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
-    results_folder(directory)
     with user_errors(directory):
-        if not Store(directory).done_keys():
+        if not Store(results_folder(directory)).done_keys():
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
@@ -49,10 +48,10 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
-    results_folder(directory)
     if interval <= 0:
         raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
     with user_errors(directory):
+        results_folder(directory)
         from leaderboards.show import watch as show
 
         show(directory, interval=interval, once=once)
@@ -103,9 +102,9 @@ def verify(
         raise UserError(f"--workers: expected at least 1, got {workers}")
     if sample is not None and sample < 1:
         raise UserError(f"--sample: expected at least 1, got {sample}")
-    store = Store(results_folder(directory))
     differing = 0
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if sample is not None and sample < len(keys):
             keys = [keys[i] for i in np.linspace(0, len(keys) - 1, sample).round().astype(int)]
@@ -132,8 +131,8 @@ def query(
     csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
 ) -> None:
     """Answer a query over runs and traces, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
-    store = Store(results_folder(directory))
     with user_errors(directory):
+        store = Store(results_folder(directory))
         try:
             answer = answer_query(store, sql)
         except QueryError as error:

@@ -11,6 +11,7 @@ library and site-packages.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -88,6 +89,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         self._started = self._last = perf_counter()
         self._pause = self.every
+        self._failed = False
 
     def load(self) -> Saved | None:
         """The saved state; None without a usable checkpoint.
@@ -105,9 +107,10 @@ class Checkpoint:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
             return None
-        except Exception as error:  # a cut file may raise anything; the run then starts over
+        except Exception as error:  # the user's classes may raise anything; the run then starts over
             _log.warning("checkpoint %s is not used: %s", self.path, error)
-            self.remove()
+            with contextlib.suppress(OSError):  # the next one replaces it
+                self.remove()
             return None
         self.resumed = content.resumed + 1
         self.before = content.seconds
@@ -121,8 +124,7 @@ class Checkpoint:
     def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
         """Write the state of a run between two turns, with a snapshot of its loop.
 
-        Raises:
-            OSError: if the folder cannot be written.
+        A state that cannot be written costs one warning and not the run, which tries again after the usual time.
         """
         started = perf_counter()
         try:
@@ -138,8 +140,13 @@ class Checkpoint:
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             self._give_up(error)
             return
-        with written_whole(self.path) as temporary:
-            temporary.write_bytes(marked(pickled))
+        try:
+            with written_whole(self.path) as temporary:
+                temporary.write_bytes(marked(pickled))
+        except OSError as error:
+            if not self._failed:
+                _log.warning("a run could not be saved and goes on (%s)", error)
+            self._failed = True
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
 

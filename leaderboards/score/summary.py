@@ -15,7 +15,15 @@ from leaderboards.play.run_file import Origin, RunEntry
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.scores import COLUMNS, N_POINTS, AgentScores, RunScores, reduce_run, subsample_times
+from leaderboards.score.scores import (
+    COLUMNS,
+    N_POINTS,
+    AgentScores,
+    RunScores,
+    reduce_run,
+    subsample_times,
+    unknown_scores,
+)
 from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
 
@@ -84,11 +92,10 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for (task, agent), finished in done.items():
         t = subsample_times(tasks[task].horizon, n_points)
         _reduce(store, finished, tasks[task], t, reduced)
-        # Runs in files that turn out to be damaged are set aside by the store, and are missing here, as are those
-        # without scores.
-        there = sorted((run for run in finished if run.key in reduced), key=_block)
-        if there:
-            scores[task, agent] = _gather(t, there, reduced)
+        if any(run.key not in reduced for run in finished):
+            # The store has set a damaged file aside: its runs are not done, here or in any count.
+            return summarise(store, n_points, reduced)
+        scores[task, agent] = _gather(t, sorted(finished, key=_block), reduced)
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         on_task.setdefault(task, []).extend(finished)
@@ -151,7 +158,8 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
             reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
         except (ValueError, ArithmeticError) as error:
             # As of a submitted run whose batch numbers decrease; the file itself is sound.
-            _log.warning("run %s in %s has no scores and is left out: %s", run.key[:8], store.path(run), error)
+            _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)
+            reduced[run.key] = unknown_scores(t)
 
 
 def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
