@@ -1,8 +1,12 @@
-"""Numbers as text, for the terminal and the pages alike."""
+"""Numbers and texts as they are shown, in the terminal and on the pages alike."""
 
 from __future__ import annotations
 
-__all__ = ["duration"]
+import unicodedata
+
+__all__ = ["duration", "visible"]
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def duration(seconds: float) -> str:
@@ -11,3 +15,19 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def visible(text: str) -> str:
+    """`text` with every character that would not be seen written as an escape; line ends and tabs stay.
+
+    Control characters drive a terminal, marks of direction let a text read otherwise than it is, characters without
+    width make two names look alike, and lone surrogates cannot be written to a file.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) not in _INVISIBLE
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )

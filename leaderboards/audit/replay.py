@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, sketch_accuracy
 from leaderboards.play.protocol_checks import IncompatibleError
+from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
@@ -110,15 +111,15 @@ class AuditFacts:
         differs: Where the replay left the stored trace; "" if nowhere.
     """
 
-    width: str
-    no_guarantee: str
+    width: Text
+    no_guarantee: Text
     delta: float | None
-    no_band: str
-    no_sketch: str
+    no_band: Text
+    no_sketch: Text
     points: int
     on_box: bool
     sampled: int
-    differs: str
+    differs: Text
 
 
 @dataclass(frozen=True)

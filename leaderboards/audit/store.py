@@ -12,10 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+from pydantic import TypeAdapter
 
+from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
+from leaderboards.play.limits import MOST_VALUES
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run import reason_of
@@ -30,6 +36,7 @@ _METADATA = b"gpbandit-audit"
 # Schema 1 has other names for the same columns and facts.
 _COLUMNS_OF_1 = {"outside": "violations", "needed": "required_scaling", "half": "half_width"}
 _FACTS_OF_1 = {"unpromised": "no_guarantee"}
+_FACTS = TypeAdapter(AuditFacts)
 _log = logging.getLogger("gpbandit")
 
 
@@ -90,13 +97,37 @@ class AuditStore:
                 if metadata["key"] != key:
                     raise ValueError(f"it is the audit of run {metadata['key']}")
                 facts = {_FACTS_OF_1.get(name, name): value for name, value in metadata["about"].items()}
-                checkpoints = file.read(use_threads=False).to_pandas().rename(columns=_COLUMNS_OF_1)
-                return RunAudit(key, AuditFacts(**facts), checkpoints)
+                _check_size(file.metadata)
+                table = file.read(use_threads=False).to_pandas(ignore_metadata=True)
+                return RunAudit(key, _FACTS.validate_python(facts), _checked(table.rename(columns=_COLUMNS_OF_1)))
         except FileNotFoundError:
             return None
-        except (FileError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (FileError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             self._quarantine.set_aside(path, str(error), "gpbandit audit makes it again")
             return None
+
+
+def _check_size(footer: Any) -> None:
+    if footer.num_rows * footer.num_columns > MOST_VALUES:
+        raise ValueError(f"{footer.num_rows:,} rows of {footer.num_columns} columns: expected at most {MOST_VALUES:,}")
+
+
+def _checked(checkpoints: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an audit, checked.
+
+    Raises:
+        ValueError: if columns are missing, hold no numbers, or the times do not increase.
+    """
+    missing = [name for name in ("t", "bytes", *BAND_COLUMNS, *SKETCH_COLUMNS) if name not in checkpoints]
+    if missing:
+        raise ValueError(f"expected a column {missing[0]!r}")
+    wrong = [(name, dtype) for name, dtype in checkpoints.dtypes.items() if dtype.kind not in "biuf"]
+    if wrong:
+        raise ValueError(f"column {wrong[0][0]!r}: expected numbers, got {wrong[0][1]}")
+    t = checkpoints["t"].to_numpy(np.float64)
+    if not len(t) or t[0] < 1 or not (np.diff(t) > 0).all():
+        raise ValueError("t: expected increasing times from 1 on")
+    return checkpoints
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import typer
 
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
+from leaderboards.cli.terminal import LogFormatter
 
 __all__ = ["app", "play"]
 
@@ -105,7 +106,9 @@ def play(arguments: Sequence[str]) -> int:
         raise UserError(f"the folder that this is given in has gone ({error.strerror}): change to another") from None
     if here not in sys.path:
         sys.path.insert(0, here)
-    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogFormatter("warning: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     command = typer.main.get_command(app)
     try:
         # Not `app(...)`, which takes Ctrl-C, broken pipes and their codes into its own hands.

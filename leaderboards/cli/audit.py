@@ -15,6 +15,7 @@ from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
 from leaderboards.cli.errors import results_folder, user_errors
 from leaderboards.cli.results import choose
+from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.store import Store
 
@@ -39,9 +40,9 @@ def audit(
     ] = SAMPLED,
     again: Annotated[bool, typer.Option("--again", help="Also runs that have an audit.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
 ) -> None:
     """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
-    load_plugins()
     with user_errors(directory):
         store = Store(results_folder(directory))
         keys = choose(store, row or [])
@@ -49,6 +50,8 @@ def audit(
             numbers = store.runs()["repetition"]
             keys = [key for key in keys if numbers[key] < repetitions]
         todo = keys if again else unaudited(store, keys)
+        ask_to_run([store.spec(key) for key in todo], yes)
+        load_plugins()
         outcomes: list[AuditOutcome] = []
         with Progress(console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("auditing", total=len(todo))
@@ -64,7 +67,7 @@ def _report(store: Store, outcomes: list[AuditOutcome], before: int) -> None:
     audited = [outcome for outcome in outcomes if not outcome.error]
     banded = sum(not outcome.no_band for outcome in audited)
     ending = "" if len(audited) == 1 else "s"
-    typer.echo(
+    say(
         f"{store.directory}: {len(audited)} run{ending} audited, {banded} with a confidence band; {before} were before."
         f" See them with gpbandit page {store.directory}"
     )
@@ -75,6 +78,6 @@ def _report(store: Store, outcomes: list[AuditOutcome], before: int) -> None:
     ):
         counts = Counter(f"{names[key]}: {text}" for key, text in texts.items())
         for what, n in counts.most_common(_SHOWN):
-            typer.echo(f"  {title}: {n} of {what}", err=True)
+            say(f"  {title}: {n} of {what}", err=True)
         if len(counts) > _SHOWN:
-            typer.echo(f"  and {len(counts) - _SHOWN} more kinds", err=True)
+            say(f"  and {len(counts) - _SHOWN} more kinds", err=True)

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from leaderboards.text import visible
+
 __all__ = ["Stopped", "main", "output_error"]
 
 _USER_ERROR = 2
@@ -115,7 +117,7 @@ def _code(arguments: Sequence[str]) -> int:
 
 def _say(text: str, code: int) -> int:
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{visible(text)}\n")
         sys.stderr.flush()
     return code
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.terminal import say
 from leaderboards.play.store import Store
 
 __all__ = ["page"]
@@ -22,4 +23,4 @@ def page(directory: Annotated[Path, typer.Argument(help="Results folder.")]) -> 
         from leaderboards.show import build_page
 
         index = build_page(directory)
-    typer.echo(f"The leaderboard is at {index.resolve()}")
+    say(f"The leaderboard is at {index.resolve()}")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
 
 from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play import exchange
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.query import QueryError
@@ -23,6 +25,7 @@ __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "wa
 
 _DIFFERS = 1
 _ROWS_SHOWN = 1000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def figures(
@@ -36,7 +39,7 @@ def figures(
         from leaderboards.show import make_figures
 
         for path in make_figures(directory, out):
-            typer.echo(path)
+            say(str(path))
 
 
 def watch(
@@ -72,7 +75,7 @@ def submit(
     archive = out if out is not None else directory.with_name(f"{directory.resolve().name}.zip")
     with user_errors(archive):
         runs = exchange.pack(results_folder(directory), archive)
-    typer.echo(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
+    say(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
 
 
 def add(
@@ -92,30 +95,32 @@ def verify(
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all.")] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
 ) -> None:
     """Re-run and compare traces; exit code 1 on a mismatch."""
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     if sample is not None and sample < 1:
         raise UserError(f"--sample: expected at least 1, got {sample}")
-    load_plugins()
     differing = 0
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if sample is not None and sample < len(keys):
             keys = [keys[i] for i in np.linspace(0, len(keys) - 1, sample).round().astype(int)]
+        ask_to_run([store.spec(key) for key in keys], yes)
+        load_plugins()
         runs = store.runs()
         executor = make_executor("local", workers)
         try:
             for verdict in run_again(store, keys, Path(scratch), executor):
                 run = runs.loc[verdict.key]
                 what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-                typer.echo(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
+                say(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
                 differing += not verdict.agrees
         finally:
             executor.close()
-    typer.echo(f"{len(keys) - differing} of {len(keys)} runs agree")
+    say(f"{len(keys) - differing} of {len(keys)} runs agree")
     if differing:
         raise typer.Exit(_DIFFERS)
 
@@ -132,7 +137,16 @@ def query(
             answer = answer_query(store, sql)
         except QueryError as error:
             raise UserError(str(error)) from None
-    typer.echo(answer.to_csv(index=False).rstrip() if csv else answer.head(_ROWS_SHOWN).to_string(index=False))
+    say(_csv(answer) if csv else answer.head(_ROWS_SHOWN).to_string(index=False))
+
+
+def _csv(answer: pd.DataFrame) -> str:
+    """CSV whose texts no spreadsheet takes for a formula: those that begin like one get an apostrophe before them."""
+
+    def plain(value: object) -> object:
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+    return answer.rename(columns=plain).map(plain).to_csv(index=False).rstrip()
 
 
 def choose(store: Store, rows: list[str]) -> list[str]:
@@ -161,6 +175,6 @@ def choose(store: Store, rows: list[str]) -> list[str]:
 
 
 def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:
-    typer.echo(f"{directory}: {received.runs} runs are new, {received.known} were there before")
+    say(f"{directory}: {received.runs} runs are new, {received.known} were there before")
     for text in received.rejected:
-        typer.echo(f"  left out: {text}", err=True)
+        say(f"  left out: {text}", err=True)

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.terminal import say
 from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
@@ -90,7 +91,7 @@ def run(
         todo = missing(specs, store, retry_failed)
         without_data = build_environments_once(todo)
         for warning in adopt(found, store):
-            typer.echo(f"warning: {warning}", err=True)
+            say(f"warning: {warning}", err=True)
         skip(store, todo, without_data)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
@@ -115,9 +116,7 @@ def run(
         print_gaps(store, specs, without_data)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
             if not report.failures:
-                typer.echo(
-                    f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True
-                )
+                say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
             raise typer.Exit(_FAILED)
         if without_data:
             raise typer.Exit(_FAILED)
@@ -126,10 +125,10 @@ def run(
 def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str, str]) -> None:
     """Print which environments have no regret, and which were skipped for want of data."""
     for env, reason in without_regret(store, specs).items():
-        typer.echo(f"  {env}: {reason}", err=True)
+        say(f"  {env}: {reason}", err=True)
     labels = {spec.env.key: spec.env.label for spec in specs}
     for key, reason in without_data.items():
-        typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
+        say(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
 
 
 def skip(store: Store, specs: Iterable[RunSpec], without_data: Mapping[str, str]) -> None:
@@ -169,12 +168,12 @@ def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_fa
     todo = missing(specs, store, retry_failed)
     pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
     for (env, agent), runs in pairs.items():
-        typer.echo(f"  {agent} on {env}: {runs} runs")
+        say(f"  {agent} on {env}: {runs} runs")
     expected = [times.seconds(spec) for spec in todo]
     known = [seconds for seconds in expected if seconds is not None]
     speed = f"about {duration(sum(known) / workers)} on {workers} workers" if known else "how long is not known yet"
     there = len(specs) - len(todo)
-    typer.echo(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
+    say(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
@@ -201,14 +200,14 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
     """Print a short report of the runs."""
     ended = sum(report.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
-    typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
+    say(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
     lines = report.failed()
     for line in list(lines)[:_FAILURES_SHOWN]:
-        typer.echo(f"  {line}", err=True)
+        say(f"  {line}", err=True)
     hidden = sum(list(lines.values())[_FAILURES_SHOWN:])
     if hidden:
-        typer.echo(f"  and {hidden} more", err=True)
+        say(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):
-        typer.echo(f"  gpbandit page {directory} shows the tracebacks", err=True)
+        say(f"  gpbandit page {directory} shows the tracebacks", err=True)
     if report.failures:
-        typer.echo("  once the cause is mended, the same command with --retry-failed plays them again", err=True)
+        say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

@@ -1,8 +1,8 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind its digest: damaged bytes are
-never unpickled, which might take them for another state. Checkpoints are local, not part of
-the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who
+wrote it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
+other versions or other sources is deleted, since resuming could change numbers.
 
 Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
 define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard
@@ -30,7 +30,7 @@ import gymnasium as gym
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import Origin, origin
-from leaderboards.play.sealed import open_bytes, seal_bytes
+from leaderboards.play.signed import marked, unmarked
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
@@ -99,7 +99,7 @@ class Checkpoint:
         snapshot_modules()
         made_by = _identity()
         try:
-            content = pickle.loads(open_bytes(self.path.read_bytes()))
+            content = pickle.loads(unmarked(self.path.read_bytes()))
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
             changed = first_changed_module(content.sources)
@@ -142,7 +142,7 @@ class Checkpoint:
             return
         try:
             with written_whole(self.path) as temporary:
-                temporary.write_bytes(seal_bytes(pickled))
+                temporary.write_bytes(marked(pickled))
         except OSError as error:
             if not self._failed:
                 _log.warning("a run could not be saved and goes on (%s)", error)

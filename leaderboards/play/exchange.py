@@ -7,11 +7,14 @@ import json
 import tempfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.limits import MOST_JSON
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.run_file import (
     SUBMITTED,
@@ -28,12 +31,14 @@ from leaderboards.play.run_file import (
 from leaderboards.play.sealed import open_json
 from leaderboards.play.store import Store, best
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.text import visible
 
 __all__ = ["MergeResult", "add", "merge", "pack"]
 
 _LIST = "submission.json"
 _SUITE = "suite.json"
 _SCHEMA = 1
+_LONGEST_REASON = 200  # characters of what is wrong with an archive, which may quote it
 
 
 @dataclass(frozen=True)
@@ -115,8 +120,8 @@ def add(archive: Path, directory: Path) -> MergeResult:
     """Add the runs that another machine packed; they count as submitted until they are verified.
 
     A run of the archive replaces one of the folder only if it is done and that one is not. Nothing of the archive is
-    executed, and it chooses no file name: each member is read on its own, must be listed, must match its hash and must
-    be a results file.
+    executed or imported, and it chooses no file name: each member is read on its own, must be listed, must match its
+    hash and must be a results file. Members are stored as they are, so that no archive is larger inside than outside.
 
     Raises:
         StoreError: if the archive is not one that `pack` made, or belongs to another suite.
@@ -130,26 +135,31 @@ def add(archive: Path, directory: Path) -> MergeResult:
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         try:
             with zipfile.ZipFile(archive) as packed:
-                listed = json.loads(packed.read(_LIST))["files"]
-                suite = parse_suite(open_json(packed.read(_SUITE))) if _SUITE in listed else None
+                _check_members(packed, archive.stat().st_size)
+                listed = _hashes(_json_of(packed, _LIST))
+                suite = parse_suite(_json_of(packed, _SUITE)) if _SUITE in listed else None
+                rejected += [
+                    f"{name!r}: it is not listed" for name in packed.namelist() if name not in {*listed, _LIST}
+                ]
                 for number, (name, expected) in enumerate(sorted(listed.items())):
                     if name == _SUITE:
                         continue
                     content = packed.read(name)
                     if hashlib.sha256(content).hexdigest() != expected:
-                        rejected.append(f"{name}: its content does not have the hash that the archive states")
+                        rejected.append(f"{name!r}: its content does not have the hash that the archive states")
                         continue
                     path = Path(scratch) / f"{number}{SUFFIX}"
                     path.write_bytes(content)
                     try:
                         files[path.name] = _readable_runs(path)
                     except FileError as error:
-                        rejected.append(f"{name}: {error}")
+                        rejected.append(f"{name!r}: {error}")
         except FileNotFoundError:
             raise StoreError(f"no archive {archive}") from None
         except _NO_ARCHIVE as error:
+            reason = visible(" ".join(str(error).split()))[:_LONGEST_REASON]
             raise StoreError(
-                f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {error})"
+                f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {reason})"
             ) from None
         _adopt_suite(suite, store)
         found = best(files.values())
@@ -164,6 +174,41 @@ def add(archive: Path, directory: Path) -> MergeResult:
         provenance.add_submitted(new, archive.name)
         store.write_manifest()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
+
+
+def _check_members(packed: zipfile.ZipFile, size: int) -> None:
+    """Check that an archive of `size` bytes holds no more than that, and every name once.
+
+    Raises:
+        ValueError: naming what is wrong.
+    """
+    members = packed.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
+        raise ValueError("expected members without compression and encryption, as `gpbandit submit` writes them")
+    total = sum(member.file_size for member in members)
+    if total > size:  # two members may be one and the same part of the archive
+        raise ValueError(f"its members state {total:,} bytes, and it has {size:,}")
+    twice = [name for name, n in Counter(packed.namelist()).items() if n > 1]
+    if twice:
+        raise ValueError(f"it holds {twice[0]!r} twice")
+
+
+def _json_of(packed: zipfile.ZipFile, name: str) -> Any:
+    if packed.getinfo(name).file_size > MOST_JSON:
+        raise ValueError(f"{name}: expected at most {MOST_JSON:,} bytes, got more")
+    return open_json(packed.read(name)) if name == _SUITE else json.loads(packed.read(name))
+
+
+def _hashes(listing: Any) -> dict[str, str]:
+    """SHA-256 of every member by name, from the listing of an archive.
+
+    Raises:
+        ValueError: if it is of another form.
+    """
+    listed = listing["files"]
+    if not isinstance(listed, dict) or not all(isinstance(expected, str) for expected in listed.values()):
+        raise ValueError(f"{_LIST}: expected a hash for every file")
+    return listed
 
 
 _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)

@@ -6,17 +6,17 @@ import contextlib
 import difflib
 import importlib
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 import gymnasium as gym
 
 import agents
-import gpbandit_envs  # noqa: F401  registers the environments
 from agents import Agent
 from agents.core.registry import load_entry_point
-from gpbandit_envs.registry import OWN, TABLE
+from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
 
 __all__ = [
@@ -30,12 +30,17 @@ __all__ = [
     "describe_env",
     "env_spec",
     "horizon_of",
+    "is_own_env",
+    "loaded_agent",
     "make_agent",
     "make_env",
+    "named_code",
     "pinned",
     "preload_modules",
     "to_plain_dict",
 ]
+
+_OWN_AGENTS = "agents."  # begins the entry points of this project's agents
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
 AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
@@ -150,6 +155,49 @@ def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
     return found(**to_plain_dict(kwargs))
+
+
+def loaded_agent(id: str) -> object | None:
+    """The class or factory of an agent, if looking it up imports nothing but this project; None otherwise.
+
+    For pages and figures: ids come from results, which may be a stranger's, and their modules are not imported to show
+    what they did. Known are the agents of this project and those of modules that this process has imported.
+    """
+    if id.startswith("object:"):
+        return None
+    try:
+        entry_point = id if ":" in id else agents.spec(id).entry_point
+    except ValueError:
+        return None
+    if not isinstance(entry_point, str):
+        return entry_point
+    module, _, attribute = entry_point.partition(":")
+    if entry_point.startswith(_OWN_AGENTS) and ":" not in id:
+        try:
+            return load_entry_point(entry_point)
+        except ImportError:  # an optional library is missing
+            return None
+    return vars(sys.modules[module]).get(attribute) if module in sys.modules else None
+
+
+def is_own_env(id: str) -> bool:
+    """Whether an environment is one of this project: building it imports nothing else."""
+    return any(row.id == id for row in ENVIRONMENTS)
+
+
+def named_code(specs: Iterable[RunSpec]) -> list[str]:
+    """Agents and environments of `specs` that are not of this project, sorted: playing the runs imports them."""
+    specs = list(specs)
+    agent_ids, env_ids = {spec.agent.id for spec in specs}, {spec.env.id for spec in specs}
+    return sorted({id for id in agent_ids if not _is_own_agent(id)} | {id for id in env_ids if not is_own_env(id)})
+
+
+def _is_own_agent(id: str) -> bool:
+    try:
+        entry_point = agents.spec(id).entry_point
+    except ValueError:
+        return False
+    return isinstance(entry_point, str) and entry_point.startswith(_OWN_AGENTS)
 
 
 def preload_modules(spec: RunSpec) -> None:

@@ -10,9 +10,11 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.limits import read_limited
 from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run_file import RunEntry, first_error
-from leaderboards.play.sealed import SealError, open_json, seal_json
+from leaderboards.play.sealed import open_json, seal_json
+from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]
 
@@ -62,11 +64,11 @@ class Provenance:
     def __init__(self, directory: Path) -> None:
         self._path = directory / "provenance.json"
         try:
-            self._content = _Content.model_validate(open_json(self._path.read_bytes()))
+            self._content = _Content.model_validate(open_json(read_limited(self._path)))
             return
         except FileNotFoundError:
             pass
-        except (SealError, ValidationError) as error:
+        except ValueError as error:
             reason = first_error(error) if isinstance(error, ValidationError) else str(error)
             remedy = "what it said is verified has to be verified again"
             Quarantine(directory).set_aside(self._path, reason, remedy)
@@ -81,7 +83,7 @@ class Provenance:
     def add_submitted(self, keys: Iterable[str], archive: str) -> None:
         """Record that these runs were added from `archive`."""
         for key in keys:
-            self._content.submitted[key] = _Source(archive=archive, added=time.time())
+            self._content.submitted[key] = _Source(archive=visible(archive), added=time.time())
         self._write()
 
     def add_verified(self, runs: Iterable[RunEntry]) -> None:

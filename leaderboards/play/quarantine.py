@@ -8,6 +8,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from leaderboards.play.limits import StoreError, own_folder
+
 __all__ = ["Quarantine", "Quarantined"]
 
 _log = logging.getLogger("gpbandit")
@@ -59,14 +61,15 @@ class Quarantine:
         """Move a damaged file here; the caller says so."""
         target = self.folder / path.name
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            own_folder(self.folder)
             if target.exists():
                 target = target.with_name(f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}")
             os.replace(path, target)
         except FileNotFoundError:
             target = self.folder / path.name  # another process was faster
-        except OSError as error:
-            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
+        except (OSError, StoreError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({why})"
         found = Quarantined(target, reason)
         self.files.append(found)
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+
 import pandas as pd
 
 from leaderboards.play.store import Store
@@ -40,7 +42,8 @@ def query(store: Store, sql: str) -> pd.DataFrame:
     runs["path"] = [str(store.path(entry)) for entry in entries]
     runs["first"] = [entry.start for entry in entries]
     runs["last"] = [entry.stop - 1 for entry in entries]
-    paths = sorted({str(store.path(entry)) for entry in entries if entry.rows})
+    # Names of files are patterns to DuckDB, and in a stranger's folder they may be chosen to match others.
+    paths = sorted({glob.escape(str(store.path(entry))) for entry in entries if entry.rows})
     if not paths:
         raise QueryError(f"{store.directory} holds no trace to ask about")
     with duckdb.connect(":memory:") as connection:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
 from gpbandit_envs.datasets.errors import DataError, FetchError
 from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import RunSpec
+from leaderboards.text import visible
 
-__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Trace", "data_reason", "lacks_data"]
+__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace", "data_reason", "lacks_data"]
+
+Text = Annotated[str, AfterValidator(visible)]
+"""Text that is shown; what cannot be seen in it is written as escapes."""
 
 Status = Literal["done", "crashed", "timeout", "skipped"]
 
@@ -52,6 +56,15 @@ def lacks_data(status: Status, reason: str | None) -> bool:
     return status == "skipped" and (reason or "").startswith(_WITHOUT_DATA)
 
 
+def _visible_texts(value: Any) -> Any:
+    """JSON values with all their texts made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {_visible_texts(name): _visible_texts(entry) for name, entry in value.items()}
+    return [_visible_texts(entry) for entry in value] if isinstance(value, list) else value
+
+
 class InstanceData(BaseModel):
     """Source of the problem instance of a run, and how true its stated model is.
 
@@ -65,6 +78,11 @@ class InstanceData(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _readable(cls, values: Any) -> Any:
+        return _visible_texts(values)
 
     instance: str | None = None
     sources: Any = None

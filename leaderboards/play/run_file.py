@@ -42,10 +42,12 @@ from pydantic import (
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.play.record import InstanceData, RunRecord, Status
+from leaderboards.play.limits import LONGEST_NAME, MOST_JSON, MOST_VALUES, StoreError
+from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.sealed import SEALED, TAIL, SealError, check_parquet, footer_of, seal_parquet, tail_size
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
+from leaderboards.text import visible
 
 __all__ = [
     "SCHEMA",
@@ -75,11 +77,8 @@ SUBMITTED = "submitted-"
 """Begins the names of files that came from elsewhere; no run that is played here is written under such a name."""
 
 _METADATA = b"gpbandit"
+_LATEST = 253_402_300_799.0  # the last second of the year 9999, after which there are no dates
 _LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
-
-
-class StoreError(Exception):
-    """A results folder cannot serve a request; the text says what to do."""
 
 
 class FileError(Exception):
@@ -100,9 +99,9 @@ class _Stored(BaseModel):
 class Machine(_Stored):
     """The computer on which a run was played."""
 
-    system: str
-    arch: str
-    cpu: str
+    system: Text
+    arch: Text
+    cpu: Text
     cores: int | None = None
 
 
@@ -117,10 +116,10 @@ class Origin(_Stored):
         machine: The computer.
     """
 
-    gpbandit_envs: str
-    commit: str | None
-    python: str
-    libraries: dict[str, str]
+    gpbandit_envs: Text
+    commit: Text | None
+    python: Text
+    libraries: dict[Text, Text]
     machine: Machine
 
     @field_validator("libraries")
@@ -172,19 +171,19 @@ class RunEntry(_Stored):
         file: Name of the file; "" until it is known.
     """
 
-    key: str
+    key: str = Field(pattern=r"^[0-9a-f]{32}$")
     spec: Annotated[RunSpec, PlainValidator(_to_spec), PlainSerializer(RunSpec.to_dict)]
     status: Status
-    reason: str | None
-    error: str | None
+    reason: Text | None
+    error: Text | None
     seconds: FiniteFloat
     tries: int
     resumed: int
-    finished: FiniteFloat
+    finished: FiniteFloat = Field(ge=0, le=_LATEST)
     seeds: Seeds
-    facts: dict[str, float]
+    facts: dict[Text, float]
     data: InstanceData
-    columns: list[str]
+    columns: list[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]]
     start: int = Field(ge=0)
     stop: int
     origin: Origin
@@ -192,6 +191,9 @@ class RunEntry(_Stored):
 
     @model_validator(mode="after")
     def _consistent(self) -> RunEntry:
+        hidden = [name for name in self.columns if not name.isprintable()]
+        if hidden:
+            raise ValueError(f"column {hidden[0]!r}: expected no invisible characters")
         if not self.start <= self.stop:
             raise ValueError(f"rows {self.start} to {self.stop}")
         if self.status == "done" and self.rows != self.spec.horizon:
@@ -330,8 +332,8 @@ def _entry(record: RunRecord, start: int, stop: int) -> RunEntry:
         key=record.spec.key,
         spec=record.spec,
         status=record.status,
-        reason=_readable(record.reason),
-        error=_readable(record.error),
+        reason=None if record.reason is None else visible(record.reason),
+        error=None if record.error is None else visible(record.error),
         seconds=record.seconds,
         tries=record.tries,
         resumed=record.resumed,
@@ -344,11 +346,6 @@ def _entry(record: RunRecord, start: int, stop: int) -> RunEntry:
         stop=stop,
         origin=origin(),
     )
-
-
-def _readable(text: str | None) -> str | None:
-    """Text without lone surrogates, as names of files have them, which JSON cannot carry."""
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
 # ---- reading ----
@@ -368,6 +365,11 @@ def read_runs(path: Path) -> list[RunEntry]:
         raw = (footer.metadata or {}).get(_METADATA)
     if raw is None:
         raise FileError("a parquet file without the gpbandit metadata: not written by this harness")
+    if len(raw) > MOST_JSON or footer.num_rows * max(footer.num_columns, 1) > MOST_VALUES:
+        raise FileError(
+            f"{footer.num_rows:,} rows of {footer.num_columns} columns and {len(raw):,} bytes of metadata: "
+            f"expected at most {MOST_VALUES:,} values and {MOST_JSON:,} bytes"
+        )
     try:
         metadata = json.loads(raw)
         if metadata["schema"] > SCHEMA:

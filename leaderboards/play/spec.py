@@ -15,11 +15,14 @@ import numpy as np
 
 from gpbandit_envs.registry import OWN
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.limits import LARGEST_COUNT, LONGEST_NAME
+from leaderboards.text import visible
 
 __all__ = ["Ref", "RunSpec", "canonical_json", "describe", "task_key"]
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
+_LARGEST_SEED = 2**128 - 1  # the entropy that NumPy's SeedSequence draws
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ class Ref:
         id: Registered id, or `"package.module:Class"` for an agent that is not registered.
         kwargs: Keyword settings as JSON values; an object that has no JSON form is described by its type and repr.
         label: Name on the page; by default the id without namespace and version. It is no part of the identity.
+            Invisible characters in it are written as escapes.
 
     Raises:
         TypeError: if id or label are no text, or the kwargs no mapping from text to values.
-        ValueError: if they hold NaN or infinity, which JSON has no word for.
+        ValueError: if the kwargs hold NaN, infinity or lone surrogates, which JSON has no word for; if id or label are
+            too long, or the id holds invisible characters.
     """
 
     id: str
@@ -44,15 +49,24 @@ class Ref:
         for name in ("id", "label"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name}: expected str, got {getattr(self, name)!r}")
+            if len(getattr(self, name)) > LONGEST_NAME:
+                got = f"{len(getattr(self, name)):,} that begin with {getattr(self, name)[:20]!r}"
+                raise ValueError(f"{name}: expected at most {LONGEST_NAME} characters, got {got}")
         if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
             raise TypeError(f"kwargs: expected a mapping from names to values for {self.id!r}, got {self.kwargs!r}")
+        if visible(self.id) != self.id or "\n" in self.id or "\t" in self.id:
+            raise ValueError(f"id: expected no invisible characters, got {self.id!r}")
         object.__setattr__(self, "kwargs", MappingProxyType(describe(dict(self.kwargs))))
+        try:
+            json.dumps(dict(self.kwargs), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"kwargs: expected text without lone surrogates for {self.id!r}") from None
         try:
             canonical_json(self.identity)
         except ValueError:
             raise ValueError(f"kwargs: expected finite numbers for {self.id!r}, got {dict(self.kwargs)!r}") from None
-        if not self.label:
-            object.__setattr__(self, "label", re.sub(r"-v\d+\Z", "", self.id.rpartition("/")[2].rpartition(":")[2]))
+        label = self.label or re.sub(r"-v\d+\Z", "", self.id.rpartition("/")[2].rpartition(":")[2])
+        object.__setattr__(self, "label", visible(" ".join(label.splitlines())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ref, (self.id, dict(self.kwargs), self.label)
@@ -102,10 +116,16 @@ class RunSpec:
     feedback: str = "on_request"
 
     def __post_init__(self) -> None:
-        for name, least in (("repetition", 0), ("horizon", 1), ("seed", 0)):
+        for name, least, most in (
+            ("repetition", 0, LARGEST_COUNT),
+            ("horizon", 1, LARGEST_COUNT),
+            ("seed", 0, _LARGEST_SEED),
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
+            if value > most:
+                raise ValueError(f"{name}: expected an integer of at most {most:,}, got a larger one")
             object.__setattr__(self, name, int(value))
         object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
 

@@ -24,6 +24,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
+from leaderboards.play.limits import read_limited
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.quarantine import Quarantine, Quarantined
 from leaderboards.play.record import RunRecord, Status
@@ -42,7 +43,7 @@ from leaderboards.play.run_file import (
 )
 from leaderboards.play.sealed import SealError, open_json, seal_json
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.suite import Suite, SuiteError, parse_suite
+from leaderboards.play.suite import Suite, parse_suite
 
 __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "SuiteLostError", "best"]
 
@@ -156,7 +157,7 @@ class Store:
             OSError: if the system does not give the file, which says nothing of it.
         """
         try:
-            return parse_suite(open_json(self._suite_path.read_bytes()))
+            return parse_suite(open_json(read_limited(self._suite_path)))
         except FileNotFoundError:
             aside = self._quarantine.folder / self._suite_path.name
             if not aside.exists():
@@ -165,7 +166,7 @@ class Store:
                 f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
                 f"{self.directory}, or remove {aside} to see the results without one"
             ) from None
-        except (SealError, SuiteError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             found = self._quarantine.move(self._suite_path, str(error))
             raise SuiteLostError(
                 f"{found.path} was damaged and is set aside ({found.reason}): run the suite again with --out "
@@ -401,7 +402,7 @@ class _Index:
     def _load_manifest(self) -> dict[str, _File]:
         found: dict[str, _File] = {}
         try:
-            manifest = open_json(self._manifest.read_bytes())
+            manifest = open_json(read_limited(self._manifest))
             if manifest.keys() != {"schema", "files"}:
                 raise ValueError(f"expected the keys schema and files, got {', '.join(manifest)}")
             if manifest["schema"] != SCHEMA:

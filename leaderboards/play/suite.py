@@ -11,14 +11,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.limits import LARGEST_COUNT, MOST_RUNS
 from leaderboards.play.make import check_agent_ref, check_env_ref, make_env, pinned
-from leaderboards.play.record import data_reason
+from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import Ref, RunSpec, task_key
 
 __all__ = [
@@ -33,6 +43,9 @@ __all__ = [
     "parse_suite",
     "suite_names",
 ]
+
+
+Count = Annotated[PositiveInt, Field(le=LARGEST_COUNT)]
 
 
 class SuiteError(ValueError):
@@ -76,8 +89,8 @@ class EnvironmentEntry(_Entry):
         feedback: When feedback arrives, instead of the suite's.
     """
 
-    horizon: PositiveInt | None = None
-    repetitions: PositiveInt | None = None
+    horizon: Count | None = None
+    repetitions: Count | None = None
     feedback: str | None = None
 
     @field_validator("feedback")
@@ -115,9 +128,9 @@ class Suite(_Strict):
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
-    description: str = ""
-    horizon: PositiveInt
-    repetitions: PositiveInt
+    description: Text = ""
+    horizon: Count
+    repetitions: Count
     seed: NonNegativeInt = 0
     feedback: str = "on_request"
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
@@ -135,6 +148,13 @@ class Suite(_Strict):
         if twice:
             raise ValueError(f"label {twice[0]!r} stands for several entries; give each a label of its own")
         return entries
+
+    @model_validator(mode="after")
+    def _can_be_listed(self) -> Suite:
+        n = len(self.agents) * sum(task.repetitions for task in self.tasks)
+        if n > MOST_RUNS:
+            raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {n:,}: make several suites of it")
+        return self
 
     @property
     def tasks(self) -> tuple[SuiteTask, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from leaderboards.score.rankings import TaskRanking
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval, improvement, mean_band, paired_difference, repetitions_needed
 from leaderboards.score.summary import Summary
@@ -20,10 +21,12 @@ class PairedComparison:
 
     Attributes:
         metric: What is compared.
-        blocks: Blocks that both have finished, n of them.
+        blocks: Blocks of the ranking if both agents are ranked, else those that both have finished; n of them.
         difference: Mean paired difference of the final score, first minus second.
         wins: Probability that the first does better on a block, ties counting half.
-        needed: Repetitions that find a difference of this size with 80 % power; None if too many.
+        p: Adjusted p-value of the ranking; None if one of the agents is not ranked.
+        needed: Repetitions with which the ranking's t-test, at the level that Holm's correction leaves to this pair,
+            finds a difference of this size with 80 % power; None if too many, for one block, or without a ranking.
         t: Times of the curve, shape `(p,)`.
         mean: Mean paired difference along t, shape `(p,)`.
         low: Lower end of its interval at each time, shape `(p,)`; NaN for one block.
@@ -34,6 +37,7 @@ class PairedComparison:
     blocks: tuple[Block, ...]
     difference: Interval
     wins: Interval
+    p: float | None
     needed: int | None
     t: Int[np.ndarray, " p"]
     mean: Float[np.ndarray, " p"]
@@ -53,22 +57,42 @@ class PairedComparison:
         )
 
 
-def compare(summary: Summary, task: str, first: str, second: str) -> PairedComparison | None:
-    """The paired comparison; None if the agents share no block or the regret is unknown."""
+def compare(
+    summary: Summary, task: str, first: str, second: str, ranking: TaskRanking | None = None
+) -> PairedComparison | None:
+    """The paired comparison; None if the agents share no block or the regret is unknown.
+
+    Args:
+        summary: The folder, reduced.
+        task: The task.
+        first: An agent.
+        second: The other.
+        ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and of its
+            test.
+    """
     a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
     if a is None or b is None:
         return None
-    blocks = [block for block in a.blocks if block in set(b.blocks)]
+    ranked = ranking if ranking is not None and {first, second} <= set(ranking.agents) else None
+    if ranked is not None:
+        blocks, metrics = list(ranked.blocks), [ranked.metric]
+    else:
+        blocks = [block for block in a.blocks if block in set(b.blocks)]
+        metrics = ["regret_ratio", "cumulative_regret"]
     rows_a, rows_b = a.rows(blocks), b.rows(blocks)
-    for metric in ("regret_ratio", "cumulative_regret"):
+    for metric in metrics:
         x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
         if len(blocks) and np.isfinite(x).all() and np.isfinite(y).all():
             break
     else:
         return None
     difference = paired_difference(x, y)
-    needed = None
-    if len(blocks) > 1:
-        needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)))
+    p = needed = None
+    if ranked is not None:
+        pair = ranked.agents.index(first), ranked.agents.index(second)
+        p = float(ranked.ranking.p[pair])
+        if len(blocks) > 1:
+            level = float(ranked.levels[pair])
+            needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)), alpha=level)
     mean, low, high = mean_band(a.curves[metric][rows_a] - b.curves[metric][rows_b])
-    return PairedComparison(metric, tuple(blocks), difference, improvement(x, y), needed, a.t, mean, low, high)
+    return PairedComparison(metric, tuple(blocks), difference, improvement(x, y), p, needed, a.t, mean, low, high)

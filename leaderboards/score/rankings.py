@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from dataclasses import dataclass
 
@@ -16,12 +17,22 @@ import scipy.stats
 from jaxtyping import Float
 
 from leaderboards.score.scores import Block
-from leaderboards.score.statistics import Interval, Ranking, holm, rank, sign_flip, stratified_mean
+from leaderboards.score.statistics import (
+    Interval,
+    Ranking,
+    holm,
+    holm_levels,
+    paired_t,
+    pairwise_p,
+    rank,
+    sign_flip,
+    stratified_mean,
+)
 from leaderboards.score.summary import Summary
 
 __all__ = ["OverallRanking", "TaskRanking", "overall_ranking", "task_ranking"]
 
-_FLIPS_SEED = 20_260_101  # of the sign-flip tests alone: the same folder gives the same page
+_SEED = 20_260_101  # of random flips and exchanges: the same folder gives the same page
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,11 @@ class TaskRanking:
     blocks: tuple[Block, ...]
     Y: Float[np.ndarray, "n k"]
     ranking: Ranking
+
+    @functools.cached_property
+    def levels(self) -> Float[np.ndarray, "k k"]:
+        """Level at which Holm's correction tests each pair, shape `(k, k)`: what a further repetition has to reach."""
+        return holm_levels(paired_t(self.Y), self.ranking.alpha)
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,7 @@ def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
         # The ratio is undefined: the uniform policy has no regret, or has not played every block.
         metric = "cumulative_regret"
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
-    return TaskRanking(metric, agents, blocks, Y, rank(Y))
+    return TaskRanking(metric, agents, blocks, Y, rank(Y, pairwise_p(Y, _generator())))
 
 
 def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:
@@ -97,10 +113,13 @@ def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking |
     total = sum(len(R) for R in strata)
     # Scaled so that the mean over all blocks gives every task the same weight.
     weighted = np.concatenate([R * total / (len(strata) * len(R)) for R in strata])
-    rng = np.random.default_rng(np.random.SeedSequence(_FLIPS_SEED))
     return OverallRanking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
-        rank(weighted, holm(sign_flip(weighted, rng))),
+        rank(weighted, holm(sign_flip(weighted, _generator()))),
     )
+
+
+def _generator() -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(_SEED))

@@ -8,10 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.arguments import LARGEST
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
 
-__all__ = ["COLUMNS", "N_POINTS", "AgentScores", "Block", "RunScores", "reduce_run", "subsample_times"]
+__all__ = [
+    "COLUMNS",
+    "N_POINTS",
+    "AgentScores",
+    "Block",
+    "RunScores",
+    "reduce_run",
+    "subsample_times",
+    "unknown_scores",
+]
 
 Block = tuple[int, int]
 """Root seed and repetition, which fix the instance, its noise, delays and costs; scores are paired by block."""
@@ -119,13 +129,19 @@ def reduce_run(
         diagnostics: Columns to keep beside the scores.
 
     Raises:
-        ValueError: if the trace does not end at the last of the times.
+        ValueError: if the trace does not end at the last of the times, or its numbers make no sense.
     """
     T = len(trace["regret"])
     if t[-1] != T:
         raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
-    run = metrics.RunColumns(**{name: np.asarray(trace[name], np.float64) for name in COLUMNS}, rule=rule)
+    columns = {name: np.asarray(trace[name], np.float64) for name in COLUMNS}
+    for name, values in columns.items():
+        if (np.abs(values) > LARGEST).any():
+            raise ValueError(
+                f"{name}: expected numbers of at most {LARGEST:g} in size, got {np.nanmax(np.abs(values)):g}"
+            )
+    run = metrics.RunColumns(**columns, rule=rule)
     curves, finals = {}, {}
     for name, metric in metrics.METRICS.items():
         if metric.of is None:
@@ -135,3 +151,10 @@ def reduce_run(
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
     return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics})
+
+
+def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:
+    """The scores of a run whose trace makes no sense: NaN."""
+    named = {name: metric for name, metric in metrics.METRICS.items() if metric.of is not None}
+    curves = {name: np.full(len(t), np.nan) for name, metric in named.items() if metric.has_curve}
+    return RunScores(curves, dict.fromkeys(named, np.nan), {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,14 +15,24 @@ from leaderboards.play.run_file import Origin, RunEntry
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
-from leaderboards.score.scores import COLUMNS, N_POINTS, AgentScores, RunScores, reduce_run, subsample_times
-from leaderboards.score.statistics import mean_band, mean_interval, quantile_interval
+from leaderboards.score.scores import (
+    COLUMNS,
+    N_POINTS,
+    AgentScores,
+    RunScores,
+    reduce_run,
+    subsample_times,
+    unknown_scores,
+)
+from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
 
 __all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 
 UNIFORM = "Uniform"
 """Id of the policy that the regret ratio is measured against."""
+
+_log = logging.getLogger("gpbandit")
 
 
 @dataclass
@@ -109,15 +120,15 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
 def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
-    Columns: `task, agent, metric, n, mean, low, high` (Student's interval of the mean over repetitions), `median,
-    median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
+    Columns: `task, agent, metric, n, mean, low, high` (interval of the mean over repetitions, see `score_interval`),
+    `median, median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
     the environment is NaN.
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
         for metric in scores.finals:
             x = scores.finals[metric]
-            mean, median = mean_interval(x, level), quantile_interval(x, 0.5, level)
+            mean, median = score_interval(x, level), quantile_interval(x, 0.5, level)
             q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
             rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q95))
@@ -130,7 +141,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     frames = []
     for (task, agent), scores in summary.scores.items():
         for metric in scores.curves:
-            mean, low, high = mean_band(scores.curves[metric], level)
+            mean, low, high = score_band(scores.curves[metric], level)
             median = np.median(scores.curves[metric], axis=0)
             frame = pd.DataFrame(
                 {"t": scores.t, "n": len(scores), "mean": mean, "low": low, "high": high, "median": median}
@@ -146,7 +157,7 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
 def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]) -> None:
     """Add the scores of those runs of a task that are not in `reduced` yet."""
     for run, trace, diagnostics in _traces(store, [run for run in runs if run.key not in reduced], runs):
-        scores = reduce_run(trace, t, parse_feedback(task.feedback), diagnostics)
+        scores = _scores_of(store, run, trace, t, task, diagnostics)
         unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
         reduced[run.key] = replace(scores, best_mean=float(trace["mean"].max())) if unknown else scores
 
@@ -171,7 +182,7 @@ def _measure_from_best(
         known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
         for run, trace, diagnostics in _traces(store, outdated, runs):
             measured = {**trace, "regret": best[instance] - trace["mean"]}
-            scores = reduce_run(measured, t, parse_feedback(task.feedback), diagnostics)
+            scores = _scores_of(store, run, measured, t, task, diagnostics)
             reduced[run.key] = replace(scores, best_mean=known[run.key], measured_from=best[instance])
     return tuple(sorted(best.values()))
 
@@ -186,6 +197,18 @@ def _traces(
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
     for run, trace in store.traces([*COLUMNS, "mean", *diagnostics], [run.key for run in runs]):
         yield run, trace, diagnostics
+
+
+def _scores_of(
+    store: Store, run: RunEntry, trace: dict[str, np.ndarray], t: np.ndarray, task: Task, diagnostics: list[str]
+) -> RunScores:
+    """The scores of a run; unknown ones where its columns make no sense."""
+    try:
+        return reduce_run(trace, t, parse_feedback(task.feedback), diagnostics)
+    except (ValueError, ArithmeticError) as error:
+        # As of a submitted run whose batch numbers decrease; the file itself is sound.
+        _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)
+        return unknown_scores(t)
 
 
 def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:

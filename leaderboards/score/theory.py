@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,11 +25,11 @@ from agents import BoundInputs, RegretGuarantee
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import make_agent
+from leaderboards.play.make import is_own_env, loaded_agent, make_agent
 from leaderboards.play.run import instance_problem, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import Interval, Slope, loglog_slope, mean_interval
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [
@@ -43,6 +45,11 @@ __all__ = [
 
 MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
+
+MOST_ARMS = 100_000
+"""Largest number in the settings of an environment whose theory is worked out; it takes `MOST_PULLS` rows of arms."""
+
+_MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 
 _GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
 _log = logging.getLogger("gpbandit")
@@ -164,16 +171,21 @@ class TheoryReport:
 def theory_report(summary: Summary, task: str) -> TheoryReport | None:
     """The theory of a task, compared with its runs.
 
+    Results may be a stranger's: only environments of this project are built, only agents that are loaded already, and
+    none whose settings ask for more than `MOST_ARMS` arms.
+
     Returns:
         The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
-        that has no finished run or cannot be built again.
+        that has no finished run, cannot be built again or is not of this project.
 
     Raises:
+        ValueError: if the environment is too large.
         Exception: whatever building the environment raises, as when its data are gone.
     """
     about, by_agent = summary.tasks[task], summary.on(task)
-    if not by_agent or not about.env.rebuildable:
+    if not by_agent or not about.env.rebuildable or not is_own_env(about.env.id):
         return None
+    _check_size(about.env.kwargs)
     seed, repetition = next(iter(by_agent.values())).blocks[0]
     agent = summary.agents[next(iter(by_agent))]
     spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
@@ -186,6 +198,15 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
         greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
     comparisons = tuple(_compare(summary, name, scores, problem, greedy) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, comparisons)
+
+
+def _check_size(kwargs: Mapping[str, Any]) -> None:
+    large = [name for name, value in kwargs.items() if isinstance(value, int | float) and abs(value) > MOST_ARMS]
+    if large:
+        raise ValueError(f"{large[0]}: no theory is worked out for more than {MOST_ARMS:,}, got {kwargs[large[0]]:,}")
+    product = math.prod(max(value, 1) for value in kwargs.values() if isinstance(value, int))
+    if product > _MOST_COORDINATES:
+        raise ValueError(f"no theory is worked out for settings whose product is above {_MOST_COORDINATES:g}")
 
 
 def _compare(
@@ -201,12 +222,14 @@ def _compare(
     kappa2 = float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    fitted, measured = loglog_slope(scores.t, regret), mean_interval(regret[:, at])
+    fitted, measured = loglog_slope(scores.t, regret), score_interval(regret[:, at])
     return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
 
 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
-    """The regret bound that the policy states; none if it raises, as third-party agents may."""
+    """The regret bound that the policy states; none if it raises, or is not loaded, as third-party agents may be."""
+    if loaded_agent(ref.id) is None:
+        return RegretGuarantee()
     try:
         agent = make_agent(ref)
     except Exception as error:

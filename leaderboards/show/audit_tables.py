@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport, BandReport, SketchReport
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, duration, duration_between, number, size
 from leaderboards.show.site import Site
@@ -257,7 +257,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
 def _cost_row(site: Site, head: RowHead, task: str, agent: str, report: AuditReport) -> CostRow:
     cell = site.summary.scores[task, agent]
     T = float(cell.t[-1])
-    seconds = mean_interval(cell.finals["policy_seconds"] / T)
+    seconds = score_interval(cell.finals["policy_seconds"] / T)
     held = report.bytes.estimate
     return CostRow(
         head=head,

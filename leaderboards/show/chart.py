@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from leaderboards.score.statistics import mean_band
+from leaderboards.score.statistics import score_band
 from leaderboards.show.format import rounded
 from leaderboards.show.palette import LineStyle
 
@@ -122,12 +122,12 @@ def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) 
     Args:
         name: Name of the line.
         x: Positions, shape `(p,)`.
-        Y: One row per repetition, shape `(n, p)`; no value is below 0, and the band is cut there.
+        Y: One row per repetition, shape `(n, p)`; no value is below 0.
     """
-    mean, low, high = mean_band(Y)
+    mean, low, high = score_band(Y)
     if len(Y) == 1:
         return Line(name, x, mean)
-    return Line(name, x, mean, np.maximum(low, 0.0), high)
+    return Line(name, x, mean, low, high)
 
 
 def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: float = _BUDGET) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, Metric, has_batches, workers_of
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import mean_interval, performance_profile
+from leaderboards.score.statistics import performance_profile, score_interval
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
 from leaderboards.show.format import duration, number
 
@@ -123,7 +123,7 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
     lines = []
     for name, scores in by_agent.items():
         seconds = float(scores.finals["policy_seconds"].mean()) / float(scores.t[-1])
-        regret = mean_interval(scores.finals["cumulative_regret"])
+        regret = score_interval(scores.finals["cumulative_regret"])
         if not (math.isfinite(regret.estimate) and seconds > 0):
             continue
         points[name] = (seconds, regret.estimate)

@@ -64,7 +64,7 @@ def all_comparisons(site: Site) -> Comparisons:
     """The paired comparisons of all pairs of agents, in both orders."""
     found: dict[tuple[str, str], dict[str, PairedComparison]] = {}
     for first, second in itertools.combinations(site.summary.agents, 2):
-        made = {task: compare(site.summary, task, first, second) for task in site.summary.tasks}
+        made = {task: compare(site.summary, task, first, second, site.rankings[task]) for task in site.summary.tasks}
         found[first, second] = {task: one for task, one in made.items() if one is not None}
         found[second, first] = {task: one.mirrored() for task, one in found[first, second].items()}
     return found
@@ -110,11 +110,9 @@ def _rows(site: Site, first: str, second: str, found: Mapping[str, PairedCompari
 
 
 def _row(site: Site, task: str, first: str, second: str, found: PairedComparison, reach: float) -> ComparisonRow:
-    difference, wins, ranking = found.difference, found.wins, site.rankings[task]
-    p = None
-    if ranking and first in ranking.agents and second in ranking.agents:
-        p = float(ranking.ranking.p[ranking.agents.index(first), ranking.agents.index(second)])
+    difference, wins, p = found.difference, found.wins, found.p
     better = first if difference.estimate < 0 else second
+    verdict = f"{better} is better" if p is not None and p < ALPHA else "no difference found"
     return ComparisonRow(
         task=task,
         file=site.task_files[task],
@@ -131,7 +129,7 @@ def _row(site: Site, task: str, first: str, second: str, found: PairedComparison
         else Markup(""),
         wins=TableCell(f"{wins.estimate:.0%}", wins.estimate, f"{wins.low:.0%} – {wins.high:.0%}"),
         p=TableCell(NONE) if p is None else TableCell("< 0.001" if p < 0.001 else f"{p:.3f}", p),
-        verdict=f"{better} is better" if p is not None and p < ALPHA else "no difference found",
+        verdict="not ranked: repetitions are missing" if p is None else verdict,
         n=len(found.blocks),
         needed=TableCell(NONE) if found.needed is None else TableCell(str(found.needed), found.needed),
     )

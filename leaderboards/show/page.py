@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.limits import own_folder
 from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
@@ -41,6 +42,7 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
 
     Raises:
         ValueError: if the folder holds no run.
+        StoreError: if `directory/site` is a link to elsewhere.
     """
     directory = Path(directory)
     store = Store(directory)
@@ -48,9 +50,9 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary))
-    folder = directory / _PAGES
-    (folder / "compare").mkdir(parents=True, exist_ok=True)
-    _copy_assets(folder / "assets")
+    folder = own_folder(directory / _PAGES)
+    own_folder(folder / "compare")
+    _copy_assets(own_folder(folder / "assets"))
     templates = _templates(site)
     stale = {*folder.glob("*.html"), *folder.glob("compare/*.js")}
     for task, file in site.task_files.items():
@@ -74,7 +76,8 @@ def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) 
         data = comparison_data(site, comparisons, first)
         for second in data.values():
             second["rows"] = table_rows.render(rows=second["rows"])
-        script = f"(window.comparisons ??= {{}})[{embed(first)}] = {embed(data)};\n"
+        # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
+        script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = JSON.parse({embed(dumped(data))});\n"
         files.append(_write_text(folder / script_file(site, first), script))
     return files
 
@@ -112,10 +115,15 @@ def sort_key(value: float) -> str:
 
 def embed(value: Any) -> Markup:
     """JSON that may stand inside a `<script>` whatever texts it holds."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = dumped(value)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
+
+
+def dumped(value: Any) -> str:
+    """The shortest JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _copy_assets(folder: Path) -> None:

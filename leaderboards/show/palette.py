@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import agents
-from agents.core.registry import load_entry_point
+from leaderboards.play.make import loaded_agent
 from leaderboards.play.spec import Ref
 
 __all__ = ["DARK", "DASHES", "FAMILY_HUES", "HUES", "LIGHT", "LineStyle", "line_styles"]
@@ -104,10 +104,6 @@ def _default_styles() -> dict[str, LineStyle]:
 
 
 def _family(id: str) -> str:
-    """The family that an agent's class states; "" if it states none or cannot be imported."""
-    try:
-        built = load_entry_point(id) if ":" in id else agents.spec(id).load()
-    except Exception:
-        return ""
-    family = getattr(built, "policy_family", "")
+    """The family that an agent's class states; "" if it states none or is not known without an import."""
+    family = getattr(loaded_agent(id), "policy_family", "")
     return family if isinstance(family, str) else ""

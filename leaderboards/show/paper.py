@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import AuditReport, audit_reports
+from leaderboards.play.limits import own_folder
 from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval, mean_interval
@@ -22,10 +24,12 @@ from leaderboards.show.charts import band_chart, delay_chart, metric_chart, prof
 from leaderboards.show.format import number
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.site import Site, make_site
+from leaderboards.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 __all__ = ["FORMATS", "draw_intervals", "draw_panels", "latex_table", "make_figures", "markdown_table", "paper_style"]
 
@@ -61,6 +65,7 @@ def make_figures(
 
     Raises:
         ValueError: if the folder holds no finished run.
+        StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     directory = Path(directory)
     store = Store(directory)
@@ -69,6 +74,8 @@ def make_figures(
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
     site = make_site(summary, audits=audit_reports(store, summary))
     folder = Path(out) if out is not None else directory / "figures"
+    if out is None:
+        own_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with paper_style():
@@ -80,11 +87,13 @@ def make_figures(
                 path = folder / f"{name}.{format}"
                 # Without a date the same results give the same bytes.
                 metadata = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(format, {})
-                figure.savefig(path, metadata=metadata, dpi=200)
+                with written_whole(path) as temporary:
+                    figure.savefig(temporary, format=format, metadata=metadata, dpi=200)
                 files.append(path)
     for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site))):
         path = folder / f"scores{suffix}"
-        path.write_text(table, encoding="utf-8")
+        with written_whole(path) as temporary:
+            temporary.write_text(table, encoding="utf-8")
         files.append(path)
     return files
 
@@ -149,7 +158,13 @@ def paper_style() -> Iterator[None]:
     import seaborn as sns
 
     style = sns.axes_style("ticks") | sns.plotting_context("paper")
-    fonts = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "gpbandit", "mathtext.default": "regular"}
+    fonts = {
+        "pdf.fonttype": 42,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "gpbandit",
+        "mathtext.default": "regular",
+        "text.usetex": False,  # a user's own setting would give a stranger's names to LaTeX
+    }
     with mpl.rc_context(style | fonts):
         yield
 
@@ -163,16 +178,19 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
     axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
+    drawn: dict[str, Line2D] = {}
     for i, (ax, chart) in enumerate(zip(axes, charts)):
-        _draw(ax, chart, styles)
+        drawn = _draw(ax, chart, styles) | drawn
         ax.set(title=_plain(chart.title), xlabel=_plain(chart.x.text))
         if i % n_columns == 0:
             ax.set_ylabel(_plain(chart.y.label))
-    _legend(figure, axes[: len(charts)])
+    _legend(figure, drawn)
     return figure
 
 
-def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> None:
+def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, Line2D]:
+    """Draw a chart; returns its curves by name."""
+    curves: dict[str, Line2D] = {}
     least = _least(chart) if chart.y.log else -np.inf
     first = np.inf
     for line in chart.lines:
@@ -181,7 +199,8 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> None:
             y = np.where(line.y >= least, line.y, np.nan)
         known = np.isfinite(y)
         first = min(first, float(line.x[known][0])) if known.any() else first
-        (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5, label=line.name)
+        (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5)
+        curves[line.name] = drawn
         if chart.mark == "steps":
             drawn.set_drawstyle("steps-post")
         if line.low is None or line.high is None:
@@ -199,6 +218,7 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> None:
     if chart.x.log and np.isfinite(first):
         ax.set_xlim(first, None)
     ax.spines[["top", "right"]].set_visible(False)
+    return curves
 
 
 def _least(chart: Chart) -> float:
@@ -234,17 +254,14 @@ def _new_figure(width_inches: float, height_inches: float) -> Figure:
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
 
-def _legend(figure: Figure, axes: list[Axes]) -> None:
-    """One legend below the figure for all of `axes`."""
-    handles: dict[str, Any] = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels()):
-            handles.setdefault(label, handle)
+def _legend(figure: Figure, curves: Mapping[str, Line2D]) -> None:
+    """One legend below the figure for all curves."""
     figure.legend(
-        list(handles.values()),
-        list(handles),
+        list(curves.values()),
+        # A label is given here alone: of a curve's own labels, matplotlib leaves out those that begin with "_".
+        [_plain(name) for name in curves],
         loc="outside lower center",
-        ncols=min(len(handles), int(2 * figure.get_figwidth() / 2.9)),
+        ncols=min(len(curves), int(2 * figure.get_figwidth() / 2.9)),
         frameon=False,
     )
 
@@ -326,8 +343,10 @@ def _row_md(cells: list[str]) -> str:
 
 
 def _escape_md(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", " ".join(text.split()))
+    # Also what begins a link by itself: an address, www. and @somebody.
+    text = re.sub(r"([\\`*_{}\[\]<>|&#!~$@:])", r"\\\1", " ".join(visible(text).split()))
+    return re.sub(r"(?i)(www)\.", r"\1\\.", text)
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    return "".join(_LATEX.get(character, character) for character in " ".join(visible(text).split()))

@@ -9,7 +9,7 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import has_batches
-from leaderboards.score.statistics import Interval, Slope, mean_interval
+from leaderboards.score.statistics import Interval, Slope, score_interval
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.site import Site
 
@@ -89,7 +89,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     if cell is None or not np.isfinite(cell.finals[metric]).all():
         gap = site.gap(task, agent)
         return TableCell(STATUS_WORDS[gap["status"]], why=gap["reason"] or "") if gap else TableCell("unknown")
-    interval = mean_interval(cell.finals[metric])
+    interval = score_interval(cell.finals[metric])
     rank = site.rank(task, agent)
     return TableCell(
         number(interval.estimate),

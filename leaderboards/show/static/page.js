@@ -78,8 +78,9 @@
   // ---- charts: what leaderboards/show/chart.py describes ----
   const small = matchMedia("(max-width: 40rem)");
   const checked = (id) => document.getElementById(id).checked;
-  // Plotly reads a few HTML tags in names.
-  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  // Plotly reads a few HTML tags in names, and mathematics between dollars.
+  const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;" };
+  const escaped = (text) => text.replace(/[&<>$]/g, (character) => ENTITIES[character]);
   // A long name would leave no room for the chart.
   const shortened = (name) => escaped(name.length > 32 ? `${name.slice(0, 31)}…` : name);
   const translucent = (colour) => {

@@ -158,7 +158,7 @@ def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "target"
     received = add(tmp_path / "bad.zip", target)
     assert len(received.rejected) == 1
-    assert f"{first}: its content does not have the hash" in received.rejected[0]
+    assert f"{first!r}: its content does not have the hash" in received.rejected[0]
     assert {path.parent for path in (tmp_path / "deep").rglob("*.parquet")} == {target / "runs"}
     for content in (b"not a zip", b""):
         (tmp_path / "no.zip").write_bytes(content)

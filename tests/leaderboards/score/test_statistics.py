@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -11,7 +9,9 @@ from hypothesis.extra import numpy as hnp
 from statsmodels.stats.multitest import multipletests
 
 from leaderboards.score.statistics import (
+    exchange_test,
     holm,
+    holm_levels,
     improvement,
     iqm,
     loglog_slope,
@@ -19,10 +19,12 @@ from leaderboards.score.statistics import (
     mean_interval,
     paired_difference,
     paired_t,
+    pairwise_p,
     performance_profile,
     quantile_interval,
     rank,
     repetitions_needed,
+    score_interval,
     sign_flip,
     stratified_mean,
 )
@@ -74,6 +76,15 @@ def test_the_median_interval_covers_at_least_as_often_as_it_says() -> None:
     assert (found[0].low, found[0].high) == (x[2], x[9])
 
 
+@pytest.mark.parametrize("q", [0.5, 0.25, 0.95])
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 12, 73, 100])
+def test_quantile_intervals_are_scipys(n: int, q: float) -> None:
+    x = rng(14).normal(size=n)
+    for level in (0.6, 0.95):
+        expected, found = scipy.stats.quantile_test(x, p=q).confidence_interval(level), quantile_interval(x, q, level)
+        np.testing.assert_equal((found.low, found.high), (expected.low, expected.high))
+
+
 def test_too_small_a_sample_has_no_quantile_interval() -> None:
     x = np.arange(5.0)  # 2 * 0.5^5 > 0.05
     assert not quantile_interval(x, 0.5).is_known
@@ -122,7 +133,7 @@ def test_improvement_counts_ties_half_and_mirrors() -> None:
     assert improvement(x, y).estimate == (1 + 0.5) / 4
     a, b = improvement(x, y), improvement(y, x)
     assert (a.low, a.high) == pytest.approx((1 - b.high, 1 - b.low))
-    wins = scipy.stats.binomtest(9, 12).proportion_ci(method="wilson")
+    wins = scipy.stats.binomtest(9, 12).proportion_ci(method="exact")
     found = improvement(np.arange(12.0), np.where(np.arange(12) < 9, 100.0, -1.0))
     assert (found.low, found.high) == pytest.approx((wins.low, wins.high))
 
@@ -213,6 +224,22 @@ def test_random_sign_flips_come_close_to_all_of_them() -> None:
     assert sign_flip(Y, rng(5), 20_000)[0, 1] == pytest.approx(exact, abs=5 * (exact / 20_000) ** 0.5)
 
 
+def test_wins_and_holm_are_those_of_statsmodels() -> None:
+    from statsmodels.stats.multitest import multipletests
+    from statsmodels.stats.proportion import proportion_confint
+
+    for n in (1, 2, 5, 8):
+        for wins in np.arange(2 * n + 1) / 2:
+            x, y = np.zeros(n), np.r_[np.ones(int(wins)), np.zeros(int(wins % 1 > 0)), -np.ones(n)][:n]
+            found = improvement(x, y)
+            assert found.estimate == wins / n
+            expected = np.nan_to_num(proportion_confint(wins, n, method="beta"), nan=wins / n)
+            assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-12)
+    raw = rng(13).random(45) ** 4
+    adjusted = holm(symmetric(raw.tolist(), 10))[np.triu_indices(10, 1)]
+    np.testing.assert_allclose(adjusted, multipletests(raw, method="holm")[1], rtol=1e-12)
+
+
 def test_holm_worked_by_hand() -> None:
     p = symmetric([0.01, 0.04, 0.03], 3)
     # 3 * 0.01; 2 * 0.03; max(0.06, 1 * 0.04).
@@ -234,6 +261,68 @@ def test_holm_keeps_the_order_and_lies_between_raw_and_bonferroni(raw: np.ndarra
     assert (adjusted <= np.minimum(10 * raw, 1)).all()
     order = np.argsort(raw, kind="stable")
     assert (np.diff(adjusted[order]) >= 0).all()
+
+
+@given(hnp.arrays(np.float64, 10, elements=st.floats(0, 1)))
+def test_the_level_of_a_pair_is_where_holm_finds_it(raw: np.ndarray) -> None:
+    p = symmetric((raw**3).tolist(), 5)
+    i, j = np.triu_indices(5, 1)
+    levels, found = holm_levels(p)[i, j], holm(p)[i, j] < 0.05
+    assert ((levels >= 0.05 / 10 * (1 - 1e-12)) & (levels <= 0.05)).all()
+    assert (p[i, j][found] < levels[found]).all()
+    assert (p[i, j][~found] >= levels[~found] * (1 - 1e-12)).all()
+
+
+def test_the_planner_speaks_of_the_test_that_it_is_given() -> None:
+    n = repetitions_needed(1.0, 1.0, alpha=0.005)
+    assert n == 18  # 10 at 0.05
+    x = rng(12).normal(1.0, 1.0, size=(20_000, n))
+    share = (scipy.stats.ttest_1samp(x, 0, axis=1).pvalue < 0.005).mean()
+    assert 0.8 - 0.015 < share < 0.84
+
+
+def test_agents_that_no_exchange_tells_apart_are_equal_whatever_the_t_test_says() -> None:
+    # Five blocks of 0 or 1: two of fifteen agents are apart in all of them by chance, and t is infinite.
+    Y = np.ones((5, 15)) * (rng(20).random((5, 15)) < 0.5)
+    Y[:, 0], Y[:, 1] = 0.0, 1.0
+    assert paired_t(Y)[0, 1] == 0
+    assert (pairwise_p(Y, rng(21)) > 0.05).all()
+    # A real difference is found, and what both tests find has the larger p of the two.
+    Z = rng(22).normal(size=(10, 5)) + np.array([0, 0, 0, 0, 4.0])
+    p, t = pairwise_p(Z, rng(23)), holm(paired_t(Z))
+    assert (p[4, :4] < 0.05).all()
+    assert (p >= t).all()
+    assert exchange_test(Z, rng(23)) == pytest.approx(0.001)
+    assert (p[:4, :4] >= 0.05).all()
+
+
+def test_exchanges_of_two_agents_are_sign_flips() -> None:
+    Y = rng(24).normal(size=(7, 2)) + np.array([0, 0.8])
+    assert exchange_test(Y, rng(25)) == pytest.approx(sign_flip(Y, rng(25))[0, 1])
+
+
+@pytest.mark.parametrize(("n", "k", "found"), [(2, 2, False), (2, 3, False), (3, 2, True), (5, 2, True), (6, 2, True)])
+def test_few_blocks(n: int, k: int, found: bool) -> None:
+    Y = rng(26).normal(0, 1e-3, (n, k)) + np.arange(k)
+    assert bool((pairwise_p(Y, rng(27)) < 0.05).any()) == found
+
+
+def test_scores_have_an_upper_end_for_skewed_samples() -> None:
+    x = np.array([1.0, 1.2, 0.8, 1.1, 4.0])
+    student, found = mean_interval(x), score_interval(x)
+    logs = np.log(x)
+    half = scipy.stats.t(4).ppf(0.975) * np.sqrt(logs.var(ddof=1) / 5 + logs.var(ddof=1) ** 2 / 8)
+    assert found.high == pytest.approx(max(student.high, np.exp(logs.mean() + logs.var(ddof=1) / 2 + half)))
+    assert found.high > student.high
+    assert (found.estimate, found.low) == (student.estimate, max(student.low, 0.0))
+    # A score next to 0 says nothing of the large ones; one of 0 has no logarithm.
+    tiny, none = score_interval(np.array([1.0, 1.2, 0.8, 1.1, 1e-12])), score_interval(np.array([1.0, 1.2, 0.0]))
+    student = mean_interval(np.array([1.0, 1.2, 0.8, 1.1, 1e-12]))
+    assert tiny.high - tiny.estimate == pytest.approx(3 * (student.high - student.estimate))
+    assert none.high == mean_interval(np.array([1.0, 1.2, 0.0])).high
+    assert not score_interval(np.array([2.0])).is_known
+    assert np.isnan(score_interval(np.array([2.0, np.nan])).estimate)
+    assert score_interval(np.full(4, 2.0)).high == pytest.approx(2.0)
 
 
 def test_clear_differences_give_ranks_and_none_gives_one_group() -> None:

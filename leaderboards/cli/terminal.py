@@ -1,0 +1,61 @@
+"""What a command says: texts of results are shown, and drive no terminal; foreign code is named before it runs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from leaderboards.cli.errors import UserError
+from leaderboards.text import visible
+
+if TYPE_CHECKING:
+    from leaderboards.play.spec import RunSpec
+
+__all__ = ["LogFormatter", "ask_to_run", "say"]
+
+_NAMED = 8
+
+
+class LogFormatter(logging.Formatter):
+    """The formatter of log messages, which may quote names of files and texts of results."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print `text` with invisible characters as escapes."""
+    typer.echo(visible(text), err=err)
+
+
+def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
+    """Name the code, not of this project, that playing `specs` imports, and ask whether to go on.
+
+    Args:
+        specs: What is to be played.
+        yes: Whether the user has agreed beforehand.
+
+    Raises:
+        UserError: if the user does not agree, or is not there to be asked.
+    """
+    from leaderboards.play.make import named_code
+
+    named = named_code(specs)
+    if not named:
+        return
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    say(
+        "These runs are played again, which imports and runs code that the results name and that is not ours: "
+        f"{', '.join(named[:_NAMED])}{more}",
+        err=True,
+    )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UserError("nothing was run: give --yes if you trust this code")
+    if not typer.confirm("Do you trust it?", err=True):
+        raise UserError("nothing was run")

@@ -1,0 +1,63 @@
+"""Checkpoints carry the mark of the user who wrote them: a stranger's pickle, which could run anything, stays shut.
+
+The mark is an HMAC with a key of 32 random bytes that lies in the user's own state folder and never leaves it. A
+results folder from elsewhere may hold checkpoints too; without this key their mark cannot be made.
+"""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["key_file", "marked", "unmarked"]
+
+_SIZE = 32
+
+
+def key_file() -> Path:
+    """Where the key of this user is."""
+    return platformdirs.user_state_path("gpbandit-envs") / "checkpoints.key"
+
+
+def marked(content: bytes) -> bytes:
+    """`content` behind its mark.
+
+    Raises:
+        OSError: if the key can neither be read nor made.
+    """
+    return hmac.digest(_key(key_file()), content, "sha256") + content
+
+
+def unmarked(content: bytes) -> bytes:
+    """What `marked` was given.
+
+    Raises:
+        ValueError: if the mark is not this user's, or the content has changed.
+        OSError: if the key can neither be read nor made.
+    """
+    mark, content = content[:_SIZE], content[_SIZE:]
+    if not hmac.compare_digest(mark, hmac.digest(_key(key_file()), content, "sha256")):
+        raise ValueError("this user has not written it, or it has changed since")
+    return content
+
+
+@functools.cache
+def _key(path: Path) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Another process may make it at the same time: a link puts one whole key there, and all read that one.
+    new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    if not path.exists():
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(_SIZE))
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink()
+    return path.read_bytes()

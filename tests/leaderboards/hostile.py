@@ -1,0 +1,69 @@
+"""What a stranger might send: results files with rewritten entries, and archives that `pack` never made."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+from tests.leaderboards.folders import record
+
+__all__ = ["CANARY", "ENV", "archive", "results_file", "rewrite"]
+
+ENV = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
+
+CANARY = (
+    "</script><script>window.owned=1</script><img src=x onerror=window.owned=1><svg onload=window.owned=1>"
+    "\"'><a href=javascript:window.owned=1>x</a>"
+)
+"""Sets `window.owned` wherever it is read as HTML."""
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def rewrite(path: Path, change: Change, columns: Mapping[str, Sequence[Any]] | None = None) -> None:
+    """Rewrite the metadata of a results file, and some of its columns, with keys that belong to the specs."""
+    table = pq.read_table(path)
+    metadata = json.loads((table.schema.metadata or {})[b"gpbandit"])
+    change(metadata)
+    for run in metadata["runs"]:
+        # A wrong spec has no key, and is refused for itself.
+        with contextlib.suppress(TypeError, ValueError, RecursionError, AttributeError):
+            run["key"] = RunSpec.from_dict(run["spec"]).key
+    arrays = {name: table.column(name) for name in table.column_names} | {
+        name: pa.array(values) for name, values in (columns or {}).items()
+    }
+    table = pa.table(arrays).replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()})
+    pq.write_table(table, path)
+
+
+def results_file(
+    folder: Path,
+    change: Change,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    agent: str = "Uniform",
+    T: int = 20,
+) -> Path:
+    """A results file of one run, rewritten."""
+    path = Store(folder).write(record(ENV, Ref(agent), 0, T))
+    rewrite(path, change, columns)
+    return path
+
+
+def archive(path: Path, contents: Mapping[str, bytes], listed: Mapping[str, str] | None = None, **options: Any) -> Path:
+    """An archive of these members; `listed` replaces the hashes that are stated of them."""
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    with zipfile.ZipFile(path, "w", **options) as packed:
+        packed.writestr("submission.json", json.dumps({"schema": 1, "files": {**hashes, **(listed or {})}}))
+        for name, content in contents.items():
+            packed.writestr(name, content)
+    return path

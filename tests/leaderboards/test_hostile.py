@@ -1,0 +1,681 @@
+"""Archives and folders that a stranger made: refused in one line, or shown; never run, and never written elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import logging
+import os
+import pickle
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from leaderboards.audit.store import AuditStore
+from leaderboards.cli import main
+from leaderboards.play import limits
+from leaderboards.play.checkpoint import Checkpoint
+from leaderboards.play.exchange import add
+from leaderboards.play.make import loaded_agent, named_code
+from leaderboards.play.run_file import FileError, read_runs
+from leaderboards.play.signed import key_file, marked, unmarked
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store, StoreError
+from leaderboards.play.suite import SuiteError, parse_suite
+from leaderboards.score.summary import summarise
+from leaderboards.show import build_page, watch
+from leaderboards.show.paper import latex_table, markdown_table
+from leaderboards.show.site import make_site
+from leaderboards.text import visible
+from tests.browser import Open
+from tests.leaderboards.folders import folder, record
+from tests.leaderboards.hostile import CANARY, ENV, archive, results_file, rewrite
+
+ODD = "a\x1b]0;owned\x07\u202eb\u200b\x00\ud800é漢"
+SEEN = r"a\x1b]0;owned\x07\u202eb\u200b\x00\ud800é漢"
+
+
+def commands(arguments: Sequence[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
+
+
+# ---- texts ----
+
+
+def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
+    assert visible(ODD) == SEEN
+    assert visible("plain é漢 🙂 ½\tx\n") == "plain é漢 🙂 ½\tx\n"
+    assert visible("\u2066\u2028\r\x7f\x9b") == r"\u2066\u2028\r\x7f\x9b"
+
+
+def test_labels_are_visible_and_ids_are_refused() -> None:
+    assert Ref("GP-UCB", label=ODD).label == SEEN
+    assert Ref("GP-UCB", label="two\nlines").label == "two lines"
+    assert Ref("GP-UCB", label=ODD) != Ref("GP-UCB", label="ab")
+    for wrong in ("a\x1b[31m", "a\u202e", "a\nb", "a\ud800"):
+        with pytest.raises(ValueError, match="id: expected no invisible characters"):
+            Ref(wrong)
+    for name in ("id", "label"):
+        with pytest.raises(ValueError, match=f"{name}: expected at most 200 characters, got 201"):
+            replace(Ref("x"), **{name: "y" * 201})
+
+
+@pytest.mark.parametrize(("name", "value"), [("repetition", 2**31), ("horizon", 10**40), ("seed", 2**128)])
+def test_enormous_numbers_of_a_spec_are_refused(name: str, value: int) -> None:
+    spec = RunSpec(env=ENV, agent=Ref("Uniform"), repetition=0, horizon=5, seed=2**128 - 1)
+    with pytest.raises(ValueError, match=f"{name}: expected an integer of at most"):
+        replace(spec, **{name: value})
+
+
+def test_a_suite_of_too_many_runs_is_refused() -> None:
+    suite = {"name": "s", "horizon": 5, "environments": [{"id": "x"}], "agents": [{"id": "y"}, {"id": "z"}]}
+    parse_suite(suite | {"repetitions": limits.MOST_RUNS // 2})
+    with pytest.raises(SuiteError, match="expected at most 1,000,000 runs, got 1,000,002"):
+        parse_suite(suite | {"repetitions": limits.MOST_RUNS // 2 + 1})
+    with pytest.raises(SuiteError, match="horizon"):
+        parse_suite(suite | {"repetitions": 1, "horizon": 10**30})
+    with pytest.raises(SuiteError, match="id: expected no invisible"):
+        parse_suite(suite | {"repetitions": 1, "agents": [{"id": "\ud800"}]})
+
+
+# ---- archives ----
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> tuple[str, bytes]:
+    """Name and content of a results file as `pack` would list it."""
+    path = Store(tmp_path / "theirs").write(record(ENV, Ref("Uniform"), 0, 20))
+    return path.name, path.read_bytes()
+
+
+def files(directory: Path) -> set[str]:
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../evil.parquet", "/tmp/evil.parquet", "C:\\evil.parquet", "runs/../../evil.parquet", "a\x1b[2Jb", "\u202e"],
+)
+def test_an_archive_chooses_no_name(tmp_path: Path, good: tuple[str, bytes], name: str) -> None:
+    made = archive(tmp_path / "x.zip", {name: good[1]})
+    before = files(tmp_path)
+    assert add(made, tmp_path / "deep" / "ours").runs == 1
+    new = files(tmp_path) - before
+    assert {Path(file).parts[:2] for file in new} == {("deep", "ours")}
+    assert sum(file.endswith(".parquet") for file in new) == 1
+    assert all(visible(file) == file for file in new)
+
+
+def _symlink(path: Path, content: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as packed:
+        link = zipfile.ZipInfo("link.parquet")
+        link.external_attr = 0o120777 << 16
+        hashes = {"link.parquet": hashlib.sha256(b"/etc/passwd").hexdigest()}
+        packed.writestr("submission.json", json.dumps({"files": hashes}))
+        packed.writestr(link, "/etc/passwd")
+    return path
+
+
+def _inner(path: Path, content: bytes) -> Path:
+    inner = archive(path.with_name("inner.zip"), {"a.parquet": content})
+    return archive(path, {"inner.parquet": inner.read_bytes()})
+
+
+@pytest.mark.parametrize("make", [_symlink, _inner])
+def test_members_that_are_no_results_are_left_out(
+    tmp_path: Path, good: tuple[str, bytes], make: Callable[[Path, bytes], Path]
+) -> None:
+    received = add(make(tmp_path / "x.zip", good[1]), tmp_path / "ours")
+    assert (received.runs, len(received.rejected)) == (0, 1)
+    assert "not a whole parquet file" in received.rejected[0]
+    assert not list((tmp_path / "ours").rglob("*.parquet"))
+
+
+def test_wrong_hashes_and_unlisted_members_are_named(tmp_path: Path, good: tuple[str, bytes]) -> None:
+    name, content = good
+    made = archive(tmp_path / "x.zip", {name: content, "bad\x1b.parquet": content}, {"bad\x1b.parquet": "0" * 64})
+    with zipfile.ZipFile(made, "a") as packed:
+        packed.writestr("setup.py", "raise SystemExit")
+    received = add(made, tmp_path / "ours")
+    assert received.runs == 1
+    assert received.rejected == (
+        "'setup.py': it is not listed",
+        r"'bad\x1b.parquet': its content does not have the hash that the archive states",
+    )
+
+
+def _deflated(path: Path, content: bytes) -> Path:
+    return archive(path, {"bomb.parquet": bytes(50_000_000)}, compression=zipfile.ZIP_DEFLATED)
+
+
+def _overlapping(path: Path, content: bytes) -> Path:
+    """A hundred members that are the same part of the archive."""
+    archive(path, {"a.parquet": content})
+    with zipfile.ZipFile(path, "a") as packed:
+        member = packed.getinfo("a.parquet")
+        for i in range(100):
+            twin = zipfile.ZipInfo(f"twin{i}.parquet")
+            twin.header_offset, twin.CRC = member.header_offset, member.CRC
+            twin.compress_size = twin.file_size = member.file_size
+            packed.filelist.append(twin)
+        packed._didModify = True  # type: ignore[attr-defined]
+    return path
+
+
+def _twice(path: Path, content: bytes) -> Path:
+    archive(path, {"a.parquet": content})
+    with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+        packed.writestr("a.parquet", b"other")
+    return path
+
+
+def _encrypted(path: Path, content: bytes) -> Path:
+    archive(path, {"a.parquet": content})
+    raw = bytearray(path.read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = raw.find(mark)
+        while at >= 0:
+            raw[at + offset] |= 1
+            at = raw.find(mark, at + 4)
+    path.write_bytes(bytes(raw))
+    return path
+
+
+def _truncated(path: Path, content: bytes) -> Path:
+    archive(path, {"a.parquet": content})
+    path.write_bytes(path.read_bytes()[:-40])
+    return path
+
+
+def _listing(text: str) -> Callable[[Path, bytes], Path]:
+    def make(path: Path, content: bytes) -> Path:
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr("submission.json", text)
+        return path
+
+    return make
+
+
+def _suite(value: str) -> Callable[[Path, bytes], Path]:
+    return lambda path, _: archive(path, {"suite.json": value.encode()})
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_deflated, "expected members without compression"),
+        (_encrypted, "expected members without compression and encryption"),
+        (_overlapping, "its members state"),
+        (_twice, "holds 'a.parquet' twice"),
+        (_truncated, "BadZipFile"),
+        (lambda path, _: archive(path, {}, {"gone.parquet": "0" * 64}), "gone.parquet"),
+        (_listing("[" * 200_000), "RecursionError"),
+        (_listing('{"files": 3}'), "expected a hash"),
+        (_listing('{"files": {"a": 3}}'), "expected a hash"),
+        (_listing("[]"), "TypeError"),
+        (_listing('{"files": {"a": ' + "9" * 5000 + "}}"), "ValueError"),
+        (_listing('{"schema": 1}'), "KeyError"),
+        (_suite("[" * 200_000), "RecursionError"),
+        (_suite('{"name": "../x"}'), "SuiteError"),
+        (_suite('{"name": "\\u001b[2J"}'), r"got \\x1b\[2J"),
+    ],
+)
+def test_bad_archives_are_refused_in_one_line(
+    tmp_path: Path, good: tuple[str, bytes], make: Callable[[Path, bytes], Path], reason: str
+) -> None:
+    made = make(tmp_path / "x.zip", good[1])
+    tracemalloc.start()
+    with pytest.raises(StoreError, match=reason) as refused:
+        add(made, tmp_path / "ours")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(refused.value).startswith(f"{made} is no archive of `gpbandit submit` (")
+    assert visible(str(refused.value)) == str(refused.value)
+    assert len(str(refused.value).removeprefix(str(made)).splitlines()) == 1
+    assert len(str(refused.value).removeprefix(str(made))) < 300
+    assert peak < 20_000_000
+    assert not (tmp_path / "ours").exists()
+
+
+# ---- results files ----
+
+
+def _set(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda metadata: metadata["runs"][0].update(fields)
+
+
+def _spec(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda metadata: metadata["runs"][0]["spec"].update(fields)
+
+
+def _nested(depth: int) -> Any:
+    value: Any = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_spec(horizon=10**30), "horizon"),
+        (_spec(repetition=-1), "repetition"),
+        (_spec(seed=float("inf")), "seed"),
+        (_spec(agent={"id": "x\x1b", "kwargs": {}, "label": ""}), "invisible"),
+        (_spec(agent={"id": "x", "kwargs": {"a": float("nan")}, "label": ""}), "finite"),
+        (_spec(agent={"id": "x", "kwargs": [], "label": ""}), "mapping"),
+        (_spec(agent={"id": "x", "kwargs": {"a": ["\ud800"]}, "label": ""}), "lone surrogates"),
+        (_spec(agent={"id": "x", "kwargs": {}, "label": "y" * 10_000}), "200 characters"),
+        (_spec(agent={"id": "x", "kwargs": {}, "label": "", "evil": 1}), "evil"),
+        (_spec(feedback="__import__('os')"), "feedback"),
+        (_spec(env={"id": "x", "kwargs": {"a": _nested(300)}, "label": ""}), "horizon|Recursion|metadata|done"),
+        (_set(finished=1e300), "finished"),
+        (_set(seconds=float("nan")), "seconds"),
+        (_set(status="owned"), "status"),
+        (_set(columns=["regret\x1b"]), "invisible"),
+        (_set(columns=["nothing"]), "no column 'nothing'"),
+        (_set(start=-1), "start"),
+        (_set(start=5, stop=25), "rows 5 to 25 of 20"),
+        (_set(stop=10**18), "rows|horizon"),
+        (_set(facts={"a": "b"}), "facts"),
+        (lambda metadata: metadata["origin"].update(libraries={}), "numpy"),
+        (lambda metadata: metadata.update(schema="1"), "TypeError"),
+    ],
+)
+def test_entries_that_no_harness_writes_are_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    path = results_file(tmp_path, change)
+    if reason.startswith("horizon|Rec"):  # deep settings are odd, and harmless
+        assert len(read_runs(path)) == 1
+        return
+    with pytest.raises(FileError, match=reason) as refused:
+        read_runs(path)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("values", [["a"] * 20, [b"x"] * 20, [[1.0]] * 20, [{"a": 1}] * 20])
+def test_columns_that_hold_no_numbers_are_refused(tmp_path: Path, values: list[Any]) -> None:
+    with pytest.raises(FileError, match="column regret: expected numbers"):
+        read_runs(results_file(tmp_path, _set(), {"regret": values}))
+
+
+def test_a_file_that_declares_a_billion_rows_is_not_read(tmp_path: Path) -> None:
+    path = results_file(tmp_path, _set())
+    table = pq.read_table(path)
+    # Equal numbers are kept once: two hundred million rows in a few kilobytes.
+    many = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, np.int32)), pa.array([1.0]))
+    chunks = pa.table({"regret": pa.chunked_array([many] * 200).cast(pa.float64())})
+    pq.write_table(chunks.replace_schema_metadata(table.schema.metadata), path, row_group_size=50_000_000)
+    assert path.stat().st_size < 2_000_000
+    with pytest.raises(FileError, match="200,000,000 rows of 1 columns"):
+        read_runs(path)
+    assert Store(tmp_path).keys() == set()
+
+
+def test_texts_of_a_file_become_visible(tmp_path: Path) -> None:
+    def change(metadata: dict[str, Any]) -> None:
+        run = metadata["runs"][0]
+        run["spec"]["agent"] = {"id": "GP-UCB", "kwargs": {"name": CANARY}, "label": ODD}
+        run.update(reason=ODD, error=f"Traceback\n{ODD}", facts={ODD: 1.0})
+        run["data"].update(knowledge=ODD, misspecification={ODD: 2.0})
+        metadata["origin"]["machine"]["cpu"] = ODD
+
+    (run,) = read_runs(results_file(tmp_path, change))
+    assert run.spec.agent.label == run.reason == run.data.knowledge == run.origin.machine.cpu == SEEN
+    assert run.error == f"Traceback\n{SEEN}"
+    assert set(run.facts) == set(run.data.misspecification) == {SEEN}
+
+
+# ---- folders: pages, figures, commands ----
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of modules on the path that say so when they are imported, and the file in which they say it."""
+    modules, said = tmp_path / "modules", tmp_path / "imported"
+    modules.mkdir()
+    for name in ("trap_agent", "trap_env"):
+        (modules / f"{name}.py").write_text(
+            f"import pathlib\npathlib.Path({str(said)!r}).write_text({name!r})\nclass Evil: pass\n"
+        )
+    monkeypatch.syspath_prepend(modules)
+    yield said
+    for name in ("trap_agent", "trap_env"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """A folder whose every text is a stranger's, with odd numbers in its traces."""
+    directory = tmp_path / "strange"
+    evil = f"{ODD}{CANARY}"[:200]
+    envs = [ENV, Ref("trap_env:Evil-v0", label=CANARY[:150]), Ref("GPBandit/Branin-v0", {"a": CANARY}, "__proto__")]
+    labels = ["=cmd|' /C calc'!A1", "__proto__", "constructor", "_hidden", "$\\frac{$", "\\input{/etc/passwd}"]
+    agents = [Ref("Uniform"), Ref("trap_agent:Evil", label=evil)]
+    agents += [Ref("GP-UCB", {"width": float(i + 1)}, label) for i, label in enumerate(labels)]
+    folder(directory, envs, agents, repetitions=3, T=20)
+    paths = sorted((directory / "runs").iterdir())
+
+    def texts(metadata: dict[str, Any]) -> None:
+        metadata["origin"].update(commit=evil, python=evil, libraries={"numpy": evil, "scipy": evil, evil: evil})
+        metadata["origin"]["machine"].update(cpu=evil, system=evil, arch=evil)
+        for run in metadata["runs"]:
+            run.update(facts={evil: 1.0, "optimum": float("inf")})
+            run["data"].update(knowledge=evil, misspecification={evil: float("nan")}, sources={evil: evil})
+
+    odd: list[dict[str, list[Any]]] = [
+        {"batch": list(range(20, 0, -1))},
+        {"regret": [1e308] * 20},
+        {"regret": [float("inf"), float("nan")] * 10, "cost": [-1.0] * 20},
+        {"inference_regret": [float("-inf")] * 20, "policy_seconds": [float("nan")] * 20},
+        {"regret": [True, False] * 10},
+        {"regret": [None, 1] * 10},
+    ]
+    for path, columns in zip(paths, [*odd, *[{}] * len(paths)]):
+        rewrite(path, texts, columns)
+    crashed = record(ENV, Ref("trap_agent:Evil", label=evil), 7, 20, "crashed", reason=evil, error=f"Traceback\n{evil}")
+    Store(directory).write(crashed)
+    entries = [{"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label} for ref in envs]
+    suite = parse_suite(
+        {
+            "name": "strange",
+            "description": evil,
+            "horizon": 20,
+            "repetitions": 4,
+            "environments": entries,
+            "agents": [{"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label} for ref in agents],
+        }
+    )
+    Store(directory).write_suite(suite)
+    return directory
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:Glyph", "ignore:divide")
+def test_nothing_that_shows_results_imports_what_they_name(
+    strange: Path, trap: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    build_page(strange)
+    watch(strange, console=Console(file=io.StringIO()), once=True)
+    ours = tmp_path / "ours"
+    for command in (
+        ["page", strange],
+        ["watch", strange, "--once"],
+        ["submit", strange, "--out", tmp_path / "x.zip"],
+        ["add", tmp_path / "x.zip", ours],
+        ["merge", strange, "--out", tmp_path / "merged"],
+        ["query", ours, "SELECT agent, count(*) FROM runs GROUP BY agent"],
+        ["figures", strange, "--out", tmp_path / "figures"],
+    ):
+        assert commands(list(map(str, command))) == 0, command
+    said = "".join(capsys.readouterr())
+    assert visible(said) == said
+    assert not trap.exists()
+    assert {"trap_agent", "trap_env"}.isdisjoint(sys.modules)
+
+
+def test_only_replays_import_it_and_they_ask_first(
+    strange: Path, trap: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Store(strange).runs().query("agent_id == 'trap_agent:Evil' and env_id == @ENV.id and status == 'done'")
+    key = str(runs.index[0])
+    for command in ("verify", "audit"):
+        assert commands([command, str(strange), "--row", key]) == 2
+        said = capsys.readouterr().err
+        assert "imports and runs code that the results name and that is not ours: trap_agent:Evil" in said
+        assert "nothing was run: give --yes" in said
+        assert not trap.exists()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    assert commands(["verify", str(strange), "--row", key]) == 2
+    assert not trap.exists()
+    assert commands(["audit", str(strange), "--row", key, "--workers", "1", "--yes"]) == 1
+    assert trap.exists()
+
+
+def test_code_of_this_project_needs_no_question() -> None:
+    ours = RunSpec(env=ENV, agent=Ref("GP-UCB"), repetition=0, horizon=5)
+    theirs = RunSpec(env=Ref("evil:Env-v0"), agent=Ref("os:system"), repetition=0, horizon=5)
+    assert named_code([ours]) == []
+    assert named_code([ours, theirs]) == ["evil:Env-v0", "os:system"]
+    assert loaded_agent("antigravity:Foo") is None
+    assert "antigravity" not in sys.modules
+    assert getattr(loaded_agent("GP-UCB"), "__name__", "") == "GPUCB"
+    assert loaded_agent("no such agent") is None
+
+
+def test_the_theory_of_an_enormous_environment_is_not_worked_out(tmp_path: Path) -> None:
+    for kwargs in ({"n_arms": 10**12}, {"n_arms": 90_000, "dim": 90_000}):
+        directory = tmp_path / str(len(kwargs))
+        folder(directory, [Ref("GPBandit/RKHS-v0", kwargs)], [Ref("Uniform")], repetitions=1, T=5)
+        site = make_site(summarise(Store(directory)), theory=True)
+        assert "no theory is worked out" in str(site.theory["RKHS"])
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide")
+def test_tables_for_papers_hold_text_and_no_commands(strange: Path) -> None:
+    site = make_site(summarise(Store(strange)))
+    latex, markdown = latex_table(site), markdown_table(site)
+    assert r"\textbackslash{}input\{/etc/passwd\}" in latex
+    for line in latex.splitlines():
+        if "input" in line:
+            assert r"\input" not in line
+    assert visible(latex) == latex
+    assert "<img" not in markdown.replace(r"\<", "")
+    assert r"javascript\:window" in markdown
+    assert visible(markdown) == markdown
+    assert len({line.replace(r"\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
+
+
+def test_no_cell_of_csv_is_a_formula(strange: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    sql = "SELECT agent AS \"=1+1\", -1.5 AS x, '@a' AS b, chr(9) || '=c' AS c FROM runs"
+    assert commands(["query", str(strange), sql, "--csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["'=1+1", "x", "b", "c"]
+    assert "'=cmd|' /C calc'!A1" in {row[0] for row in rows}
+    assert {row[1] for row in rows[1:]} == {"-1.5"}
+    assert {row[2] for row in rows[1:]} == {"'@a"}
+    assert not any(cell.startswith(("=", "+", "@", "\t")) for row in rows for cell in row)
+
+
+def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    assert duckdb
+    from leaderboards.play.query import query
+
+    store = folder(tmp_path / "a[b]c*", [ENV], [Ref("Uniform"), Ref("GP-UCB")], repetitions=1, T=20)
+    first = sorted(store.runs_directory.iterdir())[0]
+    first.rename(first.with_name("[0-9a-z]*.parquet"))
+    store = Store(store.directory)
+    assert query(store, "SELECT count(*) AS n FROM traces")["n"].tolist() == [40]
+
+
+@pytest.mark.parametrize("name", ["site", "site/compare", "site/assets", "figures", "quarantine"])
+def test_nothing_is_written_through_a_link(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory, elsewhere = tmp_path / "r", tmp_path / "elsewhere"
+    folder(directory, [ENV], [Ref("Uniform")], repetitions=1, T=20)
+    elsewhere.mkdir()
+    for file in ("mine.html", "mine.js", "style.css"):
+        (elsewhere / file).write_text("mine")
+    (directory / name).parent.mkdir(exist_ok=True)
+    (directory / name).symlink_to(elsewhere)
+    if name == "quarantine":
+        (directory / "runs" / "bad.parquet").write_bytes(b"x")
+        with caplog.at_level(logging.WARNING, "gpbandit"):
+            assert len(Store(directory).keys()) == 1
+        assert "could not be moved to quarantine/ (" in caplog.text
+    else:
+        assert commands(["figures" if name == "figures" else "page", str(directory)]) == 2
+        assert f"{name} is a link to {elsewhere}, and nothing is written through it" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in elsewhere.iterdir()} == dict.fromkeys(
+        ("mine.html", "mine.js", "style.css"), "mine"
+    )
+
+
+def test_assets_that_are_links_are_replaced(tmp_path: Path) -> None:
+    directory, mine = tmp_path / "r", tmp_path / "mine"
+    folder(directory, [ENV], [Ref("Uniform")], repetitions=1, T=20)
+    mine.write_text("mine")
+    (directory / "site" / "assets").mkdir(parents=True)
+    links = [directory / "index.html", *(directory / "site" / "assets" / n for n in ("style.css", "plotly.min.js"))]
+    for link in links:
+        link.symlink_to(mine)
+    build_page(directory)
+    assert mine.read_text() == "mine"
+    assert not any(link.is_symlink() for link in links)
+
+
+@pytest.mark.parametrize("name", ["suite.json", "provenance.json", "manifest.json"])
+@pytest.mark.parametrize("kind", ["nested", "device", "pipe", "long"])
+def test_json_that_never_ends_is_refused(
+    tmp_path: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder(tmp_path, [ENV], [Ref("Uniform")], repetitions=1, T=20)
+    path = tmp_path / name
+    if kind == "nested":
+        path.write_text("[" * 200_000)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        monkeypatch.setattr("leaderboards.play.limits.MOST_JSON", 1000)
+        path.write_text(json.dumps({"x": "y" * 2000}))
+    code = commands(["page", str(tmp_path)])
+    said = capsys.readouterr().err
+    if name == "manifest.json":
+        assert code == 0, said
+        return
+    assert code in (0, 2)
+    assert "Traceback" not in said
+    assert name in said
+
+
+def test_a_manifest_that_lies_leads_nowhere(tmp_path: Path) -> None:
+    store = folder(tmp_path, [ENV], [Ref("Uniform")], repetitions=2, T=20)
+    store.write_manifest()
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    for change in (_set(key="../../../etc/passwd"), _set(key="A" * 32)):
+        changed = json.loads(json.dumps(manifest))
+        for file in changed["files"].values():
+            change(file)
+        (tmp_path / "manifest.json").write_text(json.dumps(changed))
+        assert Store(tmp_path).keys() == store.keys()
+
+
+def test_a_strangers_checkpoint_is_not_unpickled(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said"
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return said.write_text, ("owned",)
+
+    checkpoint = Checkpoint(tmp_path / "checkpoints" / "x.pickle")
+    checkpoint.path.parent.mkdir()
+    evil = pickle.dumps(Evil())
+    for content in (evil, bytes(32) + evil, evil[:10], b""):
+        checkpoint.path.write_bytes(content)
+        assert checkpoint.load() is None
+        assert not said.exists()
+        assert not checkpoint.path.exists()
+    assert "this user has not written it, or it has changed since" in caplog.text
+    # One of another user's, whose key is another one.
+    with monkeypatch.context() as other:
+        other.setattr("platformdirs.user_state_path", lambda _: tmp_path / "other")
+        theirs = marked(evil)
+        assert unmarked(theirs) == evil
+        assert key_file().stat().st_mode & 0o077 == 0
+    with pytest.raises(ValueError, match="this user has not written it"):
+        unmarked(theirs)
+    pickle.loads(unmarked(marked(evil)))
+    assert said.exists()
+
+
+def test_an_audit_that_no_audit_wrote_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from leaderboards.audit.store import audit_runs
+
+    store = Store(tmp_path)
+    import leaderboards
+
+    store.write(leaderboards.run(("GPBandit/GPSample-v0", {"n_arms": 20}), "GP-UCB", 0, 10))
+    (key,) = store.keys()
+    assert not next(audit_runs(store, [key], checkpoints=4)).error
+    audits = AuditStore(tmp_path)
+    table = pq.read_table(audits.path(key))
+    whole = json.loads(table.schema.metadata[b"gpbandit-audit"])
+    frame = table.to_pandas()
+
+    def write(about: dict[str, Any], rows: pd.DataFrame) -> None:
+        made = pa.Table.from_pandas(rows, preserve_index=False)
+        metadata = {b"gpbandit-audit": json.dumps({**whole, "about": {**whole["about"], **about}}).encode()}
+        pq.write_table(made.replace_schema_metadata(metadata), audits.path(key))
+
+    write({"width": ODD}, frame)
+    assert audits.read([key])[key].facts.width == SEEN
+    wrong: list[tuple[dict[str, Any], pd.DataFrame]] = [
+        ({"delta": "x"}, frame),
+        ({"points": [1]}, frame),
+        ({}, frame.drop(columns="t")),
+        ({}, frame.assign(bytes="x")),
+        ({}, frame[::-1]),
+        ({}, frame[:0]),
+    ]
+    for about, rows in wrong:
+        write(about, rows)
+        caplog.clear()
+        assert audits.read([key]) == {}
+        assert "is no audit that this version can read" in caplog.text
+
+
+# ---- in a browser ----
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide")
+def test_pages_run_nothing_of_a_stranger(strange: Path, open_page: Open) -> None:
+    build_page(strange)
+    pages = [strange / "index.html", *sorted((strange / "site").glob("*.html"))]
+    with open_page(pages[0]) as page:
+        for path in pages:
+            page.goto(path.resolve().as_uri())
+            if page.locator("#plot .main-svg").count():
+                page.locator("#plot").hover()
+            for tab in page.locator("[role=tab]").all():
+                tab.click()
+            for header in page.locator("th button.sort").all()[:3]:
+                header.click()
+            assert page.evaluate("window.owned") is None, path.name
+            assert page.locator("main img, main svg[onload]").count() == 0
+            assert page.locator("a[href^='javascript:']").count() == 0
+            assert "\u202e" not in page.content()
+        page.goto((strange / "site" / "compare.html").resolve().as_uri())
+        options = page.locator("select[name=first] option").all_inner_texts()
+        assert {"__proto__", "constructor"} <= set(options)
+        for first, second in (("__proto__", "constructor"), ("constructor", "__proto__")):
+            page.locator("select[name=first]").select_option(first)
+            page.locator("select[name=second]").select_option(second)
+            page.wait_for_function("name => document.querySelector('h1').innerText.startsWith(name)", arg=first)
+            assert page.locator("#comparison tbody tr").count() >= 1
+            assert page.evaluate("window.owned") is None
+            assert page.evaluate("({}).rows") is None, "no prototype was changed"
