@@ -59,6 +59,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "RA-BO": ("agents.learned.uhe_bo:UHEBO", {"sampling": "alternate"}),
     "Random+EXP3": ("agents.learned.uhe_bo:UHEBO", {"loss": "plain"}),
     "MAP-UCB": ("agents.learned.gp_ucb:MAPUCB", {}),
+    "MAP-BUCB": ("agents.learned.gp_bucb:MAPBUCB", {}),
     "MCMC-UCB": ("agents.learned.gp_ucb:MCMCUCB", {}),
     "A-GP-UCB": ("agents.learned.shrinking:AGPUCB", {}),
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),

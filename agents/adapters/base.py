@@ -24,7 +24,7 @@ class HistoryAgent(Agent):
     Where the problem's notes state the domain, the other library gets its integers and logarithmic scales.
 
     Attributes:
-        X: Points evaluated, failed or not, shape (n, d).
+        X: Points evaluated, failed or not, existing data among them, shape (n, d).
         y: Their feedback, shape (n,); NaN where the evaluation failed.
     """
 
@@ -36,6 +36,8 @@ class HistoryAgent(Agent):
         self.problem, self.rng = problem, rng
         self.domain = search_domain(problem)
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
+        if problem.initial is not None:
+            self.X, self.y = problem.initial.actions, problem.initial.rewards
 
     @abstractmethod
     def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:

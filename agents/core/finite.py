@@ -64,7 +64,7 @@ class FiniteArmAgent(Agent):
         Returns:
             Distinct arms, pulls of each and the sum of their rewards, each of shape (p,).
         """
-        arms, counts, sums = group_pulls(data.arms, data.rewards)
+        arms, counts, sums = group_pulls(data.actions, data.rewards)
         self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
         return arms, counts, sums
 

@@ -197,6 +197,15 @@ class Agent(ABC):
     def recommend(self) -> Action:
         """The action to deploy after the feedback so far; its regret is the inference regret."""
 
+    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
+        """From now on select only among the arms that are True in `available` `(A,)`; called after `reset`.
+
+        Returns:
+            Whether the policy does so. By default it does not, and whoever asks it must replace what is not available.
+        """
+        del available
+        return False
+
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""
         del X

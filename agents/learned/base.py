@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
 from agents.core.gp_settings import as_count
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.space import Search, space_of
+from agents.core.space import Available, Search, space_of
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
 from gpbandit_envs.gp.observations import Observations
@@ -79,6 +79,7 @@ class LearnedAgent(Agent):
 
     Attributes:
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
+        available: Arms among which it selects, shape (A,); None for all.
         y: Their rewards, shape (n,).
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
@@ -116,7 +117,8 @@ class LearnedAgent(Agent):
         self.space = space_of(problem, self._search)
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
-            self.actions, self.y = problem.initial.arms, problem.initial.rewards
+            self.actions, self.y = problem.initial.actions, problem.initial.rewards
+        self.available: Available = None
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
         self._guess()
@@ -178,15 +180,19 @@ class LearnedAgent(Agent):
         if len(pending):
             return Pending.empty(self.problem).actions
         if self.explores:
-            return self.space.random(1, self.rng)
+            return self.space.random(1, self.rng, self.available)
         return self._maximiser(self.posterior)
+
+    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
+        self.available = available.copy()
+        return True
 
     def _maximiser(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
         means = posterior.at(self.X)[0]
         best = self.X[np.argsort(-means, kind="stable")[:_BEST]]
         bound = PosteriorScore(UpperConfidenceBound(self.width), posterior)
-        return self.space.maximise(bound, self.rng, np.repeat(best, _AROUND, axis=0))
+        return self.space.maximise(bound, self.rng, np.repeat(best, _AROUND, axis=0), self.available)
 
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.
