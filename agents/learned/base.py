@@ -108,7 +108,7 @@ class LearnedAgent(Agent):
             raise ValueError(f"width: expected a finite number > 0, got {self.width!r}")
         Hyperparameters(1.0, 1.0, (1.0,)).kernel(self.family)  # refuses an unknown family before the first estimate
         self.width, self.fits = float(self.width), as_count("fits", self.fits)
-        self.prior = as_hyper_prior(self.prior)
+        self.prior = None if self.prior is None else as_hyper_prior(self.prior)
         self.n_initial = None if self.n_initial is None else as_count("n_initial", self.n_initial)
         self._search = Search(self.candidates, self.starts, self.iterations)
 
@@ -119,10 +119,15 @@ class LearnedAgent(Agent):
         if problem.initial is not None:
             self.actions, self.y = problem.initial.actions, problem.initial.rewards
         self.available: Available = None
+        self._prior = self._default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
         self._guess()
         self._continue()
+
+    def _default_prior(self, dim: int) -> HyperPrior:
+        """The priors of the hyperparameters of `dim` features, where none are given."""
+        return HyperPrior()
 
     @abstractmethod
     def estimate(self) -> None:
@@ -162,7 +167,7 @@ class LearnedAgent(Agent):
             y,
             self.rng,
             family=self.family,
-            prior=as_hyper_prior(self.prior),
+            prior=self._prior,
             starts=self.fits,
             warm=self.hyperparameters[:1],
             units=units,

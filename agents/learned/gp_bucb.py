@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.gp.hyperparameters import HyperPrior
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
@@ -20,19 +21,31 @@ class MAPBUCB(LearnedAgent):
 
     An open evaluation counts as one whose feedback is the posterior mean, which leaves the mean as it is and lowers the
     deviation around it. An evaluation that failed counts as open for good: nothing is learnt of the mean there, and
-    the uncertainty that led there leads there no more. Hyperparameters are estimated from feedback alone. The first
-    `n_initial` actions, open ones among them, are uniform. Other arguments: see `LearnedAgent`.
+    the uncertainty that led there leads there no more. Hyperparameters are estimated from feedback alone, after the
+    first `n_initial` actions, which are uniform. Other arguments: see `LearnedAgent`.
+
+    The defaults are for a few dozen evaluations, of which the learning of `d` lengthscales must not take most.
+
+    Args:
+        width: Factor of the standard deviation, > 0.
+        n_initial: Size of `D_0`, >= 1, open evaluations among it.
+        prior: Priors and bounds of the hyperparameters, or their JSON form; None for `HyperPrior.informative`.
 
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, with the maximum a posteriori estimate of Snoek,
     Larochelle and Adams (2012) in place of a given kernel.
     """
 
     policy_family = "estimated kernel"
+    width: float = 1.0
+    n_initial: int | None = 8
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.failed = Pending.empty(problem).actions
         super().reset(problem, rng)
+
+    def _default_prior(self, dim: int) -> HyperPrior:
+        return HyperPrior.informative(dim)
 
     def estimate(self) -> None:
         self._fit_map(self.X, self.y)
