@@ -52,7 +52,6 @@ class Dimension:
     choices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "choices", tuple(self.choices))
         if self.choices:
             if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices):
                 raise ValueError(f"choices: expected at least two different ones, got {self.choices!r}")
@@ -127,7 +126,7 @@ class Domain:
     @classmethod
     def from_spec(cls, spec: Iterable[dict[str, Any]]) -> Domain:
         """The domain of which `to_spec` gave `spec`."""
-        return cls(tuple(Dimension(**entry) for entry in spec))
+        return cls(tuple(Dimension(**{**entry, "choices": tuple(entry.get("choices", ()))}) for entry in spec))
 
     def to_spec(self) -> list[dict[str, Any]]:
         """JSON form: the fields of each dimension that are not at their defaults."""
@@ -185,7 +184,7 @@ class Domain:
                 continue
             v = float(d.value(u[None, columns])[0])
             if d.choices:
-                levels = np.array([level for level in range(d.levels) if level != v])
+                levels = np.array([float(level) for level in range(d.levels) if level != v])
             else:
                 levels = np.array([level for level in (v - 1.0, v + 1.0) if d.low <= level <= d.high])
             steps.append([(columns, x) for x in d.unit(levels)])

@@ -412,7 +412,10 @@ class Experiment:
 
     def recommend(self) -> Point:
         """The point that the policy would deploy: on tables it may be one that was not tried."""
-        return dict(self._proposal(self._informed().recommend()).point)
+        action = self._informed().recommend()
+        evaluated = [*self._before, *self._evaluations]
+        same = self._same(action, evaluated)
+        return dict((evaluated[same[0]] if same else self._proposal(action)).point)
 
     def predict(self, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.

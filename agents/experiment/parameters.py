@@ -114,7 +114,7 @@ class Parameter:
         """The parameter of which `to_spec` gave `spec`."""
         fields = dict(spec)
         labels = tuple(fields.pop("labels", ()))
-        return cls(Dimension(**fields), labels)
+        return cls(Domain.from_spec([fields]).dimensions[0], labels)
 
 
 def as_parameter(name: str, setting: Any) -> Parameter:
@@ -150,6 +150,8 @@ def as_parameter(name: str, setting: Any) -> Parameter:
 def _listed(name: str, values: list[Any]) -> Parameter:
     if len(values) < 2:
         raise ValueError(f"expected at least two values, got {values!r}; leave out what does not vary")
+    if any(_same(one, other) for i, one in enumerate(values) for other in values[:i]):
+        raise ValueError(f"expected different values, got {values!r}")
     if all(map(is_number, values)):
         values = sorted(values)
         dimension = Dimension(0, len(values) - 1, integer=True, name=name)
@@ -157,8 +159,6 @@ def _listed(name: str, values: list[Any]) -> Parameter:
         if not all(isinstance(value, (str, bool)) for value in values):
             raise ValueError(f"expected numbers alone or text alone, got {values!r}")
         dimension = Dimension(name=name, choices=tuple(map(str, values)))
-    if any(_same(one, other) for i, one in enumerate(values) for other in values[:i]):
-        raise ValueError(f"expected different values, got {values!r}")
     return Parameter(dimension, tuple(values))
 
 
@@ -198,7 +198,7 @@ class Parameters:
             raise TypeError(f"point: expected a dict with {', '.join(self.names)}, got {point!r}")
         for name in point:
             if name not in self.names:
-                close = difflib.get_close_matches(str(name), self.names, n=1)
+                close = difflib.get_close_matches(str(name), self.names, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names)}"
                 raise ValueError(f"point: no parameter {name!r}; {hint}")
         missing = [name for name in self.names if name not in point]

@@ -1,10 +1,11 @@
 """Ten plates of eight reactions out of 1,728; the computer is switched off every night."""
 
-import agents
 from bench import REACTIONS, run
 
+import agents
+
 lab = agents.Experiment(REACTIONS, outcome="yield", seed=0)
-for plate in range(10):
+for _ in range(10):
     for reaction in lab.ask(8):
         measured = run(reaction)
         if measured is None:

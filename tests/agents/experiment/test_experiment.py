@@ -178,10 +178,9 @@ class TestFailures:
         for point in lab.ask(9):
             lab.withdraw(point)
         assert len(lab.ask(9)) == 9
-        with pytest.raises(ValueError, match="point: expected one of the 9 open points"):
-            lab.withdraw({"ligand": "XPhos", "celsius": 91, "scale": 1} | {"celsius": 90}) or lab.withdraw(
-                {"ligand": "XPhos", "celsius": 90, "scale": 1}
-            )
+        lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
+        with pytest.raises(ValueError, match="point: expected one of the 8 open points"):
+            lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
 
 
 class TestOpenPoints:
@@ -237,7 +236,7 @@ class TestBefore:
         point = {"temperature": 61.23456, "rate": 0.5, "equivalents": 2, "molarity": 0.1, "base": "KOAc"}
         lab.tell(point, 3.0)
         assert lab.best() == (point, 3.0)
-        assert lab.recommend()["temperature"] == 61.2346
+        assert lab.recommend() == point
 
 
 class TestFiles:
@@ -310,8 +309,7 @@ class TestFiles:
         lab.tell(lab.ask(), 5.0)
         path = lab.save(tmp_path / "lab.json")
         content = json.loads(path.read_text())
-        other = {"ligand": "PPh3", "celsius": 105, "scale": 1}
-        assert content["events"][0]["ask"] != [other]
+        other = next(dict(row) for _, row in TABLE.iterrows() if [dict(row)] != content["events"][0]["ask"])
         content["events"][0]["ask"] = [other]
         path.write_text(json.dumps(content))
         with pytest.warns(UserWarning, match="its policy would now have proposed other points"):
