@@ -90,6 +90,9 @@ class InitialData:
     def __len__(self) -> int:
         return len(self.rewards)
 
+    def __repr__(self) -> str:
+        return f"InitialData({len(self)} evaluations)"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
@@ -173,6 +176,14 @@ class Problem:
         if self.arms is None:
             raise ValueError(f"{self.name} is a box of dimension {self.dim}: it has no arms")
         return int(self.arms.shape[0])
+
+    def __repr__(self) -> str:
+        """What is stated, without the arms themselves, which may be a million."""
+        what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
+        stated = {name: getattr(self, name) for name in ("kernel", "noise_std", "norm_bound", "horizon", "initial")}
+        shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
+        shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]
+        return f"Problem({', '.join([repr(self.name), what, *shown, f'knowledge={self.knowledge!r}'])})"
 
     def __getstate__(self) -> dict[str, object]:
         state = dict(self.__dict__)

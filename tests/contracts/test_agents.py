@@ -74,7 +74,7 @@ def make(id: str, kwargs: dict[str, Any]) -> agents.Agent:
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
-    agents.check_agent(lambda: make(id, kwargs), HORIZONS.get(id, 40))
+    agents.check_agent(lambda: make(id, kwargs), HORIZONS.get(id, 40), show=None)
 
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
