@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from leaderboards import own_agents
+
 if TYPE_CHECKING:
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
@@ -17,6 +19,8 @@ _MODULES = {
     "Store": "leaderboards.play.store",
     "run": "leaderboards.play.run",
 }
+
+own_agents.check()
 
 
 def __getattr__(name: str) -> Any:
