@@ -1,4 +1,4 @@
-"""Which policy for eighty experiments: the default of `agents.Experiment` beside others, on tables of real measurements.
+"""Which policy for eighty experiments: `agents.Experiment` and its default on tables of real measurements.
 
 Ten batches of eight out of each table, every candidate once, nothing known beforehand. What is measured is the simple
 regret of the best candidate so far, by its mean in the table, over the spread: 0 is the best candidate of the table, 1

@@ -25,10 +25,10 @@ def check() -> None:
         raise ImportError(
             f"agents: expected the package of gpbandit-envs, such as {beside}, found none; install it again"
         )
-    import importlib.metadata  # takes longer than the rest of this package, and is needed only here
+    from importlib.metadata import packages_distributions  # its import takes longer than all the rest
 
     found = spec.origin or ", ".join(folders)
-    owners = importlib.metadata.packages_distributions().get("agents", [])
+    owners = packages_distributions().get("agents", [])
     others = sorted(set(owners) - {"gpbandit-envs"})
     remedy = f"uninstall {others[0]}" if others and "site-packages" in found else "rename it"
     raise ImportError(f"agents: expected the package of gpbandit-envs, found {found} first; {remedy}")

@@ -41,6 +41,8 @@ def test_everything_has_its_page(site: Path) -> None:
     api = "".join(path.read_text(encoding="utf-8") for path in (site / "api" / "generated").glob("*.html"))
     for name in ("gpbandit_envs.problem.Problem", "agents.core.protocol.Agent.select", "leaderboards.play.run.run"):
         assert f'id="{name}"' in api
+    for name in ("Experiment", "Agent", "make", "register", "check_agent", "preset", "make_vec"):
+        assert re.search(rf'href="[^"]*#agents\.[a-z_.]+\.{name}"[^>]*><[^>]+><span[^>]*>agents\.{name}<', api), name
 
 
 def test_nothing_comes_from_a_network(site: Path) -> None:
