@@ -33,7 +33,7 @@ def packages(name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def public(package: str) -> list[str]:
-    """A line for every name that a package offers and one of its modules defines, with a link to where it is described."""
+    """A line for every name that a package offers from one of its modules, with a link to where it is described."""
     found = importlib.import_module(package)
     lines = []
     for name in getattr(found, "__all__", ()):
