@@ -67,11 +67,18 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=20)
-    repetitions = parser.parse_args().repetitions
+    parser.add_argument(
+        "policies", nargs="*", metavar="policy", help=f"among {', '.join(SETTINGS)}; all of them if none"
+    )
+    chosen = parser.parse_args()
+    repetitions = chosen.repetitions
+    for label in chosen.policies:
+        if label not in SETTINGS:
+            parser.error(f"policy: expected one of {', '.join(SETTINGS)}, got {label!r}")
     print("| policy | " + " | ".join(" ".join([name, *map(str, options.values())]) for name, options in TABLES) + " |")
     print("|---|" + "---|" * len(TABLES))
-    for label, agent in SETTINGS.items():
-        cells = []
+    for label in chosen.policies or SETTINGS:
+        cells, agent = [], SETTINGS[label]
         for name, options in TABLES:
             table = datasets.load(name, **options)
             each = np.array([regrets(table, agent, seed) for seed in range(repetitions)])

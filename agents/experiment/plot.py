@@ -51,7 +51,7 @@ def outcome_figure(results: pd.DataFrame, names: Sequence[str], outcome: str, *,
     figure.update_yaxes(title_text=outcome, row=1, col=1)
     for i, name in enumerate(names):
         place = {"row": 2 + i // _COLUMNS, "col": 1 + i % _COLUMNS}
-        x = results[name][done] if len(results) else []
+        x: Any = results[name][done] if len(results) else []
         figure.add_trace(go.Scatter(x=x, y=values[done], showlegend=False, **marks), **place)
         figure.update_xaxes(title_text=name, **place)
         if i % _COLUMNS == 0:

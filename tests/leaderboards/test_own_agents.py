@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_one_that_is_imported_already(tmp_path: Path) -> None:
 
 def test_none_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "agents", raising=False)
-    monkeypatch.setattr(own_agents.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         ImportError, match=r"agents: expected the package of gpbandit-envs, .*, found none; install it again"
     ):

@@ -14,6 +14,7 @@ import pytest
 import agents
 from agents import Actions, Capabilities, Experiment, Feedback, Pending
 from agents.core.finite import FiniteArmAgent
+from agents.core.widths import Logarithmic
 from gpbandit_envs.problem import Problem
 
 QUICK = ("MAP-BUCB", {"candidates": 64, "starts": 2, "iterations": 10, "n_initial": 4, "fits": 1})
@@ -114,7 +115,7 @@ class TestTables:
 
     def test_what_is_known_in_the_table_is_data_from_before(self) -> None:
         table = TABLE.assign(
-            result=[measured(dict(row)) if i % 2 else None for i, (_, row) in enumerate(TABLE.iterrows())]
+            result=[measured(row) if i % 2 else np.nan for i, row in enumerate(TABLE.to_dict("records"))]  # type: ignore[arg-type]
         )
         lab = Experiment(table, QUICK, outcome="result")
         assert list(lab.results()["status"]) == ["before"] * 4
@@ -309,7 +310,7 @@ class TestFiles:
         lab.tell(lab.ask(), 5.0)
         path = lab.save(tmp_path / "lab.json")
         content = json.loads(path.read_text())
-        other = next(dict(row) for _, row in TABLE.iterrows() if [dict(row)] != content["events"][0]["ask"])
+        other = next(row for row in TABLE.to_dict("records") if [row] != content["events"][0]["ask"])
         content["events"][0]["ask"] = [other]
         path.write_text(json.dumps(content))
         with pytest.warns(UserWarning, match="its policy would now have proposed other points"):
@@ -341,9 +342,7 @@ class TestFiles:
     def test_settings_without_a_json_form_are_named(self, tmp_path: Path) -> None:
         lab = Experiment(TABLE, ("EpsGreedy", {"c": np.float64(3)}))
         lab.save(tmp_path / "lab.json")  # a number is one
-        lab = Experiment(
-            TABLE, ("GP-UCB", {"width": agents.core.widths.Logarithmic(), "kernel": {"name": "se"}, "lam": 1})
-        )
+        lab = Experiment(TABLE, ("GP-UCB", {"width": Logarithmic(), "kernel": {"name": "se"}, "lam": 1}))
         with pytest.raises(TypeError, match="agent: expected settings with a JSON form"):
             lab.save(tmp_path / "other.json")
         assert not (tmp_path / "other.json").exists()
@@ -443,10 +442,10 @@ def test_points_of_a_table_that_are_refused() -> None:
         (TABLE.iloc[:0], {}, ValueError, "parameters: expected at least one row, got none"),
         (TABLE.iloc[[0, 1, 0]], {}, ValueError, "table: expected different candidates, got rows 0 and 2 equal"),
         (TABLE.iloc[:1], {}, ValueError, "table: expected a column that varies, got 1 equal rows"),
-        (TABLE.assign(x=[1, None] * 4 + [2]), {}, ValueError, "got none in row 1, column 'x'"),
+        (TABLE.assign(x=pd.Series([1, None] * 4 + [2])), {}, ValueError, "got none in row 1, column 'x'"),
         (TABLE.assign(id=list("abcdefghi")), {}, ValueError, "table: column 'id' has another text in every row"),
         (
-            TABLE.assign(x=[1, "a"] * 4 + [2]),
+            TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])),
             {},
             TypeError,
             "table: expected numbers alone or text alone in column 'x'",
