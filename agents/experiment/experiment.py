@@ -81,8 +81,8 @@ class Experiment:
             `range(low, high + 1)` for integers, a list of numbers for these levels, a list of text for categories. Or
             a table of candidates, one a row: a DataFrame, the path of a CSV file, a list of dicts; its columns are the
             parameters, and a column named like the outcome holds what is known already.
-        agent: Id of a policy, or `(id, settings)`. The default learns kernel and noise from the outcomes, on tables and
-            ranges, and takes batches.
+        agent: Id of a policy, or `module:Class` for one of your own, alone or as `(id, settings)`. The default learns
+            kernel and noise from the outcomes, on tables and ranges, and takes batches.
         outcome: Name of the outcome, for tables and plots.
         minimise: Whether small outcomes are good.
         data: Evaluations from before, a table with a column for every parameter and one for the outcome.
@@ -135,9 +135,9 @@ class Experiment:
         if data is not None:
             before.append(as_frame("data", data))
         self._before: list[Evaluation] = []
+        self._evaluations: list[Evaluation] = []
         for rows in before:
             self._take_over(rows)
-        self._evaluations: list[Evaluation] = []
         self._events: list[dict[str, Any]] = []
         self._told: list[int] = []  # not yet known to the policy
         self._problem = self._describe(horizon, kernel, noise_std)
@@ -355,9 +355,7 @@ class Experiment:
     def _refuse_repeat(self, new: Evaluation) -> None:
         if self.repeats:
             return
-        known = [
-            each for each in [*self._before, *getattr(self, "_evaluations", [])] if each.status in ("done", "failed")
-        ]
+        known = [each for each in [*self._before, *self._evaluations] if each.status in ("done", "failed")]
         same = self._same(new.action, known)
         if same:
             each = known[same[0]]
