@@ -24,7 +24,7 @@ def outcome(point: dict[str, Any]) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("id", agents.registered())
+@pytest.mark.parametrize("id", list(agents.registered()))
 def test_it_plays_and_is_restored(id: str, tmp_path: Path) -> None:
     settings = VARIANTS.get(id, [{}])[0]
     capabilities = make(id, settings).capabilities
