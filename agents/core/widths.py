@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from agents.core.guarantees import Assumption
+from gpbandit_envs.arguments import as_number, positive_number, shown
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -39,6 +40,7 @@ __all__ = [
     "LogDeterminant",
     "Logarithmic",
     "OfflineTheorem",
+    "Scaled",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -112,8 +114,9 @@ class Constant(WidthSchedule):
     value: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.value < float("inf")):
-            raise ValueError(f"width: expected a finite number >= 0, got {self.value!r}")
+        object.__setattr__(
+            self, "value", as_number("width", self.value, "a finite number >= 0", lambda width: width >= 0)
+        )
 
     def __call__(self, context: WidthContext) -> float:
         return self.value
@@ -168,9 +171,8 @@ class CompactBayes(WidthSchedule):
     side: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("a", self.a), ("b", self.b), ("side", self.side)):
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+        for name in ("a", "b", "side"):
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def __call__(self, context: WidthContext) -> float:
         c, d = context, context.dim
@@ -313,6 +315,26 @@ class GrowingWidth(WidthSchedule):
         return sqrt(3 * log(2 * self.batch))
 
 
+@dataclass(frozen=True)
+class Scaled(WidthSchedule):
+    """`scale` times another width, as experiments narrow those of theorems; no theorem says that such a band holds.
+
+    Attributes:
+        schedule: The width that is scaled.
+        scale: Factor, > 0.
+    """
+
+    schedule: WidthSchedule
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < float("inf"):
+            raise ValueError(f"width: expected a finite scale > 0, got {self.scale!r}")
+
+    def __call__(self, context: WidthContext) -> float:
+        return self.scale * self.schedule(context)
+
+
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
 )
@@ -323,25 +345,32 @@ They are wide: within a few dozen evaluations a policy that plays them hardly do
 
 
 def width_setting(width: object) -> str:
-    """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
+    """The argument `width` of a policy as text: a name, `scale x name`, or a number; "" for a schedule."""
     if isinstance(width, str):
         return width
+    if isinstance(width, Mapping):
+        return f"{float(width['scale']):.3g} x {width['name']}"
     return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule given by a number, one of the names, or a schedule.
+    """The schedule given by a number, one of the names, `{"name": ..., "scale": ...}`, or a schedule.
 
     Raises:
         TypeError: if it is none of these.
-        ValueError: for an unknown name or a negative number.
+        ValueError: for an unknown name, a negative number, or a mapping without just these two keys.
     """
     if isinstance(width, WidthSchedule):
         return width
+    if isinstance(width, Mapping):
+        if set(width) != {"name", "scale"}:
+            raise ValueError(f'width: expected a mapping {{"name": ..., "scale": ...}}, got {dict(width)!r}')
+        return Scaled(as_width(width["name"], named), float(width["scale"]))
     if isinstance(width, str):
         if width in named:
             return named[width]
         raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(float(width))
-    raise TypeError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+        return Constant(width)  # type: ignore[arg-type]
+    wanted = f"one of {', '.join(map(repr, named))}, a number or a schedule"
+    raise TypeError(f"width: expected {wanted}, got {shown(width)}")

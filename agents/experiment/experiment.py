@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from jaxtyping import Bool
 
-from agents.core.gp_settings import as_count
 from agents.core.protocol import Action, Agent, Feedback, Pending
 from agents.core.registry import load_entry_point, make
 from agents.core.space import space_of
 from agents.experiment.candidates import Candidates, Table, as_frame
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain, same_points
+from gpbandit_envs.arguments import LARGEST, as_count
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
@@ -591,7 +591,7 @@ def _as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
 
 def _finite(name: str, value: Any) -> float:
     value = plain(value)
-    if not is_number(value) or not np.isfinite(value):
+    if not is_number(value) or not abs(value) <= LARGEST:
         hint = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
         raise ValueError(f"{name}: expected a finite number, got {value!r}{hint}")
     return float(value)

@@ -6,9 +6,8 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from agents.core.batch import Batch
+from agents.core.batch import Batch, RowBatch
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
@@ -80,7 +79,7 @@ class VectorUCB(VectorAgent):
         """The next arm of the batch of repetition `i`, and whether the batch ends with it."""
         batch = self._open.get(i)
         if batch is None:
-            batch = self._open[i] = Batch(self.posterior[i], float(self._width[i]))
+            batch = self._open[i] = RowBatch(self.posterior[i], float(self._width[i]))
             self._rules[i].start(batch)
         arm, _ = batch.propose(1)
         _, closes = self._rules[i].admit(batch, arm, 1)
@@ -90,19 +89,21 @@ class VectorUCB(VectorAgent):
     def observe(self, feedback: VectorFeedback) -> None:
         if len(feedback) == 0:
             return
-        updated = np.unique(feedback.repetitions)
+        groups = feedback.groups()
+        updated = feedback.repetitions[[group.start for group in groups]]
         if len(updated) == len(feedback):
-            self._count_leverage(updated, self._leverage(updated, feedback.arms)[:, None], 1.0)
+            leverage = np.maximum(self.posterior.v[updated, feedback.arms], 0.0) / self.posterior.lam
+            self._sum_log[updated] += np.log1p(leverage)
+            self._sum_log_3[updated] += np.log1p(3 * leverage)
             self.posterior.update(updated, feedback.arms, feedback.rewards)
         else:
-            for group in feedback.groups():
-                i = int(feedback.repetitions[group.start])
+            for i, group in zip(updated.tolist(), groups):
                 arms, counts, sums = group_pulls(feedback.arms[group], feedback.rewards[group])
-                self._count_leverage(np.array([i]), self._leverage(np.array([i]), arms)[None], counts)
-                if len(arms) == 1 and counts[0] == 1:
-                    self.posterior.update(np.array([i]), arms, sums)
-                else:
-                    self.posterior.observe(i, arms, counts, sums)
+                posterior = self.posterior[i]
+                leverage = posterior.variance_at(arms) / posterior.lam
+                self._sum_log[i] += counts @ np.log1p(leverage)
+                self._sum_log_3[i] += counts @ np.log1p(3 * leverage)
+                posterior.update(arms, counts, sums)
         self._pulls[updated] += self._batch[updated]
         self._batch_length[updated] = self._batch[updated]
         self._batch[updated] = 0
@@ -111,15 +112,6 @@ class VectorUCB(VectorAgent):
             self._open.pop(i, None)
             self._d_eff[i] = self.posterior.effective_dimension(i)
             self._width[i] = self._scheduled(i)
-
-    def _leverage(self, repetitions: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        return np.maximum(self.posterior.v[repetitions, arms], 0.0) / self.posterior.lam
-
-    def _count_leverage(
-        self, repetitions: np.ndarray, leverage: Float[np.ndarray, "r p"], counts: Float[np.ndarray, " p"] | float
-    ) -> None:
-        self._sum_log[repetitions] += np.log1p(leverage) @ np.atleast_1d(counts)
-        self._sum_log_3[repetitions] += np.log1p(3 * leverage) @ np.atleast_1d(counts)
 
     def _scheduled(self, i: int) -> float:
         return self._policy.schedule(

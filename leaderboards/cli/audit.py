@@ -42,8 +42,8 @@ def audit(
 ) -> None:
     """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
     load_plugins()
-    store = Store(results_folder(directory))
     with user_errors(directory):
+        store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if repetitions is not None:
             numbers = store.runs()["repetition"]
@@ -55,7 +55,7 @@ def audit(
             for outcome in audit_runs(store, todo, workers, checkpoints, arms):
                 outcomes.append(outcome)
                 progress.advance(bar)
-    _report(store, outcomes, len(keys) - len(todo))
+        _report(store, outcomes, len(keys) - len(todo))
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(_NOT_AUDITED)
 
