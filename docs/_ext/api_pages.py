@@ -6,7 +6,6 @@ A page for every module would be over two hundred, and the theme draws the whole
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,23 +31,24 @@ def packages(name: str) -> Iterator[tuple[str, list[str]]]:
         yield from packages(package)
 
 
-def public(package: str) -> list[str]:
-    """A line for every name that a package offers from one of its modules, with a link to where it is described."""
+def public_names(package: str) -> list[str]:
+    """The functions and classes that users import from `package` itself; members of classes are on their own pages."""
     found = importlib.import_module(package)
     lines = []
     for name in getattr(found, "__all__", ()):
-        value = getattr(found, name)
-        module = getattr(value, "__module__", None) or ""
-        if not callable(value) or module == package or module.partition(".")[0] not in ROOTS:
-            continue
-        summary = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
-        lines.append(f"* :py:obj:`{package}.{name} <{module}.{value.__qualname__}>`: {summary.replace('`', '``')}")
-    return ["Public names:", "", *lines, ""] if lines else []
+        thing = getattr(found, name)
+        if isinstance(thing, type):
+            lines += [f".. autoclass:: {package}.{name}", ""]
+        elif callable(thing):
+            lines += [f".. autofunction:: {package}.{name}", ""]
+    return lines
 
 
 def page(package: str, modules: list[str]) -> str:
-    """The text of a package's page."""
-    lines = [package, "=" * len(package), "", f".. automodule:: {package}", "", *public(package)]
+    """The text of a package's page; of one of `ROOTS` it begins with what users import from it."""
+    lines = [package, "=" * len(package), "", f".. automodule:: {package}", ""]
+    if package in ROOTS:
+        lines += public_names(package)
     for module in modules:
         title = module.removeprefix(f"{package}.")
         lines += [title, "-" * len(title), "", f"``{module}``", "", f".. automodule:: {module}", "   :members:"]
