@@ -1,9 +1,13 @@
-"""Bandit policies behind one protocol: `agents.make(id, **kwargs)`, `agents.register(id, entry_point, kwargs)`."""
+"""Bandit policies behind one protocol: `agents.make(id, **kwargs)`, `agents.register(id, entry_point, kwargs)`.
+
+`agents.Experiment` asks one of them what to try next in an experiment of one's own.
+"""
 
 from agents.core.check import AgentCheckError, check_agent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
+from agents.experiment import Experiment, log
 from agents.presets import Preset, preset
 from agents.vector.make import make_vec
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
@@ -17,6 +21,7 @@ __all__ = [
     "BandGuarantee",
     "BoundInputs",
     "Capabilities",
+    "Experiment",
     "Feedback",
     "Pending",
     "Preset",
@@ -26,6 +31,7 @@ __all__ = [
     "VectorChoice",
     "VectorFeedback",
     "check_agent",
+    "log",
     "make",
     "make_vec",
     "preset",
@@ -63,6 +69,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "A-GP-UCB": ("agents.learned.shrinking:AGPUCB", {}),
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.uhe_bo:Portfolio", {}),
+    "MAP-BUCB": ("agents.learned.gp_bucb:MAPBUCB", {}),
     "Optuna-TPE": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "tpe"}),
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),

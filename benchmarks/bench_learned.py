@@ -90,7 +90,7 @@ def policy_seconds(id: str, env_id: str, horizon: int, seed: int) -> float:
     for t in range(horizon):
         seconds, actions = timed(lambda: agent.select(1, nothing))
         reward = env.step(actions[0])[1]  # type: ignore[index]
-        feedback = Feedback.of([t], actions, [float(reward)])  # type: ignore[arg-type]
+        feedback = Feedback.of([t], actions, [float(reward)])
         spent += seconds + timed(lambda feedback=feedback: agent.observe(feedback))[0]  # type: ignore[misc]
     return spent
 

@@ -21,37 +21,82 @@ KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "learned")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InitialData:
-    """Evaluations of finite arms from before the first step, which cost no regret.
+    """Evaluations from before the first step, which cost no regret: of finite arms, or of points of a box.
 
     Attributes:
-        arms: Their arms, shape `(n,)`, n >= 1, repeated where an arm was evaluated several times.
         rewards: The noisy reward of each, shape `(n,)`, finite.
+        arms: Their arms, shape `(n,)`, n >= 1, repeated where an arm was evaluated several times; None on a box.
+        points: Their points of the unit cube, shape `(n, d)`, n >= 1; None on arms.
 
     Raises:
-        ValueError: if the shapes differ, there are none, an index is no integer or negative, or a reward is not finite.
+        ValueError: if not exactly one of arms and points is given, the shapes differ, there are none, an index is no
+            integer or negative, a point is outside the unit cube, or a reward is not finite.
     """
 
-    arms: Int[np.ndarray, " n"]
     rewards: Float[np.ndarray, " n"]
+    arms: Int[np.ndarray, " n"] | None = None
+    points: Float[np.ndarray, "n d"] | None = None
 
     def __post_init__(self) -> None:
+        if (self.arms is None) == (self.points is None):
+            given = "neither" if self.arms is None else "both"
+            raise ValueError(f"arms, points: expected exactly one of them, got {given}")
+        if self.arms is not None:
+            arms = np.asarray(self.arms)
+            if arms.ndim != 1 or len(arms) == 0 or arms.dtype.kind not in "iu" or arms.min() < 0:
+                raise ValueError(f"arms: expected at least one index >= 0, shape (n,), got {arms.dtype} {arms.shape}")
+            self._keep("arms", arms.astype(np.int64))
+        else:
+            points = np.array(self.points, dtype=np.float64)
+            if points.ndim != 2 or len(points) == 0 or not ((points >= 0) & (points <= 1)).all():
+                raise ValueError(f"points: expected points of the unit cube, shape (n, d), got shape {points.shape}")
+            self._keep("points", points)
         try:
-            arms, rewards = np.asarray(self.arms), np.array(self.rewards, dtype=np.float64)
+            rewards = np.array(self.rewards, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"rewards: expected numbers, got {shown(self.rewards)}") from None
-        if arms.ndim != 1 or len(arms) == 0 or arms.dtype.kind not in "iu" or arms.min() < 0:
-            raise ValueError(f"arms: expected at least one index >= 0, shape (n,), got {arms.dtype} {arms.shape}")
-        if rewards.shape != arms.shape:
-            raise ValueError(f"rewards: expected one for each of {len(arms)} arms, got shape {rewards.shape}")
+        if rewards.shape != (len(self.actions),):
+            what = "arms" if self.points is None else "points"
+            raise ValueError(f"rewards: expected one for each of {len(self.actions)} {what}, got shape {rewards.shape}")
         if not moderate(rewards):
             worst = rewards[~(np.abs(rewards) <= LARGEST)][0]
             raise ValueError(f"rewards: expected finite numbers of at most {LARGEST:g} in size, got {worst}")
-        for name, array in (("arms", arms.astype(np.int64)), ("rewards", rewards)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        self._keep("rewards", rewards)
+
+    def _keep(self, name: str, array: np.ndarray) -> None:
+        array.flags.writeable = False
+        object.__setattr__(self, name, array)
+
+    @property
+    def actions(self) -> np.ndarray:
+        """The arms, or the points."""
+        actions = self.arms if self.points is None else self.points
+        assert actions is not None
+        return actions
+
+    def check_fit(self, problem: Problem) -> None:
+        """Raise unless the data are of the arms, or of the box, of `problem`.
+
+        Raises:
+            ValueError: if they are not; the message says what was expected.
+        """
+        if problem.arms is None:
+            if self.points is None:
+                raise ValueError(f"initial: expected points, as {problem.name} is a box, got data of arms")
+            if self.points.shape[1] != problem.dim:
+                raise ValueError(f"initial: expected points of {problem.dim} coordinates, got {self.points.shape[1]}")
+        elif self.arms is None:
+            raise ValueError(f"initial: expected indices of arms, as {problem.name} has arms, got points")
+        elif self.arms.max() >= len(problem.arms):
+            raise ValueError(
+                f"initial: expected data of the problem's {problem.n_arms} arms, got arm {self.arms.max()} among them"
+            )
 
     def __len__(self) -> int:
-        return len(self.arms)
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return f"InitialData({len(self)} evaluations)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +162,7 @@ class Problem:
             if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
                 raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
             object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
-        _check_fit(self.initial, self.arms)
+        _check_initial(self)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
@@ -138,6 +183,14 @@ class Problem:
         if self.arms is None:
             raise ValueError(f"{self.name} is a box of dimension {self.dim}: it has no arms")
         return int(self.arms.shape[0])
+
+    def __repr__(self) -> str:
+        """What is stated, without the arms themselves, which may be a million."""
+        what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
+        stated = {name: getattr(self, name) for name in ("kernel", "noise_std", "norm_bound", "horizon", "initial")}
+        shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
+        shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]
+        return f"Problem({', '.join([repr(self.name), what, *shown, f'knowledge={self.knowledge!r}'])})"
 
     def __getstate__(self) -> dict[str, object]:
         state = dict(self.__dict__)
@@ -176,7 +229,6 @@ class Certificate:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def _check_fit(initial: InitialData | None, arms: np.ndarray | None) -> None:
-    n = 0 if arms is None else len(arms)
-    if initial is not None and initial.arms.max() >= n:
-        raise ValueError(f"initial: expected data of the problem's {n} arms, got arm {initial.arms.max()} among them")
+def _check_initial(problem: Problem) -> None:
+    if problem.initial is not None:
+        problem.initial.check_fit(problem)

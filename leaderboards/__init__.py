@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from leaderboards import own_agents
+
 if TYPE_CHECKING:
     from leaderboards.notebook import run_suite
     from leaderboards.play.record import RunRecord
@@ -23,6 +25,8 @@ _MODULES = {
     "run": "leaderboards.play.run",
     "run_suite": "leaderboards.notebook",
 }
+
+own_agents.check()
 
 
 def __getattr__(name: str) -> Any:

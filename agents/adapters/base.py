@@ -11,31 +11,27 @@ from abc import abstractmethod
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.maximise import search_domain
-from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from gpbandit_envs.problem import Problem
+from agents.core.box import BoxAgent
+from agents.core.protocol import Actions, Pending
+from gpbandit_envs.domain import Domain
 
 __all__ = ["HistoryAgent"]
 
 
-class HistoryAgent(Agent):
+class HistoryAgent(BoxAgent):
     """Plays on boxes, one point at a time; each suggestion depends on the history alone.
 
-    Where the problem's notes state the domain, the other library gets its integers and logarithmic scales.
+    Where the problem's notes state the domain, the other library gets its integers, logarithmic scales and categories.
 
     Attributes:
-        X: Points evaluated, failed or not, shape (n, d).
+        X: Points evaluated, failed or not, existing data among them, shape (n, d).
         y: Their feedback, shape (n,); NaN where the evaluation failed.
     """
 
-    capabilities = Capabilities(frozenset({"box"}), batch="sequential")
-
-    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        if problem.is_finite:
-            raise ValueError(f"problem: {type(self).__name__} needs a box, {problem.name} has {problem.n_arms} arms")
-        self.problem, self.rng = problem, rng
-        self.domain = search_domain(problem)
-        self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
+    @property
+    def domain(self) -> Domain:
+        """The box in its own units."""
+        return self.space.domain
 
     @abstractmethod
     def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:
@@ -47,15 +43,5 @@ class HistoryAgent(Agent):
         x = self._suggest(int(self.rng.integers(2**31)))
         return self.domain.snap(np.clip(x[None], 0.0, 1.0))
 
-    def observe(self, feedback: Feedback) -> None:
-        order = np.argsort(feedback.tickets)
-        self.X = np.concatenate([self.X, feedback.actions[order]])
-        self.y = np.concatenate([self.y, np.where(feedback.failed, np.nan, feedback.rewards)[order]])
-
-    def recommend(self) -> Action:
-        """The point of largest reward; the middle of the box before any."""
-        if np.isnan(self.y).all():
-            middle: np.ndarray = self.domain.snap(np.full((1, self.problem.dim), 0.5))[0]
-            return middle
-        best: np.ndarray = self.X[int(np.nanargmax(self.y))]
-        return best
+    def _take_in(self, X: np.ndarray, rewards: np.ndarray) -> None:
+        self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, rewards])

@@ -12,7 +12,6 @@ from scipy.stats import qmc
 
 from agents.adapters.base import HistoryAgent
 from gpbandit_envs.arguments import as_count, as_number, as_word
-from gpbandit_envs.problem import Problem
 
 __all__ = ["BoTorch"]
 
@@ -52,10 +51,10 @@ class BoTorch(HistoryAgent):
         self.num_restarts = as_count("num_restarts", num_restarts, most=10_000)
         _import()
 
-    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        super().reset(problem, rng)
-        n = 2 * (problem.dim + 1) if self.n_start is None else self.n_start
-        sobol = qmc.Sobol(problem.dim, rng=np.random.default_rng(rng.integers(2**32, size=4, dtype=np.uint32)))
+    def _start(self) -> None:
+        dim = self.problem.dim
+        n = 2 * (dim + 1) if self.n_start is None else self.n_start
+        sobol = qmc.Sobol(dim, rng=np.random.default_rng(self.rng.integers(2**32, size=4, dtype=np.uint32)))
         self._first = sobol.random_base2((n - 1).bit_length())[:n]
 
     def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:

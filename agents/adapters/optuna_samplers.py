@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from agents.adapters.base import HistoryAgent
 from gpbandit_envs.arguments import as_word
+from gpbandit_envs.domain import Dimension
 
 __all__ = ["Optuna"]
 
@@ -45,13 +46,17 @@ class Optuna(HistoryAgent):
             study = optuna.create_study(direction="maximize", sampler=build(seed=seed))
             study.add_trials(self._trials(optuna, distributions))
             found = study.ask(distributions).params
-        point: np.ndarray = self.domain.unit([[found[name] for name in distributions]])[0]
+        typed = zip((found[name] for name in distributions), self.domain, strict=True)
+        values = [d.choices.index(v) if d.choices else v for v, d in typed]
+        point: np.ndarray = self.domain.unit([values])[0]
         return point
 
     def _distributions(self, optuna: ModuleType) -> dict[str, Any]:
         kinds = optuna.distributions
         return {
-            d.name or f"x{j}": kinds.IntDistribution(int(d.low), int(d.high), log=d.log)
+            d.name or f"x{j}": kinds.CategoricalDistribution(d.choices)
+            if d.choices
+            else kinds.IntDistribution(int(d.low), int(d.high), log=d.log)
             if d.integer
             else kinds.FloatDistribution(d.low, d.high, log=d.log)
             for j, d in enumerate(self.domain)
@@ -61,7 +66,7 @@ class Optuna(HistoryAgent):
         values = self.domain.values(self.X) if len(self.X) else self.X
         trials = []
         for row, y in zip(values.tolist(), self.y.tolist(), strict=True):
-            typed = [int(v) if d.integer else v for v, d in zip(row, self.domain, strict=True)]
+            typed = [_typed(v, d) for v, d in zip(row, self.domain, strict=True)]
             params = dict(zip(distributions, typed, strict=True))
             state = optuna.trial.TrialState.FAIL if np.isnan(y) else optuna.trial.TrialState.COMPLETE
             trials.append(
@@ -70,6 +75,13 @@ class Optuna(HistoryAgent):
                 )
             )
         return trials
+
+
+def _typed(value: float, dimension: Dimension) -> int | float | str:
+    """A value as Optuna has it."""
+    if dimension.choices:
+        return dimension.choices[int(value)]
+    return int(value) if dimension.integer else value
 
 
 def _import(sampler: str) -> ModuleType:

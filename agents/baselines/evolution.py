@@ -47,7 +47,7 @@ class RegularisedEvolution(FiniteArmAgent):
         super()._start()
         self._members: deque[tuple[int, float]] = deque(maxlen=self.population)
         if (data := self.problem.initial) is not None:
-            self._members.extend(zip(data.arms.tolist(), data.rewards.tolist(), strict=True))
+            self._members.extend(zip(data.actions.tolist(), data.rewards.tolist(), strict=True))
         self._tree = KDTree(self.problem.arms) if self.problem.neighbours is None else None
 
     def select(self, n: int, pending: Pending) -> Actions:

@@ -38,7 +38,7 @@ class RandomSearch(Agent):
         self.space = space_of(problem)
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
-            self.actions, self.y = problem.initial.arms, problem.initial.rewards
+            self.actions, self.y = problem.initial.actions, problem.initial.rewards
 
     def select(self, n: int, pending: Pending) -> Actions:
         return self.space.random(n, self.rng)

@@ -113,9 +113,6 @@ class ArmBeliefs(Beliefs):
         posterior: The posterior.
         counts: Pulls per arm, shape (A,).
         sums: Sum of the rewards per arm, shape (A,), unit of the reward.
-
-    Raises:
-        ValueError: if the data have an arm that the problem lacks.
     """
 
     posterior: ArmPosterior
@@ -126,9 +123,7 @@ class ArmBeliefs(Beliefs):
         self._effective_dimension: float | None = None
         self.counts, self.sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
         if data is not None:
-            if data.arms.max() >= problem.n_arms:
-                raise ValueError(f"initial: expected arms below {problem.n_arms}, got {data.arms.max()}")
-            arms, counts, sums = group_pulls(data.arms, data.rewards)
+            arms, counts, sums = group_pulls(data.actions, data.rewards)
             # They were not chosen in one batch: each pull has the leverage score that those before it have left.
             leverage = self._begin_with(arms, counts, sums)
             self._count_leverage(leverage, np.ones(len(leverage)))
@@ -234,6 +229,7 @@ class BoxBeliefs(Beliefs):
         problem: The problem, a box.
         model: Kernel, noise and confidence level of the episode.
         search: How acquisition functions are maximised.
+        data: Evaluations from before the first step; None for none.
 
     Attributes:
         space: The box.
@@ -242,12 +238,14 @@ class BoxBeliefs(Beliefs):
         posterior: The posterior given them.
     """
 
-    def __init__(self, problem: Problem, model: Model, search: Search) -> None:
+    def __init__(self, problem: Problem, model: Model, search: Search, data: InitialData | None = None) -> None:
         super().__init__(problem, model)
         self.space = BoxSpace(problem, search)
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
         self._information_gain = 0.0
         self._fit()
+        if data is not None:
+            self._take_in(data.actions, data.rewards)
 
     def _fit(self) -> None:
         self.posterior = GPRegression(self.model.kernel, self.X, self.y, self.model.lam)
@@ -263,18 +261,21 @@ class BoxBeliefs(Beliefs):
 
     def observe(self, feedback: Feedback) -> bool:
         # In the order of the tickets, so that the order within a delivery does not matter.
-        for i in np.argsort(feedback.tickets):
-            if feedback.failed[i]:
-                continue
-            x = feedback.actions[i : i + 1]
-            variance = float(self.posterior.at(x)[1][0])
+        order = np.argsort(feedback.tickets)
+        order = order[~feedback.failed[order]]
+        self._take_in(feedback.actions[order], feedback.rewards[order])
+        return len(order) > 0
+
+    def _take_in(self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> None:
+        """Condition on evaluations, one after the other: each has the leverage score that those before it have left."""
+        for i in range(len(y)):
+            variance = float(self.posterior.at(X[i : i + 1])[1][0])
             self._information_gain += 0.5 * float(np.log1p(variance / self.model.lam))
             self.sum_log_leverage = 2 * self._information_gain
             self.sum_log_3_leverage += float(np.log1p(3 * variance / self.model.lam))
-            self.X, self.y = np.concatenate([self.X, x]), np.append(self.y, feedback.rewards[i])
+            self.X, self.y = np.concatenate([self.X, X[i : i + 1]]), np.append(self.y, y[i])
             self._fit()
         self.n_pulls = len(self.y)
-        return not feedback.failed.all()
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         return self._maximise(PosteriorScore(score, self.posterior), rng)

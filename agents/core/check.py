@@ -22,11 +22,12 @@ class AgentCheckError(AssertionError):
     """An agent violates the protocol; the message names the clause and the problem."""
 
 
-def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
+def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[[str], object] | None = print) -> None:
     """Test fresh agents against every clause of the protocol.
 
-    The clauses: actions are valid, not too many, and never none while nothing is pending; selecting does not change
-    beliefs; inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
+    The clauses: actions are valid, not too many, and never none while nothing is pending; so are recommendations, from
+    before the first feedback on; selecting does not change beliefs; an agent that says that it heeds `restrict` does;
+    inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
     with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
     duplicated arms work; a failed evaluation raises no error. An agent that declares `delayed` also gets feedback three
     evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform does.
@@ -34,6 +35,7 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
     Args:
         make: Builds a fresh agent.
         horizon: Evaluations to play on each problem.
+        show: Takes a line for each problem as soon as it is passed, and one at the end; None for no such lines.
 
     Raises:
         AgentCheckError: at the first broken clause.
@@ -45,8 +47,10 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
         raise AgentCheckError(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {make!r}"
         )
-    for problem in _problems(make().capabilities.domains):
-        problem = replace(problem, horizon=horizon)
+    show = str if show is None else show
+    problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
+    for problem in problems:
+        passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
         reference = _play(make, problem)
         if not np.array_equal(reference, _play(make, problem)):
             raise AgentCheckError(f"determinism: two plays with equal seeds differ on {problem.name}")
@@ -56,7 +60,10 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
+        if _heeds_restriction(make, problem):
+            passed.append("restriction")
         if make().capabilities.delayed:
+            passed.append("late feedback")
             late = _play(make, problem, _Disturbance(delay=_DELAY))
             for stop in (horizon // 2, 2):  # after feedback, and between two picks before any
                 resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=stop))
@@ -66,6 +73,8 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40) -> None:
                         "evaluations are those in pending, or part of the state"
                     )
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
+        show(f"{problem.name}: {', '.join(passed)}")
+    show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     shuffle = np.random.default_rng(3)
     agent = make()
     agent.reset(problem, np.random.default_rng(1))
+    _recommend(agent, problem)
     assert problem.horizon is not None
     pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
     history = []
@@ -114,7 +124,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
         else:
             arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
         if arrived.any():
-            _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            _observe(agent, problem, _part(pending, arrived), rewards[arrived], disturb, shuffle)
             pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
             state = _saved(agent, problem)
@@ -160,7 +170,12 @@ def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndar
 
 
 def _observe(
-    agent: Agent, pending: Pending, rewards: np.ndarray, disturb: _Disturbance, shuffle: np.random.Generator
+    agent: Agent,
+    problem: Problem,
+    pending: Pending,
+    rewards: np.ndarray,
+    disturb: _Disturbance,
+    shuffle: np.random.Generator,
 ) -> None:
     order = shuffle.permutation(len(pending)) if disturb.permute else np.arange(len(pending))
     tickets = pending.tickets[order]
@@ -170,9 +185,44 @@ def _observe(
     before = copy.deepcopy(feedback)
     agent.observe(feedback)
     _unchanged("feedback", before, feedback)
-    agent.recommend()
+    _recommend(agent, problem)
     if not all(np.isfinite(value) for value in agent.diagnostics().values()):
         raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(agent.diagnostics())}")
+
+
+def _recommend(agent: Agent, problem: Problem) -> None:
+    """Check the recommendation, which is an action of the problem."""
+    found: object = agent.recommend()
+    if problem.is_finite:
+        is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
+        if not is_index or not 0 <= int(found) < problem.n_arms:  # type: ignore[call-overload]
+            raise AgentCheckError(
+                f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
+            )
+    elif not isinstance(found, np.ndarray) or found.shape != (problem.dim,) or not ((found >= 0) & (found <= 1)).all():
+        raise AgentCheckError(
+            f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got {found!r}"
+        )
+
+
+def _heeds_restriction(make: Callable[[], Agent], problem: Problem) -> bool:
+    """Whether the agent says that it selects among some arms only; it is then held to it."""
+    if not problem.is_finite:
+        return False
+    available = np.arange(problem.n_arms) == problem.n_arms - 1
+    agent = make()
+    agent.reset(problem, np.random.default_rng(1))
+    if not agent.restrict(available.copy()):
+        return False
+    assert problem.horizon is not None
+    for t in range(problem.horizon):
+        actions = agent.select(1, Pending.empty(problem))
+        if not available[actions].all():
+            raise AgentCheckError(
+                f"restrict: it said that it heeds it, and selected arm {actions[0]} on {problem.name}"
+            )
+        agent.observe(Feedback.of([t], actions, _mean(actions, problem)))
+    return True
 
 
 def _unchanged(name: str, before: Any, after: Any) -> None:

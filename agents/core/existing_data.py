@@ -14,7 +14,8 @@ from gpbandit_envs.problem import InitialData
 __all__ = ["Initial", "as_initial", "per_pull_leverage", "sequential_leverage"]
 
 Initial = InitialData | Mapping[str, Any] | None
-"""Data from before the first step: `{"arms": [...], "rewards": [...]}`; None for the problem's."""
+"""Data from before the first step, on a box `{"points": [[...], ...], "rewards": [...]}` and on arms
+`{"arms": [...], "rewards": [...]}`; None for the problem's."""
 
 
 def as_initial(initial: Initial) -> InitialData | None:
@@ -22,16 +23,18 @@ def as_initial(initial: Initial) -> InitialData | None:
 
     Raises:
         TypeError: if it is no mapping.
-        ValueError: if it has other keys than `arms` and `rewards`, or they do not fit together.
+        ValueError: if it has other keys than `rewards` and either `arms` or `points`, or they do not fit together.
     """
     if initial is None or isinstance(initial, InitialData):
         return initial
     if not isinstance(initial, Mapping):
         raise TypeError(f"initial: expected {{'arms': [...], 'rewards': [...]}} or None, got {initial!r}")
-    if set(initial) != {"arms", "rewards"}:
-        raise ValueError(f"initial: expected the keys 'arms' and 'rewards', got {sorted(map(str, initial))}")
+    if set(initial) not in ({"arms", "rewards"}, {"points", "rewards"}):
+        raise ValueError(
+            f"initial: expected the keys 'arms' (on a box 'points') and 'rewards', got {sorted(map(str, initial))}"
+        )
     try:
-        return InitialData(arms=np.asarray(initial["arms"]), rewards=np.asarray(initial["rewards"]))
+        return InitialData(**{key: np.asarray(values) for key, values in initial.items()})
     except ValueError as error:
         raise ValueError(f"initial: {error}") from None
 

@@ -61,7 +61,7 @@ class FiniteArmAgent(Agent):
     def _start(self) -> None:
         """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
         if self.problem.initial is not None:
-            self._count(*group_pulls(self.problem.initial.arms, self.problem.initial.rewards))
+            self._count(*group_pulls(self.problem.initial.actions, self.problem.initial.rewards))
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions: ...

@@ -24,8 +24,8 @@ class GPAgent(Agent):
     """Evaluates an initial design, then the actions that its policy chooses on the posterior.
 
     On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a
-    box its points come one at a time, and a failed evaluation is replaced. A subclass implements `_next`, which
-    chooses the later actions.
+    box its points come one at a time, existing data count among them, and a failed evaluation is replaced. A subclass
+    implements `_next`, which chooses the later actions.
 
     Args:
         settings: Kernel, noise, norm bound, confidence level and existing data, where they differ from the problem's.
@@ -71,15 +71,15 @@ class GPAgent(Agent):
         if not problem.is_finite and self._search is None:
             raise ValueError(f"problem: {type(self).__name__} needs a finite set of arms, {problem.name} is a box")
         data = problem.initial if self.settings.initial is None else self.settings.initial
-        if data is not None and not problem.is_finite:
-            raise ValueError(f"initial: expected None on a box, as {problem.name} is, got data of arms")
+        if data is not None:
+            data.check_fit(problem)
         self.problem, self.rng = problem, rng
         self.model = self.settings.resolve(problem, allow_doubling=problem.is_finite)
         self.lam = self.model.lam
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
         if problem.arms is None:
             assert self._search is not None
-            self.beliefs = BoxBeliefs(problem, self.model, self._search)
+            self.beliefs = BoxBeliefs(problem, self.model, self._search, data)
         else:
             self.beliefs = self._beliefs_on_arms(data)
             if data is None:

@@ -1,4 +1,4 @@
-"""Maximisation of acquisition functions over the unit cube, boxes with integer coordinates, and finite sets.
+"""Maximisation of acquisition functions over the unit cube, boxes with integers and choices, and finite sets.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -9,7 +9,7 @@
 Candidates are scrambled Sobol points, evaluated in one batch. Those from which to climb are chosen as in multi-level
 single linkage (Rinnooy Kan and Timmer 1987): the best that have no better candidate within the critical distance, so
 that a broad hill is climbed once. All are climbed together by L-BFGS-B on the sum of their values, with one call of `a`
-per step whatever the number of starts. The best point is then polished alone. Integer coordinates are held while the
+per step whatever the number of starts. The best point is then polished alone. Integers and choices are held while the
 others climb, and searched by steps of one level in between; at the end, all neighbours of the best point are climbed.
 """
 
@@ -165,7 +165,7 @@ class _Climber:
         self._domain = domain
         self._spread = spread
         self._iterations = iterations
-        self._held = domain.integer
+        self._held = domain.discrete
 
     def improve(
         self, U: Float[np.ndarray, "s d"], a: Float[np.ndarray, " s"]

@@ -27,9 +27,12 @@ For example, two evaluations of a sequential agent:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from functools import wraps
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -158,11 +161,52 @@ class Feedback:
         return self.actions[~self.failed], self.rewards[~self.failed]
 
     @classmethod
-    def of(cls, tickets: Any, actions: Actions, rewards: Any, costs: Any = None) -> Feedback:
-        """Feedback without failures from array-likes; costs default to 1 each."""
+    def of(cls, tickets: Any, actions: Any, rewards: Any, costs: Any = None) -> Feedback:
+        """Feedback without failures from array-likes, one entry an evaluation; costs default to 1 each.
+
+        Raises:
+            ValueError: if an argument is a single number, or they differ in length.
+        """
+        for name, given in (("tickets", tickets), ("actions", actions), ("rewards", rewards)):
+            if np.ndim(given) == 0:
+                raise ValueError(f"{name}: expected one entry for each evaluation, as in [{given!r}], got {given!r}")
+        actions = np.asarray(actions)
         rewards = np.asarray(rewards, dtype=np.float64)
         costs = np.ones(len(rewards)) if costs is None else np.asarray(costs, dtype=np.float64)
         return cls(np.asarray(tickets, np.int64), actions, rewards, costs, np.zeros(len(rewards), bool))
+
+
+_built: WeakKeyDictionary[Agent, tuple[tuple[Any, ...], dict[str, Any]]] = WeakKeyDictionary()
+_short = Repr()
+_short.maxother = _short.maxstring = 60
+
+
+def _checked_reset(reset: Callable[..., None]) -> Callable[..., None]:
+    @wraps(reset)
+    def checked(self: Agent, problem: Problem, rng: np.random.Generator) -> None:
+        given: object = problem  # whatever the annotation says
+        if not isinstance(given, Problem):
+            hint = "; gpbandit_envs.problem_of(env) gives that of an environment" if hasattr(given, "step") else ""
+            raise TypeError(f"problem: expected a gpbandit_envs.problem.Problem, got {type(given).__name__}{hint}")
+        given = rng
+        if not isinstance(given, np.random.Generator):
+            raise TypeError(f"rng: expected a generator, such as numpy.random.default_rng(0), got {given!r}")
+        reset(self, problem, rng)
+
+    return checked
+
+
+def _checked_select(select: Callable[..., Actions]) -> Callable[..., Actions]:
+    @wraps(select)
+    def checked(self: Agent, *args: Any, **kwargs: Any) -> Actions:
+        if len(args) + len(kwargs) < 2:
+            raise TypeError(
+                "select: expected select(n, pending), the number of actions and the open evaluations, "
+                "agents.Pending.empty(problem) for none"
+            )
+        return select(self, *args, **kwargs)
+
+    return checked
 
 
 class Agent(ABC):
@@ -185,6 +229,31 @@ class Agent(ABC):
     not_saved: ClassVar[frozenset[str]] = frozenset({"problem"})
     policy_family: ClassVar[str] = ""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give `reset` and `select`, which everyone calls by hand once, errors that say what was expected."""
+        super().__init_subclass__(**kwargs)
+        for name, checked in (("reset", _checked_reset), ("select", _checked_select)):
+            if name in vars(cls):
+                setattr(cls, name, checked(vars(cls)[name]))
+
+    if not TYPE_CHECKING:  # what any attribute may be would hide a wrong one from the type checker
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Agent:
+            agent = super().__new__(cls)
+            _built[agent] = (args, kwargs)
+            return agent
+
+        def __getattr__(self, name: str) -> Any:
+            begun = "" if "problem" in vars(self) else "; has reset(problem, rng) been called, which begins an episode?"
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{begun}")
+
+    def __repr__(self) -> str:
+        """The class and the arguments it was built with; those of a copy are not known."""
+        args, kwargs = _built.get(self, ((), {}))
+        shown = [_short.repr(value) for value in args]
+        shown += [f"{name}={_short.repr(value)}" for name, value in kwargs.items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     @abstractmethod
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         """Forget everything and prepare for an episode on `problem`.
@@ -204,6 +273,15 @@ class Agent(ABC):
     @abstractmethod
     def recommend(self) -> Action:
         """The action to deploy after the feedback so far; its regret is the inference regret."""
+
+    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
+        """From now on select only among the arms that are True in `available` `(A,)`; called after `reset`.
+
+        Returns:
+            Whether the policy does so. By default it does not, and whoever asks it must replace what is not available.
+        """
+        del available
+        return False
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""

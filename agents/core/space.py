@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents.core.acquisition import Objective, Predictive
 from agents.core.maximise import best_arm, maximise, search_domain
@@ -15,7 +15,10 @@ from agents.core.protocol import Action, Actions
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
-__all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]
+__all__ = ["ArmSpace", "Available", "BoxSpace", "Search", "Space", "space_of"]
+
+Available = Bool[np.ndarray, " A"] | None
+"""Which arms may be selected; None for all of them."""
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
@@ -58,8 +61,8 @@ class Space(ABC):
         return self.problem.dim
 
     @abstractmethod
-    def random(self, n: int, rng: np.random.Generator) -> Actions:
-        """`n` independent actions drawn uniformly."""
+    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
+        """`n` independent actions drawn uniformly, on arms among those `available`."""
 
     @abstractmethod
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
@@ -70,13 +73,20 @@ class Space(ABC):
         """The coordinates of points that are given by the features of the problem."""
 
     @abstractmethod
-    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+    def maximise(
+        self,
+        objective: Objective,
+        rng: np.random.Generator,
+        near: Float[np.ndarray, "k d"],
+        available: Available = None,
+    ) -> Actions:
         """The maximiser of `objective`, a function of the coordinates.
 
         Args:
             objective: The acquisition function.
             rng: Draws the candidates of a box.
             near: On a box, one further candidate is drawn around each of these points.
+            available: On arms, those that are compared.
 
         Returns:
             An array with one action.
@@ -105,7 +115,7 @@ class BoxSpace(Space):
         self.domain = search_domain(problem)
         self._search = search
 
-    def random(self, n: int, rng: np.random.Generator) -> Actions:
+    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
         return self.domain.snap(rng.random((n, self.dim)))
 
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
@@ -114,7 +124,13 @@ class BoxSpace(Space):
     def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return X
 
-    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+    def maximise(
+        self,
+        objective: Objective,
+        rng: np.random.Generator,
+        near: Float[np.ndarray, "k d"],
+        available: Available = None,
+    ) -> Actions:
         extra = np.clip(near + _JITTER * rng.standard_normal(near.shape), 0.0, 1.0)
         x, _ = maximise(
             objective.with_gradient,
@@ -158,8 +174,10 @@ class ArmSpace(Space):
     def _arms(self) -> Float[np.ndarray, "A d"]:
         return self.scaled(self._features)
 
-    def random(self, n: int, rng: np.random.Generator) -> Actions:
-        return rng.integers(self.problem.n_arms, size=n)
+    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
+        if available is None:
+            return rng.integers(self.problem.n_arms, size=n)
+        return rng.choice(np.flatnonzero(available), size=n)
 
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
         return self._arms[actions]
@@ -167,8 +185,17 @@ class ArmSpace(Space):
     def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return (X - self._low) / self._span
 
-    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
-        return np.array([best_arm(objective, self._arms)[0]])
+    def maximise(
+        self,
+        objective: Objective,
+        rng: np.random.Generator,
+        near: Float[np.ndarray, "k d"],
+        available: Available = None,
+    ) -> Actions:
+        if available is None:
+            return np.array([best_arm(objective, self._arms)[0]])
+        compared = np.flatnonzero(available)
+        return compared[[best_arm(objective, self._arms[compared])[0]]]
 
     @property
     def middle(self) -> Action:

@@ -338,7 +338,10 @@ class Scaled(WidthSchedule):
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
 )
-"""The named widths of GP-UCB on arms, and of all whose width is GP-UCB's."""
+"""The named widths of GP-UCB on arms, and of all whose width is GP-UCB's.
+
+They are wide: within a few dozen evaluations a policy that plays them hardly does better than uniform sampling. See
+`GPUCB` for what a number such as 1.0 does."""
 
 
 def width_setting(width: object) -> str:

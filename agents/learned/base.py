@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.space import Search, space_of
+from agents.core.space import Available, Search, space_of
 from gpbandit_envs.arguments import as_count, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
@@ -80,6 +80,7 @@ class LearnedAgent(Agent):
 
     Attributes:
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
+        available: Arms among which it selects, shape (A,); None for all.
         y: Their rewards, shape (n,).
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
@@ -107,7 +108,7 @@ class LearnedAgent(Agent):
         self.width = positive_number("width", self.width)
         Hyperparameters(1.0, 1.0, (1.0,)).kernel(self.family)  # refuses an unknown family before the first estimate
         self.fits = as_count("fits", self.fits, most=10_000)
-        self.prior = as_hyper_prior(self.prior)
+        self.prior = None if self.prior is None else as_hyper_prior(self.prior)
         self.n_initial = None if self.n_initial is None else as_count("n_initial", self.n_initial)
         self._search = Search(self.candidates, self.starts, self.iterations)
 
@@ -116,11 +117,17 @@ class LearnedAgent(Agent):
         self.space = space_of(problem, self._search)
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
-            self.actions, self.y = problem.initial.arms, problem.initial.rewards
+            self.actions, self.y = problem.initial.actions, problem.initial.rewards
+        self.available: Available = None
+        self._prior = self._default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
         self._guess()
         self._continue()
+
+    def _default_prior(self, dim: int) -> HyperPrior:
+        """The priors of the hyperparameters of `dim` features, where none are given."""
+        return HyperPrior()
 
     @abstractmethod
     def estimate(self) -> None:
@@ -160,7 +167,7 @@ class LearnedAgent(Agent):
             y,
             self.rng,
             family=self.family,
-            prior=as_hyper_prior(self.prior),
+            prior=self._prior,
             starts=self.fits,
             warm=self.hyperparameters[:1],
             units=units,
@@ -178,15 +185,19 @@ class LearnedAgent(Agent):
         if len(pending):
             return Pending.empty(self.problem).actions
         if self.explores:
-            return self.space.random(1, self.rng)
+            return self.space.random(1, self.rng, self.available)
         return self._maximiser(self.posterior)
+
+    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
+        self.available = available.copy()
+        return True
 
     def _maximiser(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
         means = posterior.at(self.X)[0]
         best = self.X[np.argsort(-means, kind="stable")[:_BEST]]
         bound = PosteriorScore(UpperConfidenceBound(self.width), posterior)
-        return self.space.maximise(bound, self.rng, np.repeat(best, _AROUND, axis=0))
+        return self.space.maximise(bound, self.rng, np.repeat(best, _AROUND, axis=0), self.available)
 
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.

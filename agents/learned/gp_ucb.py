@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.arguments import as_count
-from gpbandit_envs.gp.hyperparameters import as_hyper_prior, sample_hyperparameters
+from gpbandit_envs.gp.hyperparameters import sample_hyperparameters
 
 __all__ = ["MAPUCB", "MCMCUCB"]
 
@@ -59,7 +59,7 @@ class MCMCUCB(LearnedAgent):
             self.y,
             self.rng,
             family=self.family,
-            prior=as_hyper_prior(self.prior),
+            prior=self._prior,
             start=self.hyperparameters[-1],
             burn_in=self.burn_in,
             samples=self.samples,

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.arguments import as_number, as_word
-from gpbandit_envs.gp.hyperparameters import as_hyper_prior, noise_estimate
+from gpbandit_envs.gp.hyperparameters import noise_estimate
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
 
@@ -176,8 +176,8 @@ class UHEBO(LearnedAgent):
             nearest = cdist(points, self.X, "sqeuclidean").argmin(axis=1)  # the oldest, where one was evaluated again
             self._fit_map(points, self.y[nearest], units=(offset, scale))
         if self.noise == "data":
-            settings = {"family": self.family, "prior": as_hyper_prior(self.prior)}
-            self.hyperparameters = [noise_estimate(self.X, self.y, self.hyperparameters[0], **settings)]
+            known = self.hyperparameters[0]
+            self.hyperparameters = [noise_estimate(self.X, self.y, known, family=self.family, prior=self._prior)]
         elif isinstance(self._noise_std, Real):
             self.hyperparameters = [replace(known, noise=float(self._noise_std) ** 2) for known in self.hyperparameters]
 

@@ -32,7 +32,7 @@ class VectorEmpirical(VectorAgent):
         self._closes = np.ones(len(rngs), bool)
         self._t = self._before = 0
         if problem.initial is not None:
-            arms, counts, sums = group_pulls(problem.initial.arms, problem.initial.rewards)
+            arms, counts, sums = group_pulls(problem.initial.actions, problem.initial.rewards)
             self._counts[:, arms], self._sums[:, arms], self._means[:, arms] = counts, sums, sums / counts
             self._best[:] = self._means[0].argmax()
             self._before = len(problem.initial)

@@ -162,3 +162,24 @@ def test_a_missing_extra_is_named(
 def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         agents.make(id, **kwargs)
+
+
+@needs_optuna
+def test_categories_are_optunas_own() -> None:
+    domain = Domain((Dimension(choices=("a", "b", "c"), name="base"), Dimension(1, 9, integer=True, name="depth")))
+    problem = Problem(name="box", dim=domain.dim, notes={"domain": domain.to_spec()})
+    agent = agents.make("Optuna-TPE")
+    agent.reset(problem, np.random.default_rng(0))
+    assert isinstance(agent, optuna_samplers.Optuna)
+    for t in range(24):
+        x = agent.select(1, Pending.empty(problem))
+        np.testing.assert_array_equal(domain.snap(x), x)
+        agent.observe(Feedback.of([t], x, [float(domain.values(x)[0, 0] == 1)]))
+    import optuna
+
+    distributions = agent._distributions(optuna)
+    assert distributions["base"] == optuna.distributions.CategoricalDistribution(("a", "b", "c"))
+    assert [trial.params["base"] for trial in agent._trials(optuna, distributions)] == [
+        "abc"[int(base)] for base in domain.values(agent.X)[:, 0]
+    ]
+    assert agent.X[12:, 1].mean() > 0.5  # more often the choice that is rewarded

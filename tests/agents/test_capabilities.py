@@ -46,7 +46,9 @@ def test_a_failed_evaluation_has_no_reward(reward: float) -> None:
 
 
 def test_the_check_says_what_it_wants_to_be_given() -> None:
-    with pytest.raises(TypeError, match="make: expected a class or a function that builds a fresh agent, got <agents"):
+    with pytest.raises(
+        TypeError, match=r"make: expected a class or a function that builds a fresh agent, got Uniform\(\)"
+    ):
         agents.check_agent(agents.make("Uniform"))  # type: ignore[arg-type]
     with pytest.raises(agents.AgentCheckError, match="capabilities: expected a Capabilities as an attribute"):
         agents.check_agent(Nameless)

@@ -1,14 +1,21 @@
-"""`check_agent` on agents that act on late feedback, and break a clause of the protocol in doing so."""
+"""`check_agent` on agents that break a clause of the protocol, and the errors that a newcomer meets first."""
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import agents
+import gpbandit_envs  # noqa: F401  registers the ids
 from agents import Actions, AgentCheckError, Capabilities, Feedback, Pending
+from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import InitialData, Problem
 
 
 class Spread(FiniteArmAgent):
@@ -111,3 +118,118 @@ def test_what_is_not_declared_is_not_asked_for(cls: type[Spread]) -> None:
         capabilities = Capabilities(frozenset({"finite"}), batch="sequential")
 
     agents.check_agent(Prompt)
+
+
+def test_what_passed_is_said_as_it_passes() -> None:
+    lines: list[str] = []
+    agents.check_agent(Spread, show=lines.append)
+    clauses = "actions, recommendations, determinism, resumption, order, failures, late feedback"
+    assert lines[:3] == [f"{name}: {clauses}" for name in ("twelve arms", "one arm", "duplicated arms")]
+    assert lines[3:] == ["Spread() keeps the protocol: 3 problems, 40 evaluations each"]
+
+
+@pytest.mark.parametrize("found", [-1, 12, 0.0, None, np.zeros(1), True])
+def test_a_recommendation_that_is_no_arm(found: object) -> None:
+    class Astray(Spread):
+        def recommend(self) -> int:
+            return found  # type: ignore[return-value]
+
+    with pytest.raises(AgentCheckError, match=r"recommend: expected an index below 12 on twelve arms, got"):
+        agents.check_agent(Astray)
+
+
+@pytest.mark.parametrize("found", [0, np.zeros((1, 2)), np.array([0.5, 1.5]), np.array([np.nan, 0.5]), [0.5, 0.5]])
+def test_a_recommendation_that_is_no_point(found: object) -> None:
+    class Astray(Corner):
+        def recommend(self) -> np.ndarray:
+            return found  # type: ignore[return-value]
+
+    with pytest.raises(AgentCheckError, match=r"recommend: expected a point of the unit cube, shape \(2,\), on box"):
+        agents.check_agent(Astray)
+
+
+class Corner(BoxAgent):
+    """Steps from the best point so far, every third time anywhere."""
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if len(pending):
+            return pending.actions[:0]
+        if len(self.y) % 3 == 0:
+            return self.space.random(1, self.rng)
+        return np.clip(self.recommend() + 0.1 * self.rng.standard_normal((1, self.problem.dim)), 0, 1)
+
+
+def test_a_policy_on_boxes_of_ones_own() -> None:
+    lines: list[str] = []
+    agents.check_agent(Corner, show=lines.append)
+    assert lines[0].startswith("box: actions, recommendations, determinism")
+    problem = Problem(
+        name="box", dim=2, initial=InitialData(points=np.array([[0.2, 0.3], [0.9, 0.1]]), rewards=np.arange(2))
+    )
+    agent = Corner()
+    agent.reset(problem, np.random.default_rng(0))
+    np.testing.assert_array_equal(agent.recommend(), [0.9, 0.1])
+    assert np.abs(agent.select(1, Pending.empty(problem)) - [0.9, 0.1]).max() < 0.5
+
+
+def test_who_says_to_heed_a_restriction_is_held_to_it() -> None:
+    class Promises(Spread):
+        def restrict(self, available: np.ndarray) -> bool:
+            return True
+
+    with pytest.raises(AgentCheckError, match="restrict: it said that it heeds it, and selected arm 0 on twelve arms"):
+        agents.check_agent(Promises)
+
+
+class TestErrorsOfANewcomer:
+    PROBLEM = Problem(name="arms", dim=1, arms=np.linspace(0, 1, 1_000)[:, None], kernel=SE(0.2), noise_std=0.1)
+
+    def test_a_seed_in_place_of_a_generator(self) -> None:
+        for agent in (Spread(), agents.make("GP-UCB"), agents.make("MAP-UCB"), agents.make("Random")):
+            with pytest.raises(
+                TypeError, match=r"rng: expected a generator, such as numpy.random.default_rng\(0\), got 0"
+            ):
+                agent.reset(self.PROBLEM, 0)  # type: ignore[arg-type]
+
+    def test_an_environment_in_place_of_its_problem(self) -> None:
+        env = gym.make("GPBandit/Branin-v0", disable_env_checker=True)
+        with pytest.raises(
+            TypeError, match=r"problem: expected a .*Problem, got .*; gpbandit_envs.problem_of\(env\) gives"
+        ):
+            agents.make("Random").reset(env, np.random.default_rng(0))  # type: ignore[arg-type]
+
+    def test_pending_left_out(self) -> None:
+        agent = agents.make("GP-UCB")
+        agent.reset(self.PROBLEM, np.random.default_rng(0))
+        with pytest.raises(
+            TypeError, match=r"select: expected select\(n, pending\), .* agents.Pending.empty\(problem\)"
+        ):
+            agent.select(1)  # type: ignore[call-arg]
+
+    @pytest.mark.parametrize("id", ["GP-UCB", "MAP-UCB", "Random", "Uniform", "BBKB"])
+    def test_select_before_reset(self, id: str) -> None:
+        with pytest.raises(AttributeError, match=r"has no attribute '\w+'; has reset\(problem, rng\) been called"):
+            agents.make(id).select(1, Pending.empty(self.PROBLEM))
+
+    def test_a_missing_attribute_after_reset_is_just_missing(self) -> None:
+        agent = Spread()
+        agent.reset(self.PROBLEM, np.random.default_rng(0))
+        with pytest.raises(AttributeError, match=r"Spread has no attribute 'means'$"):
+            agent.means  # type: ignore[attr-defined]  # noqa: B018
+
+    def test_a_number_where_feedback_has_one_for_each_evaluation(self) -> None:
+        for given, name in (((0, [4], [0.7]), "tickets"), (([0], 4, [0.7]), "actions"), (([0], [4], 0.7), "rewards")):
+            with pytest.raises(ValueError, match=rf"{name}: expected one entry for each evaluation, as in \["):
+                Feedback.of(*given)
+        assert Feedback.of([0], [4], [0.7]).actions.tolist() == [4]
+
+    def test_settings_are_shown_shortly(self) -> None:
+        assert repr(agents.make("GP-UCB", width="practical", n_start=3)) == "GPUCB(width='practical', n_start=3)"
+        assert repr(agents.make("RA-BO")) == "UHEBO(sampling='alternate')"
+        assert len(repr(agents.make("GP-UCB", initial={"arms": list(range(500)), "rewards": [0.0] * 500}))) < 200
+        assert repr(copy.deepcopy(agents.make("Random"))) == "RandomSearch()"
+        shown = repr(replace(self.PROBLEM, initial=InitialData(arms=np.arange(9), rewards=np.zeros(9))))
+        assert shown.startswith("Problem('arms', 1000 arms of 1 features, kernel=SE(")
+        assert shown.endswith("initial=InitialData(9 evaluations), knowledge='oracle')")
+        assert len(shown) < 250
+        assert repr(Problem(name="p", dim=3)) == "Problem('p', box of dimension 3, knowledge='oracle')"

@@ -259,7 +259,7 @@ def test_in_the_harness_the_data_cost_no_regret_and_help() -> None:
     ("initial", "error", "words"),
     [
         ([1, 2], TypeError, "initial: expected {'arms'"),
-        ({"arms": [0]}, ValueError, "initial: expected the keys 'arms' and 'rewards', got"),
+        ({"arms": [0]}, ValueError, r"initial: expected the keys 'arms' \(on a box 'points'\) and 'rewards', got"),
         ({"arms": [0], "rewards": []}, ValueError, "initial: rewards: expected one for each of 1 arms"),
     ],
 )
@@ -269,8 +269,50 @@ def test_bad_data_are_named(initial: object, error: type[Exception], words: str)
 
 
 def test_data_of_other_arms_are_named() -> None:
-    with pytest.raises(ValueError, match="initial: expected arms below 600, got 600"):
+    with pytest.raises(ValueError, match="initial: expected data of the problem's 600 arms, got arm 600 among them"):
         agents.make("BBKB", initial={"arms": [600], "rewards": [0.0]}).reset(PROBLEM, np.random.default_rng(0))
     box = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, horizon=9)
-    with pytest.raises(ValueError, match="initial: expected None on a box"):
+    with pytest.raises(ValueError, match="initial: expected points, as box is a box, got data of arms"):
         agents.make("GP-UCB", initial=DATA).reset(box, np.random.default_rng(0))
+    points = {"points": [[0.1, 0.2, 0.3]], "rewards": [0.0]}
+    with pytest.raises(ValueError, match="initial: expected points of 2 coordinates, got 3"):
+        agents.make("GP-UCB", initial=points).reset(box, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="initial: expected indices of arms, as test has arms, got points"):
+        agents.make("GP-UCB", initial=points).reset(PROBLEM, np.random.default_rng(0))
+
+
+class TestOnABox:
+    X = np.random.default_rng(4).random((12, 2))
+    y = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
+    BOX = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, norm_bound=1.5, horizon=30)
+
+    def test_beliefs_are_those_of_one_that_has_evaluated_them(self) -> None:
+        known = agents.make("GP-UCB", initial={"points": self.X, "rewards": self.y})
+        told = agents.make("GP-UCB")
+        for agent in (known, told):
+            agent.reset(self.BOX, np.random.default_rng(0))
+        told.observe(Feedback.of(range(12), self.X, self.y))
+        assert known.diagnostics() == told.diagnostics()
+        np.testing.assert_array_equal(known.predict(X), told.predict(X))
+        np.testing.assert_array_equal(known.recommend(), told.recommend())
+
+    @pytest.mark.parametrize(
+        "id", ["GP-UCB", "GP-EI", "GP-TS", "MAP-UCB", "MAP-BUCB", "UHE-BO", "Random", "Optuna-TPE"]
+    )
+    def test_every_policy_begins_with_them(self, id: str) -> None:
+        if id == "Optuna-TPE":
+            pytest.importorskip("optuna")
+        problem = replace(self.BOX, initial=InitialData(points=self.X, rewards=self.y))
+        agent = agents.make(id)
+        agent.reset(problem, np.random.default_rng(0))
+        best = np.asarray(agent.recommend())
+        assert (np.abs(self.X - best).max(axis=1) == 0).any()
+        assert self.y[np.abs(self.X - best).max(axis=1).argmin()] > np.sort(self.y)[-4]
+
+    def test_they_count_among_the_initial_design(self) -> None:
+        agent = agents.make("GP-UCB", n_start=12, initial={"points": self.X, "rewards": self.y})
+        agent.reset(self.BOX, np.random.default_rng(0))
+        twin = agents.make("GP-UCB", n_start=0, initial={"points": self.X, "rewards": self.y})
+        twin.reset(self.BOX, np.random.default_rng(0))
+        nothing = Pending.empty(self.BOX)
+        np.testing.assert_array_equal(agent.select(1, nothing), twin.select(1, nothing))

@@ -19,7 +19,17 @@ from gpbandit_envs.problem import Problem
 # The search for the next point on a box, cut down: what is tested is the protocol, not how well it searches.
 FEW = {"candidates": 16, "starts": 1, "iterations": 5}
 # Fits likewise: one climb each, from the fewest data.
-LEARNERS = ("UHE-BO", "RA-BO", "Random+EXP3", "MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio")
+LEARNERS = (
+    "UHE-BO",
+    "RA-BO",
+    "Random+EXP3",
+    "MAP-UCB",
+    "MAP-BUCB",
+    "MCMC-UCB",
+    "A-GP-UCB",
+    "Wang-deFreitas",
+    "Portfolio",
+)
 LEARNS = {**FEW, "n_initial": 3, "fits": 1}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
@@ -64,7 +74,7 @@ def make(id: str, kwargs: dict[str, Any]) -> agents.Agent:
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
-    agents.check_agent(lambda: make(id, kwargs), HORIZONS.get(id, 40))
+    agents.check_agent(lambda: make(id, kwargs), HORIZONS.get(id, 40), show=None)
 
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)

@@ -71,3 +71,45 @@ def test_bad_bounds(kwargs: dict[str, Any], words: str) -> None:
         Dimension(**kwargs)
     with pytest.raises(ValueError, match="at least one"):
         Domain(())
+
+
+class TestChoices:
+    DOMAIN = Domain(
+        (Dimension(choices=("a", "b", "c"), name="base"), Dimension(20, 120), Dimension(1, 4, integer=True))
+    )
+
+    def test_one_coordinate_each(self) -> None:
+        assert self.DOMAIN.dim == 5
+        assert len(self.DOMAIN) == 3
+        assert self.DOMAIN.discrete.tolist() == [True, True, True, False, True]
+        np.testing.assert_array_equal(self.DOMAIN.unit([[1, 70, 2]]), [[0, 1, 0, 0.5, 0.375]])
+        np.testing.assert_array_equal(self.DOMAIN.values(np.array([[0.2, 0.1, 0.3, 0.5, 0.4]])), [[2, 70, 2]])
+
+    def test_snapped_points_keep_their_values(self) -> None:
+        points = np.random.default_rng(1).random((200, 5))
+        snapped = self.DOMAIN.snap(points)
+        np.testing.assert_array_equal(self.DOMAIN.values(snapped), self.DOMAIN.values(points))
+        np.testing.assert_array_equal(self.DOMAIN.snap(snapped), snapped)
+        assert set(snapped[:, :3].sum(axis=1)) == {1.0}
+        assert np.bincount(self.DOMAIN.values(points)[:, 0].astype(int)).min() > 40  # all three are as likely
+
+    def test_neighbours_have_another_choice_or_level_or_both(self) -> None:
+        around = self.DOMAIN.values(self.DOMAIN.neighbours(self.DOMAIN.unit([[1, 70, 4]])[0]))
+        assert sorted(around.tolist()) == [[0, 70, 3], [0, 70, 4], [1, 70, 3], [2, 70, 3], [2, 70, 4]]
+
+    def test_json_round_trip(self) -> None:
+        spec = json.loads(json.dumps(self.DOMAIN.to_spec()))
+        assert spec[0] == {"name": "base", "choices": ["a", "b", "c"]}
+        assert Domain.from_spec(spec) == self.DOMAIN
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"choices": ("a",)}, "choices: expected at least two different ones"),
+            ({"choices": ("a", "a")}, "choices: expected at least two different ones"),
+            ({"choices": ("a", "b"), "high": 3.0}, "choices: expected neither low, high, integer nor log beside them"),
+        ],
+    )
+    def test_what_does_not_fit_is_named(self, settings: dict[str, Any], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            Dimension(**settings)

@@ -81,6 +81,27 @@ def test_what_does_not_fit_together_is_named(arms: list[int], rewards: list[floa
         InitialData(arms=np.array(arms), rewards=np.array(rewards))
 
 
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        ([0.1, 0.2], r"points: expected points of the unit cube, shape \(n, d\), got shape \(2,\)"),
+        ([[0.1, 1.2]], "points: expected points of the unit cube"),
+        ([[0.1, float("nan")]], "points: expected points of the unit cube"),
+        ([[0.1, 0.2], [0.3, 0.4]], "rewards: expected one for each of 2 points"),
+    ],
+)
+def test_points_that_do_not_fit_are_named(points: list[list[float]], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        InitialData(points=np.array(points), rewards=np.zeros(1))
+
+
+def test_arms_or_points() -> None:
+    with pytest.raises(ValueError, match="arms, points: expected exactly one of them, got neither"):
+        InitialData(rewards=np.zeros(1))
+    with pytest.raises(ValueError, match="arms, points: expected exactly one of them, got both"):
+        InitialData(arms=np.zeros(1, np.int64), points=np.zeros((1, 2)), rewards=np.zeros(1))
+
+
 def test_the_card_knows_its_arms() -> None:
     data = InitialData(arms=np.array([0, 4]), rewards=np.zeros(2))
     with pytest.raises(ValueError, match="initial: expected data of the problem's 3 arms, got arm 4"):

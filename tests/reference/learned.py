@@ -7,7 +7,7 @@ from math import e, exp, log, sqrt
 
 import numpy as np
 
-from gpbandit_envs.gp.hyperparameters import Hyperparameters, map_estimate
+from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, map_estimate
 from tests.reference.posterior import dense
 
 
@@ -55,3 +55,40 @@ def uhe_bo(
             reward = min(1.0, max(0.0, (max(y[-2:]) - low) / (high - low)))
             weights[choice] *= exp(gamma * reward / (2 * p[choice]))
     return played, probabilities
+
+
+def map_bucb(
+    arms: np.ndarray, feedback: Callable[[int, int], float | None], batches: int, size: int, rng: np.random.Generator
+) -> list[list[int]]:
+    """GP-BUCB of width 1 with MAP hyperparameters and a first batch drawn uniformly; the arms of each batch.
+
+    Arms span the unit cube; `feedback(t, arm)` is None where an evaluation fails. The estimate is the library's own.
+    """
+    played: list[int] = []
+    y: list[float] = []
+    failed: list[int] = []
+    dim = arms.shape[1]
+    theta = Hyperparameters(1.0, 1e-2, (0.4 * sqrt(dim),) * dim)
+    history: list[list[int]] = []
+    for batch in range(batches):
+        picks: list[int] = []
+        if batch == 0:
+            picks = [int(rng.integers(len(arms), size=1)[0]) for _ in range(size)]
+        else:
+            prior = HyperPrior.informative(dim)
+            theta = map_estimate(arms[played], np.array(y), rng, prior=prior, starts=2, warm=[theta]).hyperparameters
+            K = theta.kernel()(arms, arms)
+            mean, _ = dense(K, np.array(played), np.array(y) - np.mean(y), theta.noise)
+            for _ in range(size):
+                seen = np.array([*played, *failed, *picks])
+                _, variance = dense(K, seen, np.zeros(len(seen)), theta.noise)
+                picks.append(int(np.argmax(mean + np.sqrt(np.maximum(variance, 0)))))
+        history.append(picks)
+        for i, arm in enumerate(picks):
+            value = feedback(size * batch + i, arm)
+            if value is None:
+                failed.append(arm)
+            else:
+                played.append(arm)
+                y.append(value)
+    return history

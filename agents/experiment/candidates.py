@@ -1,0 +1,152 @@
+"""Tables: candidates that can be tried, and evaluations from before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain
+from gpbandit_envs.domain import Dimension
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Candidates", "as_frame"]
+
+Table = Any
+"""A pandas DataFrame, the path of a CSV file, a list of dicts, or a dict of columns."""
+
+
+def as_frame(name: str, table: Table) -> pd.DataFrame:
+    """A table as a DataFrame without missing names.
+
+    Raises:
+        TypeError: if it is no table.
+        ValueError: if it has no rows, or two columns have one name.
+        FileNotFoundError: if there is no such file.
+    """
+    import pandas as pd
+
+    if isinstance(table, (str, Path)):
+        table = pd.read_csv(table)
+    if not isinstance(table, pd.DataFrame):
+        try:
+            table = pd.DataFrame(table)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{name}: expected a DataFrame, the path of a CSV file or a list of dicts: {error}"
+            ) from None
+    if len(table) == 0:
+        raise ValueError(f"{name}: expected at least one row, got none")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
+    return table.rename(columns=str)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A table of candidates, one a row; numbers are scaled by their smallest and largest, text is a category.
+
+    A column with a single value belongs to the points and tells policies nothing.
+
+    Attributes:
+        points: The candidates.
+        log: Names of the columns that are scaled by their logarithm.
+        arms: Their coordinates in the unit cube, shape (A, d).
+
+    Raises:
+        TypeError: if a column holds neither numbers nor text.
+        ValueError: if a value is missing, two candidates are equal, no column varies, or a text is another one in every
+            row; the message names row and column.
+    """
+
+    points: list[Point]
+    log: tuple[str, ...] = ()
+    arms: Float[np.ndarray, "A d"] = field(init=False)
+    _index: Mapping[tuple[object, ...], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.log:
+            if name not in self.names:
+                raise ValueError(f"log: expected columns among {', '.join(self.names)}, got {name!r}")
+        found = {name: self._parameter(name) for name in self.names}
+        varying = Parameters(tuple(parameter for parameter in found.values() if parameter is not None))
+        if not varying.all:
+            raise ValueError(f"table: expected a column that varies, got {len(self.points)} equal rows")
+        rows = [[parameter.number(point[parameter.name]) for parameter in varying.all] for point in self.points]
+        object.__setattr__(self, "arms", varying.domain.unit(rows))
+        index: dict[tuple[object, ...], int] = {}
+        for i, point in enumerate(self.points):
+            first = index.setdefault(self._key(point), i)
+            if first != i:
+                raise ValueError(
+                    f"table: expected different candidates, got rows {first} and {i} equal (counted from 0)"
+                )
+        object.__setattr__(self, "_index", index)
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, log: tuple[str, ...]) -> Candidates:
+        """The candidates in the rows of a frame."""
+        missing = np.argwhere(frame.isna().to_numpy())
+        if len(missing):
+            i, j = missing[0]
+            raise ValueError(f"table: expected a value in every cell, got none in row {i}, column {frame.columns[j]!r}")
+        points = [{name: plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+        return cls(points, log)  # type: ignore[arg-type]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.points[0])
+
+    def _parameter(self, name: str) -> Parameter | None:
+        """What policies play on; None for a column with a single value."""
+        values = [point[name] for point in self.points]
+        if all(map(is_number, values)):
+            low, high = float(min(values)), float(max(values))
+            if name in self.log and low <= 0:
+                raise ValueError(f"log: expected numbers > 0 in column {name!r}, got {low!r}")
+            return Parameter(Dimension(low, high, log=name in self.log, name=name)) if low < high else None
+        if not all(isinstance(value, (str, bool)) for value in values):
+            odd = next(value for value in values if not isinstance(value, (str, bool)))
+            raise TypeError(f"table: expected numbers alone or text alone in column {name!r}, got {odd!r} among them")
+        labels = tuple(dict.fromkeys(values))
+        if 2 < len(labels) == len(values):
+            raise ValueError(
+                f"table: column {name!r} has another text in every row, from which nothing can be learnt; leave it out"
+            )
+        if len(labels) == 1:
+            return None
+        return Parameter(Dimension(name=name, choices=tuple(map(str, labels))), labels)
+
+    def _key(self, point: Mapping[str, Any]) -> tuple[object, ...]:
+        return tuple(_canonical(plain(point[name])) for name in self.names)
+
+    def arm(self, point: Any) -> int:
+        """The index of a candidate.
+
+        Raises:
+            TypeError: if `point` is no dict.
+            ValueError: if there is no such candidate; the message says which value is in no row.
+        """
+        names = Parameters(tuple(Parameter(Dimension(name=name)) for name in self.names))
+        names.check_names(point)
+        found = self._index.get(self._key(point))
+        if found is not None:
+            return found
+        for name in self.names:
+            values = tuple(dict.fromkeys(each[name] for each in self.points))
+            if _canonical(plain(point[name])) not in set(map(_canonical, values)):
+                shown = sorted(values) if all(map(is_number, values)) else values
+                Parameter(Dimension(name=name), tuple(shown)).number(point[name])
+        raise ValueError(f"point: no candidate of the table has {dict(point)!r}, though each value occurs")
+
+
+def _canonical(value: Any) -> object:
+    return f"{float(value):.9g}" if is_number(value) else (type(value), value)

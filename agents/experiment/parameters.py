@@ -1,0 +1,242 @@
+"""What can be set in an experiment, in its own units and names, and the coordinates that policies play on.
+
+A point is a dict of one value for every parameter. Its row holds the same values as numbers, categories and levels by
+their index; `Domain` maps rows to the unit cube.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.domain import Dimension, Domain
+
+__all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain", "same_points"]
+
+Point = dict[str, Any]
+"""One value for every parameter, by name."""
+
+_DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a logarithmic scale to 4 digits
+_SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
+
+
+def log(low: float, high: float) -> Dimension:
+    """A range on a logarithmic scale, such as `log(1e-4, 1)` for a rate.
+
+    Raises:
+        ValueError: unless `0 < low < high` and both are finite.
+    """
+    return Dimension(float(low), float(high), log=True)
+
+
+def plain(value: Any) -> Any:
+    """A value as Python has it, in place of NumPy's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        dimension: Its range, with its name.
+        labels: Values that it takes, in the order of their numbers; empty where every value of the range is one.
+    """
+
+    dimension: Dimension
+    labels: tuple[Any, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.dimension.name
+
+    def number(self, value: Any) -> float:
+        """The number that stands for a value.
+
+        Raises:
+            ValueError: if it is none of the parameter's; the message says what was expected.
+        """
+        value, d = plain(value), self.dimension
+        if self.labels:
+            for i, label in enumerate(self.labels):
+                if _same(label, value):
+                    return float(i)
+            raise ValueError(f"{self.name}: expected one of {self._listed()}, got {value!r}{self._hint(value)}")
+        kind = "an integer" if d.integer else "a number"
+        low, high = (int(d.low), int(d.high)) if d.integer else (d.low, d.high)
+        refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise refused
+        number, slack = float(value), _SAME * max(abs(d.low), abs(d.high))
+        if not d.low - slack <= number <= d.high + slack or (d.integer and not number.is_integer()):
+            raise refused
+        return min(max(number, d.low), d.high)
+
+    def value(self, number: float) -> Any:
+        """The value that a number stands for; a real one rounded as for a proposal."""
+        if self.labels:
+            return self.labels[int(number)]
+        d = self.dimension
+        if d.integer:
+            return int(number)
+        if d.log:
+            rounded = float(f"{number:.{_DIGITS}g}")
+        else:
+            rounded = round(float(number), max(0, _DIGITS - math.floor(math.log10(d.high - d.low))))
+        return min(max(rounded, d.low), d.high)
+
+    def _listed(self) -> str:
+        shown = [repr(label) for label in self.labels[:12]]
+        return ", ".join([*shown, f"... ({len(self.labels)} in all)"] if len(self.labels) > 12 else shown)
+
+    def _hint(self, value: Any) -> str:
+        names = [label for label in self.labels if isinstance(label, str)]
+        close = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
+        return f"; did you mean {close[0]!r}?" if close else ""
+
+    def to_spec(self) -> dict[str, Any]:
+        """JSON form."""
+        spec = Domain((self.dimension,)).to_spec()[0]
+        if self.labels:
+            spec |= {"labels": list(self.labels)}
+        return spec
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Parameter:
+        """The parameter of which `to_spec` gave `spec`."""
+        fields = dict(spec)
+        labels = tuple(fields.pop("labels", ()))
+        return cls(Domain.from_spec([fields]).dimensions[0], labels)
+
+
+def as_parameter(name: str, setting: Any) -> Parameter:
+    """The parameter that a setting stands for.
+
+    Args:
+        name: What it is called.
+        setting: `(low, high)` for any number between, `log(low, high)`, `range(low, high + 1)` for integers, a list of
+            numbers for these levels in their order, or any other list for categories.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if the bounds are out of order, or there are fewer than two values, or two are equal.
+    """
+    try:
+        if isinstance(setting, Parameter):
+            return setting
+        if isinstance(setting, Dimension):
+            return Parameter(replace(setting, name=name), setting.choices)
+        if isinstance(setting, range):
+            if setting.step != 1 or len(setting) < 2:
+                raise ValueError(f"expected a range of at least two integers in steps of 1, got {setting!r}")
+            return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
+        if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
+            return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
+        if isinstance(setting, (list, set, frozenset, tuple)):
+            return _listed(name, [plain(value) for value in setting])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    raise TypeError(f"{name}: expected (low, high), log(low, high), range(low, high + 1) or a list, got {setting!r}")
+
+
+def _listed(name: str, values: list[Any]) -> Parameter:
+    if len(values) < 2:
+        raise ValueError(f"expected at least two values, got {values!r}; leave out what does not vary")
+    if any(_same(one, other) for i, one in enumerate(values) for other in values[:i]):
+        raise ValueError(f"expected different values, got {values!r}")
+    if all(map(is_number, values)):
+        values = sorted(values)
+        dimension = Dimension(0, len(values) - 1, integer=True, name=name)
+    else:
+        if not all(isinstance(value, (str, bool)) for value in values):
+            raise ValueError(f"expected numbers alone or text alone, got {values!r}")
+        dimension = Dimension(name=name, choices=tuple(map(str, values)))
+    return Parameter(dimension, tuple(values))
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """All parameters of an experiment.
+
+    Attributes:
+        all: The parameters, at least one, with different names.
+    """
+
+    all: tuple[Parameter, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """What they are called."""
+        return [parameter.name for parameter in self.all]
+
+    @property
+    def domain(self) -> Domain:
+        """The box that policies play on."""
+        return Domain(tuple(parameter.dimension for parameter in self.all))
+
+    def row(self, point: Any) -> Float[np.ndarray, " D"]:
+        """The numbers of a point.
+
+        Raises:
+            TypeError: if it is no mapping.
+            ValueError: if a parameter is missing or unknown, or has a value that is none of its own.
+        """
+        self.check_names(point)
+        return np.array([parameter.number(point[parameter.name]) for parameter in self.all])
+
+    def check_names(self, point: Any) -> None:
+        """Raise unless a point is a dict with a value for every parameter and for nothing else."""
+        if not isinstance(point, Mapping):
+            raise TypeError(f"point: expected a dict with {', '.join(self.names)}, got {point!r}")
+        for name in point:
+            if name not in self.names:
+                close = difflib.get_close_matches(str(name), self.names, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names)}"
+                raise ValueError(f"point: no parameter {name!r}; {hint}")
+        missing = [name for name in self.names if name not in point]
+        if missing:
+            raise ValueError(f"point: expected a value for {', '.join(self.names)}, missing {', '.join(missing)}")
+
+    def point(self, row: Float[np.ndarray, " D"]) -> Point:
+        """The values of a row, as proposed."""
+        return {parameter.name: parameter.value(x) for parameter, x in zip(self.all, row.tolist(), strict=True)}
+
+    def exact_point(self, row: Float[np.ndarray, " D"]) -> Point:
+        """The values of a row as they are, without rounding."""
+        return {
+            parameter.name: parameter.value(x) if parameter.dimension.levels else x
+            for parameter, x in zip(self.all, row.tolist(), strict=True)
+        }
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Parameters:
+        """The parameters of `{name: setting}`; see `as_parameter`."""
+        if not settings:
+            raise ValueError("parameters: expected at least one, got none")
+        return cls(tuple(as_parameter(str(name), setting) for name, setting in settings.items()))
+
+
+def same_points(x: Float[np.ndarray, " d"], rows: Sequence[np.ndarray]) -> list[int]:
+    """Which points of the unit cube are `x`, up to rounding."""
+    if len(rows) == 0:
+        return []
+    return np.flatnonzero(np.abs(np.asarray(rows) - x).max(axis=1) <= _SAME).tolist()
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; a truth value is none."""
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def _same(one: Any, other: Any) -> bool:
+    if is_number(one) and is_number(other):
+        return math.isclose(one, other, rel_tol=_SAME)
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,531 @@
+"""Experiments by asking and telling: units, names, failures, batches, files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import agents
+from agents import Actions, Capabilities, Experiment, Feedback, Pending
+from agents.core.finite import FiniteArmAgent
+from agents.core.widths import Logarithmic
+from gpbandit_envs.problem import Problem
+
+QUICK = ("MAP-BUCB", {"candidates": 64, "starts": 2, "iterations": 10, "n_initial": 4, "fits": 1})
+RANGES: dict[str, Any] = {
+    "temperature": (20, 120),
+    "rate": agents.log(1e-4, 1),
+    "equivalents": range(1, 9),
+    "molarity": [0.2, 0.05, 0.1],
+    "base": ["KOAc", "CsOPiv", "K3PO4"],
+}
+TABLE = pd.DataFrame(
+    [{"ligand": ligand, "celsius": c, "scale": 1} for ligand in ("XPhos", "SPhos", "PPh3") for c in (90, 105, 120)]
+)
+
+
+def formula(point: dict[str, Any]) -> float:
+    base = {"KOAc": 1.0, "CsOPiv": 0.0, "K3PO4": 0.5}[point["base"]]
+    return float(base - ((point["temperature"] - 70) / 30) ** 2 - (np.log10(point["rate"]) + 2) ** 2)
+
+
+def measured(point: dict[str, Any]) -> float:
+    return float({"XPhos": 60, "SPhos": 50, "PPh3": 20}[point["ligand"]] + point["celsius"] / 10)
+
+
+def played(lab: Experiment, batches: int, size: int = 3, outcome: Any = formula, fails: tuple[int, ...] = ()) -> None:
+    for _ in range(batches):
+        for point in lab.ask(size):
+            if len(lab.results()) - len(lab.open) in fails:
+                lab.tell(point, failed=True)
+            else:
+                lab.tell(point, outcome(point))
+
+
+class TestUnits:
+    def test_points_are_in_true_units_and_of_plain_types(self) -> None:
+        lab = Experiment(RANGES, QUICK)
+        played(lab, 3)
+        for point in lab.ask(4):
+            assert list(point) == list(RANGES)
+            assert 20 <= point["temperature"] <= 120
+            assert 1e-4 <= point["rate"] <= 1
+            assert point["equivalents"] in RANGES["equivalents"]
+            assert point["molarity"] in RANGES["molarity"]
+            assert point["base"] in RANGES["base"]
+            assert [type(value) for value in point.values()] == [float, float, int, float, str]
+            assert len(repr(point["temperature"])) <= 6
+
+    def test_a_logarithmic_scale_is_explored_evenly(self) -> None:
+        lab = Experiment({"rate": agents.log(1e-4, 1)}, "Random")
+        rates = np.array([point["rate"] for point in lab.ask(400)])
+        assert np.mean(rates < 1e-2) == pytest.approx(0.5, abs=0.1)
+
+    def test_categories_are_equally_far_from_each_other(self) -> None:
+        lab = Experiment({"base": ["KOAc", "CsOPiv", "K3PO4"], "t": (0, 1)}, "Random")
+        actions = {point["base"]: lab._evaluation({**point, "t": 0.5}, asked=False).action for point in lab.ask(40)}
+        a, b, c = (np.asarray(actions[name]) for name in RANGES["base"])
+        assert np.linalg.norm(a - b) == np.linalg.norm(b - c) == np.linalg.norm(a - c) > 0
+
+    def test_the_policy_learns_of_the_rounded_point(self) -> None:
+        lab = Experiment(RANGES, QUICK)
+        point = lab.ask()
+        lab.tell(json.loads(json.dumps(point)), 1.0)
+        assert lab.open == []
+        assert len(lab.results()) == 1
+
+
+def test_it_finds_the_maximum_and_the_minimum() -> None:
+    highs, lows = Experiment(RANGES, QUICK), Experiment(RANGES, QUICK, minimise=True)
+    played(highs, 8, 4)
+    played(lows, 8, 4, lambda point: -formula(point))
+    assert [each.point for each in highs._evaluations] == [each.point for each in lows._evaluations]
+    (point, value), (_, low) = highs.best(), lows.best()
+    assert value == formula(point) == -low > 0.7
+    expected = highs.predict([point])["mean"][0]
+    assert lows.predict([point])["mean"][0] == pytest.approx(-expected)
+    assert expected == pytest.approx(value, abs=0.3)
+    assert list(highs.recommend()) == list(RANGES)
+
+
+class TestTables:
+    def test_every_candidate_is_proposed_once_and_then_none_is_left(self) -> None:
+        lab = Experiment(TABLE, QUICK, outcome="yield")
+        played(lab, 3, 4, measured)  # 4, 4 and the last one
+        assert lab.results().drop_duplicates(["ligand", "celsius"]).shape[0] == 9
+        assert lab.best()[0] == {"ligand": "XPhos", "celsius": 120, "scale": 1}
+        with pytest.raises(ValueError, match="ask: all 9 candidates have been proposed or told; none is left"):
+            lab.ask()
+
+    @pytest.mark.parametrize("agent", [QUICK, "Random", "EpsGreedy", ("GP-BUCB", {"width": 1.0, "batch_size": 3})])
+    def test_a_candidate_that_failed_is_never_proposed_again(self, agent: Any) -> None:
+        lab = Experiment(TABLE, agent, repeats=True, kernel={"name": "se", "lengthscale": 0.5}, noise_std=1.0)
+        lab.tell({"ligand": "XPhos", "celsius": 120, "scale": 1}, failed=True)
+        for _ in range(10):
+            for point in lab.ask(3):
+                assert (point["ligand"], point["celsius"]) != ("XPhos", 120)
+                lab.tell(point, measured(point))
+        assert lab.results()["outcome"].isna().sum() == 1
+
+    def test_what_is_known_in_the_table_is_data_from_before(self) -> None:
+        table = TABLE.assign(
+            result=[measured(row) if i % 2 else np.nan for i, row in enumerate(TABLE.to_dict("records"))]  # type: ignore[arg-type]
+        )
+        lab = Experiment(table, QUICK, outcome="result")
+        assert list(lab.results()["status"]) == ["before"] * 4
+        assert len(lab.ask(9)) == 5
+        assert lab.best()[1] == table["result"].max()
+
+    def test_a_csv_file_and_columns_on_a_logarithmic_scale(self, tmp_path: Path) -> None:
+        pd.DataFrame({"rate": [1e-4, 1e-2, 1.0], "t": [1, 1, 2]}).to_csv(tmp_path / "table.csv", index=False)
+        lab = Experiment(tmp_path / "table.csv", QUICK, log=["rate"])
+        assert lab.candidates is not None
+        np.testing.assert_allclose(lab.candidates.arms[:, 0], [0, 0.5, 1])
+        assert lab.ask() in [{"rate": 1e-4, "t": 1}, {"rate": 1e-2, "t": 1}, {"rate": 1.0, "t": 2}]
+
+    def test_the_largest_bound_among_those_left_takes_the_place_of_what_is_not(self) -> None:
+        class Stubborn(FiniteArmAgent):
+            capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+
+            def select(self, n: int, pending: Pending) -> Actions:
+                return np.zeros(n, np.int64)
+
+            def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+                return X[:, -1], np.where(X[:, 0] == 1, 0.5, 0.0)  # XPhos by half, then by temperature
+
+        agents.register("Stubborn", Stubborn)
+        lab = Experiment(TABLE, "Stubborn")
+        found = [(point["ligand"], point["celsius"]) for point in lab.ask(4)]
+        assert found == [("XPhos", 90), ("XPhos", 120), ("XPhos", 105), ("SPhos", 120)]
+
+
+class TestFailures:
+    def test_no_number_is_invented_on_ranges_and_nothing_close_is_proposed(self) -> None:
+        lab = Experiment(
+            {"x": (0, 1)}, ("GP-UCB", {"width": 1.0}), kernel={"name": "se", "lengthscale": 0.3}, noise_std=0.1
+        )
+        lab.tell({"x": 0.2}, 0.0)
+        peak = lab.ask()["x"]
+        lab.tell({"x": peak}, failed=True)
+        near = [lab.ask()["x"]]
+        for x in near:
+            assert abs(x - peak) > 0.01
+        agent = lab._informed()
+        assert agent.beliefs.y.tolist() == [0.0]  # type: ignore[attr-defined]
+
+    def test_the_default_policy_leaves_the_place_where_an_evaluation_failed(self) -> None:
+        def ask_after(failed: bool) -> float:
+            lab = Experiment({"x": (0, 1)}, ("MAP-BUCB", {"n_initial": 3, "width": 3.0}))
+            for x in (0.0, 0.1, 0.3, 0.45):
+                lab.tell({"x": x}, float(np.sin(3 * x)))
+            point = lab.ask()
+            if failed:
+                lab.tell(point, failed=True)
+                return abs(lab.ask()["x"] - point["x"])
+            lab.withdraw(point)
+            return abs(lab.ask()["x"] - point["x"])
+
+        assert ask_after(failed=False) < 0.01
+        assert ask_after(failed=True) > 0.05
+
+    def test_a_withdrawn_point_may_be_proposed_again(self) -> None:
+        lab = Experiment(TABLE, "Random")
+        for point in lab.ask(9):
+            lab.withdraw(point)
+        assert len(lab.ask(9)) == 9
+        lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
+        with pytest.raises(ValueError, match="point: expected one of the 8 open points"):
+            lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
+
+
+class TestOpenPoints:
+    def test_the_default_policy_spreads_what_is_asked_before_it_is_told(self) -> None:
+        lab = Experiment({"x": (0, 1)}, ("MAP-BUCB", {"n_initial": 3}))
+        for x in (0.0, 0.1, 0.3, 0.45):
+            lab.tell({"x": x}, float(np.sin(3 * x)))
+        one, two, three = (lab.ask()["x"] for _ in range(3))
+        assert min(abs(one - two), abs(two - three), abs(one - three)) > 0.02
+        twin = Experiment({"x": (0, 1)}, ("MAP-BUCB", {"n_initial": 3}))
+        for x in (0.0, 0.1, 0.3, 0.45):
+            twin.tell({"x": x}, float(np.sin(3 * x)))
+        assert [point["x"] for point in twin.ask(3)] == pytest.approx([one, two, three], abs=0.02)
+
+    def test_a_policy_that_waits_says_so(self) -> None:
+        lab = Experiment({"x": (0, 1)}, "A-GP-UCB")
+        with pytest.raises(
+            ValueError, match=r"n: 'A-GP-UCB' proposes one point at a time, expected ask\(\); 'MAP-BUCB'"
+        ):
+            lab.ask(8)
+        point = lab.ask()
+        with pytest.raises(ValueError, match=r"ask: 'A-GP-UCB' waits for 1 open points, the first \{'x'"):
+            lab.ask()
+        lab.tell(point, 1.0)
+        assert lab.ask() != point
+
+    def test_a_policy_that_ends_its_own_batches_gives_fewer_and_then_waits(self) -> None:
+        lab = Experiment(TABLE, "GP-AUCB", kernel={"name": "se", "lengthscale": 5.0}, noise_std=1e-3)
+        batch = lab.ask(8)
+        assert 1 <= len(batch) < 8
+        for point in batch[1:]:
+            lab.tell(point, 1.0)
+        with pytest.raises(ValueError, match="'GP-AUCB' waits for 1 open points"):
+            lab.ask(8)
+        lab.tell(batch[0], 1.0)
+        lab.ask(8)
+
+
+class TestBefore:
+    @pytest.mark.parametrize(
+        "agent", [QUICK, "A-GP-UCB", "Random", ("GP-UCB", {"kernel": {"name": "se"}, "lam": 0.01})]
+    )
+    def test_data_on_ranges_are_known_to_the_policy(self, agent: Any) -> None:
+        x = np.linspace(0, 100, 9)
+        data = pd.DataFrame({"power": x, "yield": -(((x - 62.5) / 50) ** 2)})
+        lab = Experiment({"power": (0, 100)}, agent, outcome="yield", data=data)
+        assert lab.recommend() == {"power": 62.5}
+        assert lab.best() == ({"power": 62.5}, 0.0)
+        assert lab.ask() not in data["power"].tolist()
+
+    def test_what_was_never_asked_is_taken(self) -> None:
+        lab = Experiment(RANGES, QUICK)
+        point = {"temperature": 61.23456, "rate": 0.5, "equivalents": 2, "molarity": 0.1, "base": "KOAc"}
+        lab.tell(point, 3.0)
+        assert lab.best() == (point, 3.0)
+        assert lab.recommend() == point
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("parameters", "agent", "outcome"),
+        [
+            (RANGES, QUICK, formula),
+            (TABLE, QUICK, measured),
+            (RANGES, "Random", formula),
+            (TABLE, ("ASYNC-TS", {"kernel": {"name": "se", "lengthscale": 0.5}, "lam": 1.0}), measured),
+            (TABLE, ("GP-AUCB", {"kernel": {"name": "se", "lengthscale": 0.5}, "lam": 1.0}), measured),
+        ],
+        ids=["ranges", "table", "random", "async", "adaptive"],
+    )
+    def test_the_next_points_are_those_without_the_interruption(
+        self, parameters: Any, agent: Any, outcome: Any, tmp_path: Path
+    ) -> None:
+        def play(interrupted: bool) -> tuple[list[dict[str, Any]], str]:
+            lab, history = Experiment(parameters, agent, seed=3), []
+            path = tmp_path / f"{interrupted}.json"
+            for turn in range(3):
+                batch = lab.ask(2)
+                history += batch
+                for i, point in enumerate(batch):
+                    if interrupted:
+                        lab = Experiment.load(lab.save(path))
+                    if turn == 1 and i == 0:
+                        lab.tell(point, failed=True)
+                    else:
+                        lab.tell(point, outcome(point))
+                    lab.recommend()  # looking changes nothing
+            lab.save(path)
+            return history, path.read_text()
+
+        assert play(False) == play(True)
+
+    def test_a_learner_with_a_state_of_its_own(self, tmp_path: Path) -> None:
+        lab = Experiment({"x": (0, 1)}, ("UHE-BO", {"n_initial": 2, "candidates": 16, "starts": 1, "iterations": 5}))
+        for _ in range(5):
+            point = lab.ask()
+            lab.tell(point, np.sin(5 * point["x"]))
+        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+
+    def test_all_settings_are_kept(self, tmp_path: Path) -> None:
+        lab = Experiment(
+            TABLE.assign(rate=np.geomspace(1e-3, 1, 9)),
+            ("GP-BUCB", {"batch_size": 2, "width": 1.0}),
+            outcome="loss",
+            minimise=True,
+            data=[{"ligand": "XPhos", "celsius": 90, "scale": 1, "rate": 1e-3, "loss": 2.0}],
+            seed=5,
+            repeats=True,
+            horizon=20,
+            kernel={"name": "matern", "nu": 2.5, "lengthscale": 0.4},
+            noise_std=0.3,
+            prior_mean=1.5,
+            log="rate",
+        )
+        lab.tell(lab.ask(2)[0], 1.0)
+        first, second = tmp_path / "first.json", tmp_path / "second.json"
+        again = Experiment.load(lab.save(first))
+        again.save(second)
+        assert first.read_text() == second.read_text()
+        assert again.open == lab.open
+        pd.testing.assert_frame_equal(again.results(), lab.results())
+        assert again.ask() == lab.ask()
+
+    def test_points_of_the_file_hold_where_the_policy_would_now_choose_others(self, tmp_path: Path) -> None:
+        lab = Experiment(TABLE, "Random")
+        lab.tell(lab.ask(), 5.0)
+        path = lab.save(tmp_path / "lab.json")
+        content = json.loads(path.read_text())
+        other = next(row for row in TABLE.to_dict("records") if [row] != content["events"][0]["ask"])
+        content["events"][0]["ask"] = [other]
+        path.write_text(json.dumps(content))
+        with pytest.warns(UserWarning, match="its policy would now have proposed other points"):
+            again = Experiment.load(path)
+        assert again.best() == (other, 5.0)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "expected a file written by Experiment.save"),
+            ("[]", "expected a file written by Experiment.save"),
+            ('{"format": "another"}', "expected a file written by Experiment.save"),
+            ('{"format": "gpbandit-envs experiment", "schema": 2}', "expected schema 1, got 2"),
+        ],
+    )
+    def test_other_files_are_refused(self, text: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / "lab.json").write_text(text)
+        with pytest.raises(ValueError, match=f"lab.json: {message}"):
+            Experiment.load(tmp_path / "lab.json")
+
+    def test_a_damaged_event_is_named(self, tmp_path: Path) -> None:
+        lab = Experiment(TABLE, "Random")
+        lab.tell(lab.ask(), 5.0)
+        path = lab.save(tmp_path / "lab.json")
+        path.write_text(path.read_text().replace('"tell": 0', '"tell": 7'))
+        with pytest.raises(ValueError, match=r"event 1 \(counted from 0\)"):
+            Experiment.load(path)
+
+    def test_settings_without_a_json_form_are_named(self, tmp_path: Path) -> None:
+        lab = Experiment(TABLE, ("EpsGreedy", {"c": np.float64(3)}))
+        lab.save(tmp_path / "lab.json")  # a number is one
+        lab = Experiment(TABLE, ("GP-UCB", {"width": Logarithmic(), "kernel": {"name": "se"}, "lam": 1}))
+        with pytest.raises(TypeError, match="agent: expected settings with a JSON form"):
+            lab.save(tmp_path / "other.json")
+        assert not (tmp_path / "other.json").exists()
+
+
+POINT = {"temperature": 50, "rate": 0.1, "equivalents": 2, "molarity": 0.1, "base": "KOAc"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": 323}, "temperature: expected a number from 20.0 to 120.0, got 323"),
+        ({"temperature": "50"}, "temperature: expected a number from 20.0 to 120.0, got '50'"),
+        ({"rate": 0}, "rate: expected a number from 0.0001 to 1.0, got 0"),
+        ({"equivalents": 2.5}, "equivalents: expected an integer from 1 to 8, got 2.5"),
+        ({"molarity": 0.15}, "molarity: expected one of 0.05, 0.1, 0.2, got 0.15"),
+        ({"base": "KOac"}, "base: expected one of 'KOAc', 'CsOPiv', 'K3PO4', got 'KOac'; did you mean 'KOAc'?"),
+        ({"temp": 3}, "point: no parameter 'temp'; did you mean 'temperature'?"),
+        ({"base": None}, "base: expected one of 'KOAc', 'CsOPiv', 'K3PO4', got None"),
+    ],
+)
+def test_points_that_are_refused(change: dict[str, Any], message: str) -> None:
+    lab = Experiment(RANGES, QUICK)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        lab.tell({**POINT, **change}, 1.0)
+    assert len(lab.results()) == 0
+
+
+def test_tellings_that_are_refused() -> None:
+    lab = Experiment(RANGES, QUICK, outcome="yield")
+    for outcome in (None, "high", np.nan, np.inf, True):
+        with pytest.raises(ValueError, match=r"yield: expected a finite number, got .* is told with failed=True"):
+            lab.tell(POINT, outcome)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="outcome: expected none with failed=True, got 3"):
+        lab.tell(POINT, 3.0, failed=True)
+    with pytest.raises(ValueError, match=r"missing base"):
+        lab.tell({name: value for name, value in POINT.items() if name != "base"}, 3.0)
+    with pytest.raises(TypeError, match=r"point: expected a dict with temperature, rate, .*, got \[50"):
+        lab.tell(list(POINT.values()), 3.0)  # type: ignore[arg-type]
+    lab.tell(POINT, 3.0)
+    with pytest.raises(ValueError, match=r"point: .* has been told already \(yield 3\); repeats=True allows it twice"):
+        lab.tell(POINT, 3.0)
+    with pytest.raises(ValueError, match="n: expected an integer >= 1, got 0"):
+        lab.ask(0)
+    twice = Experiment(RANGES, QUICK, repeats=True)
+    twice.tell(POINT, 3.0)
+    twice.tell(POINT, 5.0)
+    assert twice.best() == (POINT, 4.0)
+
+
+def test_points_of_a_table_that_are_refused() -> None:
+    lab = Experiment(TABLE.drop(index=0), QUICK)
+    for change, message in (
+        ({"celsius": 95}, "celsius: expected one of 90, 105, 120, got 95"),
+        ({"ligand": "Xphos"}, "ligand: expected one of 'XPhos', 'SPhos', 'PPh3', got 'Xphos'; did you mean 'XPhos'?"),
+        ({"ligand": "XPhos", "celsius": 90}, "point: no candidate of the table has"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            lab.tell({"ligand": "SPhos", "celsius": 90, "scale": 1, **change}, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "settings", "error", "message"),
+    [
+        ({}, {}, ValueError, "parameters: expected at least one, got none"),
+        ({"x": (3, 1)}, {}, ValueError, "x: low, high: expected finite numbers low < high, got 3.0 and 1.0"),
+        ({"x": 3}, {}, TypeError, "x: expected (low, high), log(low, high), range(low, high + 1) or a list, got 3"),
+        ({"x": ["one"]}, {}, ValueError, "x: expected at least two values, got ['one']"),
+        ({"x": ["a", "a"]}, {}, ValueError, "x: expected different values, got ['a', 'a']"),
+        ({"x": ["a", 1]}, {}, ValueError, "x: expected numbers alone or text alone, got ['a', 1]"),
+        ({"x": range(0, 10, 2)}, {}, ValueError, "x: expected a range of at least two integers in steps of 1"),
+        ({"x": (0, 1)}, {"log": "x"}, ValueError, "log: expected only for a table of candidates"),
+        ({"x": (0, 1)}, {"agent": "GP-BUCB"}, ValueError, "agent: 'GP-BUCB' does not play on ranges of parameters"),
+        ({"x": (0, 1)}, {"agent": "GP-UCB"}, ValueError, "kernel: 'GP-UCB' needs it; 'MAP-BUCB', the default, learns"),
+        ({"x": (0, 1)}, {"agent": 3}, TypeError, "agent: expected an id such as 'MAP-BUCB', or a pair"),
+        ({"x": (0, 1)}, {"agent": "GPUCB"}, ValueError, "id: no agent 'GPUCB'; did you mean 'GP-UCB'"),
+        ({"x": (0, 1)}, {"seed": -1}, ValueError, "seed: expected an integer >= 0, got -1"),
+        ({"x": (0, 1)}, {"data": [{"x": 1}]}, ValueError, "data: expected a column 'outcome' with the outcomes, got x"),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 2, "outcome": 1.0}]},
+            ValueError,
+            "data, row 1 (counted from 0): x: expected a number from 0.0 to 1.0, got 2",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 0.5, "outcome": 2.0}]},
+            ValueError,
+            "data, row 1 (counted from 0): point: {'x': 0.5} has been told already (outcome 1)",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcome": None}]},
+            ValueError,
+            "data, row 0 (counted from 0): outcome: expected a finite number",
+        ),
+        (TABLE.iloc[:0], {}, ValueError, "parameters: expected at least one row, got none"),
+        (TABLE.iloc[[0, 1, 0]], {}, ValueError, "table: expected different candidates, got rows 0 and 2 equal"),
+        (TABLE.iloc[:1], {}, ValueError, "table: expected a column that varies, got 1 equal rows"),
+        (TABLE.assign(x=pd.Series([1, None] * 4 + [2])), {}, ValueError, "got none in row 1, column 'x'"),
+        (TABLE.assign(id=list("abcdefghi")), {}, ValueError, "table: column 'id' has another text in every row"),
+        (
+            TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])),
+            {},
+            TypeError,
+            "table: expected numbers alone or text alone in column 'x'",
+        ),
+        (TABLE, {"log": ["rate"]}, ValueError, "log: expected columns among ligand, celsius, scale, got 'rate'"),
+        (TABLE.assign(x=range(9)), {"log": ["x"]}, ValueError, "log: expected numbers > 0 in column 'x', got 0.0"),
+        (TABLE, {"agent": "Optuna-TPE"}, ValueError, "agent: 'Optuna-TPE' does not play on tables of candidates"),
+        (7, {}, TypeError, "parameters: expected a DataFrame, the path of a CSV file or a list of dicts"),
+    ],
+)
+def test_experiments_that_are_refused(
+    parameters: Any, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        Experiment(parameters, **settings)
+
+
+def test_nothing_told_has_no_best() -> None:
+    lab = Experiment(RANGES, "Random")
+    with pytest.raises(ValueError, match="best: expected at least one outcome, got none yet"):
+        lab.best()
+    with pytest.raises(ValueError, match="agent: 'Random' has no model to predict with"):
+        lab.predict([POINT])
+    assert repr(lab) == "Experiment(temperature, rate, equivalents, molarity, base; Random; nothing told)"
+
+
+def test_it_says_briefly_where_it_stands() -> None:
+    lab = Experiment(TABLE, "Random", data=[{"ligand": "XPhos", "celsius": 90, "scale": 1, "outcome": 1.0}])
+    lab.tell(lab.ask(3)[0], failed=True)
+    assert repr(lab) == "Experiment(9 candidates; Random; 1 before, 1 failed, 2 open)"
+
+
+class TestPlot:
+    def test_outcomes_best_so_far_failures_and_every_parameter(self) -> None:
+        lab = Experiment(RANGES, "Random", outcome="yield", minimise=True)
+        played(lab, 3, fails=(4,))
+        traces = {trace.name: trace for trace in lab.plot().data if trace.name}
+        values = lab.results()["yield"]
+        np.testing.assert_array_equal(traces["yield"].y, values.dropna())
+        np.testing.assert_array_equal(traces["best so far"].y, values.dropna().cummin())
+        assert traces["failed"].x.tolist() == (values.index[values.isna()] + 1).tolist()
+        assert len(lab.plot().data) == 3 + len(RANGES)
+
+    def test_before_anything_is_told(self) -> None:
+        assert len(Experiment(RANGES, "Random").plot().data) == 1 + len(RANGES)
+
+
+class Own(FiniteArmAgent):
+    """A policy in a module of one's own."""
+
+    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        return np.full(n, len(pending) % self.problem.n_arms)
+
+
+def test_a_policy_of_a_module_of_ones_own() -> None:
+    lab = Experiment(TABLE, f"{__name__}:Own", repeats=True)
+    assert [point["celsius"] for point in lab.ask(4)] == [90, 105, 120, 90]
+
+
+def test_the_policy_gets_what_was_told_in_its_own_units() -> None:
+    seen: list[Feedback] = []
+
+    class Watched(Own):
+        def observe(self, feedback: Feedback) -> None:
+            seen.append(feedback)
+            super().observe(feedback)
+
+        def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+            super().reset(problem, rng)
+            assert problem.horizon == 7
+
+    agents.register("Watched", Watched)
+    lab = Experiment(TABLE, "Watched", minimise=True, prior_mean=10.0, horizon=7)
+    one, two = lab.ask(2)
+    lab.tell(two, 4.0)
+    lab.tell(one, failed=True)
+    lab.ask()
+    assert seen[-1].tickets.tolist() == [1, 0]
+    assert seen[-1].actions.tolist() == [1, 0]
+    np.testing.assert_array_equal(seen[-1].rewards, [6.0, np.nan])
+    assert seen[-1].failed.tolist() == [False, True]

@@ -1,0 +1,109 @@
+"""MAP-BUCB against a dense textbook, with open and failed evaluations, on arms and boxes with categories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import agents
+from agents import Feedback, Pending
+from agents.learned.gp_bucb import MAPBUCB
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
+from tests.agents.learned.play import FEW, GRID, make_problem, wave
+from tests.reference.learned import map_bucb
+
+SIZE = 6
+
+
+@pytest.mark.parametrize("fails", [frozenset(), frozenset({9, 10, 16})], ids=["all succeed", "some fail"])
+def test_it_chooses_the_arms_of_the_textbook(fails: frozenset[int]) -> None:
+    noise = np.random.default_rng(5).standard_normal(60)
+
+    def feedback(t: int, arm: int) -> float | None:
+        return None if t in fails else float(wave(GRID[[arm]])[0] + 0.1 * noise[t])
+
+    expected = map_bucb(GRID, feedback, 4, SIZE, np.random.default_rng(3))
+    problem, agent = make_problem(GRID), MAPBUCB(n_initial=SIZE)
+    agent.reset(problem, np.random.default_rng(3))
+    for batch, arms in enumerate(expected):
+        picks = agent.select(SIZE, Pending.empty(problem))
+        assert picks.tolist() == arms, batch
+        tickets = np.arange(SIZE) + SIZE * batch
+        values = [feedback(t, arm) for t, arm in zip(tickets.tolist(), arms, strict=True)]
+        rewards = np.array([np.nan if value is None else value for value in values])
+        agent.observe(Feedback(tickets, picks, rewards, np.ones(SIZE), np.isnan(rewards)))
+
+
+def test_open_points_lower_the_deviation_and_leave_the_mean() -> None:
+    problem, agent = make_problem(), MAPBUCB(n_initial=8, **FEW)  # type: ignore[arg-type]
+    agent.reset(problem, np.random.default_rng(0))
+    X = agent.select(8, Pending.empty(problem))
+    agent.observe(Feedback.of(range(8), X, wave(X)))
+    mean, half = agent.predict(X)
+    posterior = agent._hallucinated(np.array([[0.5, 0.5], [0.2, 0.9]]))
+    Z = np.random.default_rng(1).random((20, 2))
+    np.testing.assert_allclose(posterior.at(Z)[0], agent.predict(Z)[0], atol=1e-6)
+    assert (np.sqrt(posterior.at(Z)[1]) <= agent.predict(Z)[1] + 1e-9).all()
+    assert posterior.at(np.array([[0.5, 0.5]]))[1] < 0.5 * agent.posterior.at(np.array([[0.5, 0.5]]))[1]
+    np.testing.assert_array_equal(agent.predict(X), (mean, half))
+
+
+def test_a_batch_is_what_is_asked_one_by_one() -> None:
+    problem = make_problem(GRID)
+    one, all_ = MAPBUCB(n_initial=4), MAPBUCB(n_initial=4)
+    for agent in (one, all_):
+        agent.reset(problem, np.random.default_rng(0))
+    batch = all_.select(4, Pending.empty(problem))
+    pending = Pending.empty(problem)
+    for t in range(4):
+        pending = Pending(np.arange(t + 1), np.append(pending.actions, one.select(1, pending)))
+    np.testing.assert_array_equal(batch, pending.actions)
+
+
+def test_only_available_arms() -> None:
+    problem, agent = make_problem(GRID), MAPBUCB(n_initial=3)
+    agent.reset(problem, np.random.default_rng(0))
+    available = np.zeros(len(GRID), bool)
+    available[[4, 17, 60]] = True
+    assert agent.restrict(available)
+    for t in range(6):
+        arms = agent.select(2, Pending.empty(problem))
+        assert set(arms.tolist()) <= {4, 17, 60}
+        agent.observe(Feedback.of([2 * t, 2 * t + 1], arms, wave(GRID[arms])))
+
+
+@pytest.mark.parametrize("id", ["MAP-BUCB", "MAP-UCB", "Random", "GP-UCB"])
+def test_categories_of_a_box(id: str) -> None:
+    domain = Domain(
+        (Dimension(choices=("a", "b", "c"), name="base"), Dimension(0, 10, name="t"), Dimension(1, 4, integer=True))
+    )
+    problem = make_problem(dim=domain.dim, notes={"domain": domain.to_spec()})
+    kwargs = {
+        "Random": {},
+        "GP-UCB": {**FEW, "width": 1.0, "kernel": {"name": "se", "lengthscale": 0.7}, "lam": 0.01, "n_start": 3},
+    }
+    agent = agents.make(id, **kwargs.get(id, {**FEW, "n_initial": 5}))
+    agent.reset(problem, np.random.default_rng(0))
+    best, bases = [], []
+    for t in range(18):
+        x = agent.select(1, Pending.empty(problem))
+        np.testing.assert_array_equal(domain.snap(x), x)
+        base, time, level = domain.values(x)[0]
+        reward = {0: 0.0, 1: 1.0, 2: 0.2}[base] - abs(time - 6) / 10 - 0.2 * abs(level - 3)
+        best.append(reward)
+        bases.append(base)
+        agent.observe(Feedback.of([t], x, [reward]))
+    if id != "Random":
+        assert max(best) > 0.7
+        assert bases[-6:].count(1) > 3  # it has learnt which category is the best
+
+
+def test_informative_priors_hold_lengthscales_back() -> None:
+    prior = HyperPrior.informative(9)
+    assert isinstance(prior.lengthscale, LogNormal)
+    assert np.exp(prior.lengthscale.location) == pytest.approx(1.2)
+    agent = agents.make("MAP-BUCB", prior={"noise": {"name": "flat"}})
+    assert isinstance(agent, MAPBUCB)
+    agent.reset(make_problem(), np.random.default_rng(0))
+    assert agent._prior.lengthscale == HyperPrior().lengthscale

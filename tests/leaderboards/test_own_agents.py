@@ -1,0 +1,64 @@
+"""Another `agents` in the place of this project's is refused, by its file, before it runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leaderboards import own_agents
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Python with `folder` before this project in the path, as that of a script is."""
+    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]; "
+    return subprocess.run([sys.executable, "-c", path + code], capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_a_file_of_ones_own_is_named_and_not_run(tmp_path: Path) -> None:
+    own = tmp_path / "agents.py"
+    own.write_text("print('it ran')\n")
+    ended = run(tmp_path, "import leaderboards")
+    assert ended.stderr.splitlines()[-1] == (
+        f"ImportError: agents: expected the package of gpbandit-envs, found {own} first; rename it"
+    )
+    assert ended.stdout == ""
+
+
+def test_another_distribution_is_named(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    (site / "agents").mkdir(parents=True)
+    (site / "agents" / "__init__.py").write_text("")
+    (site / "other_agents-1.0.dist-info").mkdir()
+    (site / "other_agents-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: other-agents\nVersion: 1.0\n"
+    )
+    (site / "other_agents-1.0.dist-info" / "top_level.txt").write_text("agents\n")
+    ended = run(site, "import leaderboards")
+    assert ended.stderr.splitlines()[-1].endswith(
+        f"found {site / 'agents' / '__init__.py'} first; uninstall other-agents"
+    )
+
+
+def test_one_that_is_imported_already(tmp_path: Path) -> None:
+    (tmp_path / "agents.py").write_text("")
+    ended = run(tmp_path, "import agents; import leaderboards")
+    assert f"found {tmp_path / 'agents.py'} first; rename it" in ended.stderr
+
+
+def test_none_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "agents", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(
+        ImportError, match=r"agents: expected the package of gpbandit-envs, .*, found none; install it again"
+    ):
+        own_agents.check()
+
+
+def test_this_projects_own_is_taken() -> None:
+    own_agents.check()
