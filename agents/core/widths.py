@@ -17,21 +17,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import log, pi, sqrt
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
+from math import inf, log, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
 
 from agents.core.guarantees import Assumption
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
+    "AnalyticMixture",
     "BBKBTheorem2",
     "BKBTheorem2",
     "BoundedNoise",
     "CompactBayes",
     "Constant",
+    "DualMixture",
     "EffectiveDimension",
     "FiniteBayes",
     "GrowingWidth",
@@ -44,6 +50,8 @@ __all__ = [
     "as_width",
     "width_setting",
 ]
+
+_ROUNDING = 1e-9  # relative error of a misfit, many times that of its sum
 
 
 @dataclass(frozen=True)
@@ -87,11 +95,17 @@ class WidthSchedule(ABC):
     Attributes:
         assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
             noise; None where no theorem says that such a band holds, or where it asks for more than that.
+        theorem: Source of that theorem; "" without one.
+        unmet: Condition of the theorem that a band at all arms or points never meets; "" if there is none.
+        for_sketch: Whether the theorem is about a sketched posterior; the others are about the exact one.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
     """
 
     assumes: ClassVar[Assumption | None] = None
+    theorem: ClassVar[str] = ""
+    unmet: ClassVar[str] = ""
+    for_sketch: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
@@ -127,6 +141,7 @@ class FiniteBayes(WidthSchedule):
     """
 
     assumes = "prior"
+    theorem = "Srinivas et al. (2010), Theorem 1"
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
@@ -151,6 +166,9 @@ class Logarithmic(WidthSchedule):
 class CompactBayes(WidthSchedule):
     """`C sqrt(2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))))` on a draw over `[0, r]^d`.
 
+    The theorem bounds the regret: in its proof the band holds at the evaluated points and on a grid that grows finer,
+    up to `1 / t^2`, and not at all points. So no theorem guarantees the band of `Agent.predict`.
+
     Reference: Desautels et al. (2012), Theorem 1, case 2; Srinivas et al. (2010), Theorem 2.
 
     Attributes:
@@ -161,6 +179,8 @@ class CompactBayes(WidthSchedule):
     """
 
     assumes = "prior"
+    theorem = "Srinivas et al. (2010), Theorem 2"
+    unmet = "its theorem covers a grid and the evaluated points, with constants of the slopes that are not known"
     depends_on_pulls: ClassVar[bool] = False
 
     a: float = 1.0
@@ -202,11 +222,89 @@ class InformationGain(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Chowdhury and Gopalan (2017), Theorem 2"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
+
+
+@dataclass(frozen=True)
+class AnalyticMixture(WidthSchedule):
+    """AMM: `C sqrt(F^2 + R^2 / lam (2 gamma + 2 log(1 / delta)))` with the gain of the pulls themselves, for any `lam`.
+
+    By `sqrt(a^2 + b^2) <= a + b` never above `F + R / sqrt(lam) sqrt(2 (gamma + log(1 / delta)))`, and so always below
+    `InformationGain`.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the AMM bound.
+    """
+
+    assumes = "norm"
+    theorem = "Flynn and Reeb (2025), AMM"
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * _log_ratio(c))
+
+
+@dataclass(frozen=True)
+class DualMixture(WidthSchedule):
+    """DMM: the intersection of the bands of several regularisers, all valid on the event of `AnalyticMixture`.
+
+    With `mean_a, sd_a` the posterior of the same data with noise variance `a` in the place of `lam`,
+    `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x)` where
+    `rad_a^2 = R_t^2 + a F^2 - a y^T (K_t + a I)^-1 y` and
+    `R_t^2 = lam y^T (K_t + lam I)^-1 y + R^2 (2 gamma + 2 log(1 / delta))`.
+    At `a = lam` this is `AnalyticMixture`, which is what the schedule itself returns; the policy intersects the bands.
+
+    Every `a > 0` is a Lagrange multiplier of the same convex programme, so a larger grid costs no probability.
+    `rad_a^2 < 0` does not happen on the event: it refutes `F`, `R` or the kernel.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the DMM bound.
+
+    Attributes:
+        grid: Regularisers in units of `lam`, numbers > 0; 1, whose posterior the radius needs, is always among them,
+            and first.
+    """
+
+    assumes = "norm"
+    theorem = "Flynn and Reeb (2025), DMM"
+
+    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+    def __post_init__(self) -> None:
+        try:
+            given = [float(ratio) for ratio in self.grid]
+        except (TypeError, ValueError):
+            given = []
+        if not given or not all(0 < ratio < inf for ratio in given):
+            raise ValueError(f"grid: expected finite numbers > 0, in units of lam, got {self.grid!r}")
+        object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
+
+    def __call__(self, context: WidthContext) -> float:
+        return AnalyticMixture()(context)
+
+    def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+        """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
+
+        Args:
+            context: The inputs of the width.
+            misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
+        """
+        c, a = context, context.lam * np.array(self.grid)
+        terms = c.noise_std**2 * _log_ratio(c) + a * c.norm_bound**2
+        squares = terms + (misfits[0] - misfits)
+        # A difference of misfits has their rounding, which is no evidence.
+        rounding = _ROUNDING * (terms + np.abs(misfits))
+        factors = np.sqrt(np.maximum(squares, 0.0) / a)
+        factors[squares < -rounding] = inf
+        return factors
+
+
+def _log_ratio(c: WidthContext) -> float:
+    """`2 gamma + 2 log(1 / delta)`."""
+    return 2 * (c.information_gain + log(1 / c.delta))
 
 
 @dataclass(frozen=True)
@@ -222,6 +320,8 @@ class BKBTheorem2(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Calandriello et al. (2019), Theorem 2"
+    for_sketch: ClassVar[bool] = True
 
     eps: float = 0.5
 
@@ -243,6 +343,8 @@ class BBKBTheorem2(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Calandriello et al. (2020), Theorem 2"
+    for_sketch: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -287,6 +389,7 @@ class OfflineTheorem(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Vakili et al. (2021), Theorem 1"
 
     n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
@@ -314,31 +417,62 @@ class GrowingWidth(WidthSchedule):
 
 
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
-    {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
+    {
+        "theory": InformationGain(),
+        "amm": AnalyticMixture(),
+        "practical": EffectiveDimension(),
+        "bayes": FiniteBayes(),
+        "growing": Logarithmic(),
+    }
 )
 """The named widths of GP-UCB on arms, and of all whose width is GP-UCB's."""
 
 
 def width_setting(width: object) -> str:
-    """The argument `width` of a policy as text: a name, or a number; "" for a schedule."""
+    """The argument `width` of a policy as text: a name with its settings, or a number; "" for a schedule."""
     if isinstance(width, str):
         return width
+    if isinstance(width, Mapping):
+        settings = ", ".join(f"{name} {_text(value)}" for name, value in width.items() if name != "name")
+        return f"{width.get('name', '')} ({settings})" if settings else str(width.get("name", ""))
     return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule given by a number, one of the names, or a schedule.
+    """The schedule given by a number, one of the names, a name with settings such as `{"name": "dmm", "grid": [1, 10]}`,
+    or a schedule.
 
     Raises:
         TypeError: if it is none of these.
-        ValueError: for an unknown name or a negative number.
+        ValueError: for an unknown name or setting, or a negative number.
     """
     if isinstance(width, WidthSchedule):
         return width
+    expected = f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule"
     if isinstance(width, str):
         if width in named:
             return named[width]
-        raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+        raise ValueError(f"{expected}, got {width!r}")
+    if isinstance(width, Mapping):
+        return _with_settings(dict(width), named, expected)
     if not isinstance(width, bool) and isinstance(width, Real):
         return Constant(float(width))
-    raise TypeError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+    raise TypeError(f"{expected}, got {width!r}")
+
+
+def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], expected: str) -> WidthSchedule:
+    name = width.pop("name", None)
+    if not isinstance(name, str) or name not in named:
+        raise ValueError(f"{expected}, got {{'name': {name!r}}}")
+    schedule = named[name]
+    known = [field.name for field in dataclass_fields(schedule)]  # type: ignore[arg-type]
+    unknown = sorted(set(width) - set(known))
+    if unknown:
+        raise ValueError(f"width: {name!r} has {', '.join(known) or 'no settings'}, got {', '.join(unknown)}")
+    if "grid" in width and isinstance(width["grid"], list):
+        width["grid"] = tuple(width["grid"])
+    return replace(schedule, **width)  # type: ignore[type-var]
+
+
+def _text(value: object) -> str:
+    return " ".join(f"{part:g}" for part in value) if isinstance(value, (list, tuple)) else str(value)
