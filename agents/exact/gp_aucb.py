@@ -12,7 +12,7 @@ from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
+from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, LogDeterminant
 
 __all__ = ["GPAUCB"]
 
@@ -21,7 +21,7 @@ class GPAUCB(UCBAgent):
     """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
 
     The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
-    information gain, `"bayes"` is `c` times the width for a draw from the prior, `"practical"` the one of the BBKB
+    information gain, `"amm"` is `c` times the narrower one of Flynn and Reeb (2025), `"bayes"` is `c` times the width for a draw from the prior, `"practical"` the one of the BBKB
     experiments. Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:
@@ -51,7 +51,12 @@ class GPAUCB(UCBAgent):
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
-            {"theory": InformationGain(), "practical": LogDeterminant(), "bayes": FiniteBayes()},
+            {
+                "theory": InformationGain(),
+                "amm": AnalyticMixture(),
+                "practical": LogDeterminant(),
+                "bayes": FiniteBayes(),
+            },
             UniformDesign(n_start),
             ProductRule(c) if rule == "product" else SumRule(c),
             batch_ratio=c,
