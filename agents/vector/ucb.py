@@ -10,9 +10,11 @@ from jaxtyping import Float
 
 from agents.core.batch import Batch
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.dual_band import DualArms
 from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
+from agents.core.widths import DualMixture, WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.problem import Problem
@@ -52,10 +54,12 @@ class VectorUCB(VectorAgent):
         beliefs = policy.arms
         self._each = np.arange(R)
         self.posterior = ExactPosteriors(beliefs.posterior.rows, policy.lam, R)
+        schedule = policy.schedule
+        self._dual = DualArms(self.posterior, schedule.grid) if isinstance(schedule, DualMixture) else None
         data = np.flatnonzero(beliefs.counts)
         if len(data):
             for i in range(R):
-                self.posterior.observe(i, data, beliefs.counts[data], beliefs.sums[data])
+                self._observe(i, data, beliefs.counts[data], beliefs.sums[data])
         self._pulls, self._batch = np.full(R, beliefs.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
@@ -63,10 +67,16 @@ class VectorUCB(VectorAgent):
         self._open: dict[int, Batch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
         self._width = np.full(R, policy.width)
+        self._refuted = np.full(R, policy.refuted)
+        if self._dual is not None:
+            self._factors = [self._dual_factors(i) for i in range(R)]
         self._recommended = self.posterior.mean.argmax(axis=1)
 
     def select(self, left: int) -> VectorChoice:
-        if isinstance(self._policy.rule, SequentialRule):
+        if self._dual is not None:
+            arms = np.array([self._dual.best(factors, i) for i, factors in enumerate(self._factors)])
+            closes = np.ones(len(arms), bool)
+        elif isinstance(self._policy.rule, SequentialRule):
             arms = self.posterior.best_scores(self._width)
             closes = np.ones(len(arms), bool)
         else:
@@ -94,15 +104,14 @@ class VectorUCB(VectorAgent):
         if len(updated) == len(feedback):
             self._count_leverage(updated, self._leverage(updated, feedback.arms)[:, None], 1.0)
             self.posterior.update(updated, feedback.arms, feedback.rewards)
+            if self._dual is not None:
+                self._dual.update(updated, feedback.arms, feedback.rewards)
         else:
             for group in feedback.groups():
                 i = int(feedback.repetitions[group.start])
                 arms, counts, sums = group_pulls(feedback.arms[group], feedback.rewards[group])
                 self._count_leverage(np.array([i]), self._leverage(np.array([i]), arms)[None], counts)
-                if len(arms) == 1 and counts[0] == 1:
-                    self.posterior.update(np.array([i]), arms, sums)
-                else:
-                    self.posterior.observe(i, arms, counts, sums)
+                self._observe(i, arms, counts, sums)
         self._pulls[updated] += self._batch[updated]
         self._batch_length[updated] = self._batch[updated]
         self._batch[updated] = 0
@@ -110,7 +119,27 @@ class VectorUCB(VectorAgent):
         for i in updated.tolist():
             self._open.pop(i, None)
             self._d_eff[i] = self.posterior.effective_dimension(i)
-            self._width[i] = self._scheduled(i)
+            self._width[i] = self._policy.schedule(self._context(i))
+            if self._dual is not None:
+                self._factors[i] = self._dual_factors(i)
+                self._refuted[i] |= np.isinf(self._factors[i]).any()
+
+    def _observe(self, i: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition repetition `i` on pulls of distinct arms, as `agents.core.beliefs.ArmBeliefs` does."""
+        if len(arms) == 1 and counts[0] == 1:
+            self.posterior.update(np.array([i]), arms, sums)
+            if self._dual is not None:
+                self._dual.update(np.array([i]), arms, sums)
+            return
+        self.posterior.observe(i, arms, counts, sums)
+        if self._dual is not None:
+            self._dual.observe(i, arms, counts, sums)
+
+    def _dual_factors(self, i: int) -> Float[np.ndarray, " G"]:
+        """The factor of each regulariser's band in repetition `i`."""
+        assert self._dual is not None
+        assert isinstance(self._policy.schedule, DualMixture)
+        return self._policy.schedule.factors(self._context(i), self._dual.misfits(i))
 
     def _leverage(self, repetitions: np.ndarray, arms: np.ndarray) -> np.ndarray:
         return np.maximum(self.posterior.v[repetitions, arms], 0.0) / self.posterior.lam
@@ -121,27 +150,27 @@ class VectorUCB(VectorAgent):
         self._sum_log[repetitions] += np.log1p(leverage) @ np.atleast_1d(counts)
         self._sum_log_3[repetitions] += np.log1p(3 * leverage) @ np.atleast_1d(counts)
 
-    def _scheduled(self, i: int) -> float:
-        return self._policy.schedule(
-            self._policy.model.width_context(
-                self._policy.problem,
-                int(self._pulls[i]) + 1,
-                information_gain=float(self.posterior.information_gain[i]),
-                effective_dimension=float(self._d_eff[i]),
-                sum_log_leverage=float(self._sum_log[i]),
-                sum_log_3_leverage=float(self._sum_log_3[i]),
-                batch_ratio=self._policy.batch_ratio,
-            )
+    def _context(self, i: int) -> WidthContext:
+        """The inputs of the width of repetition `i`."""
+        return self._policy.model.width_context(
+            self._policy.problem,
+            int(self._pulls[i]) + 1,
+            information_gain=float(self.posterior.information_gain[i]),
+            effective_dimension=float(self._d_eff[i]),
+            sum_log_leverage=float(self._sum_log[i]),
+            sum_log_3_leverage=float(self._sum_log_3[i]),
+            batch_ratio=self._policy.batch_ratio,
         )
 
     def recommend(self) -> np.ndarray:
         return self._recommended.copy()
 
     def diagnostics(self) -> dict[str, np.ndarray]:
-        return {
+        facts = {
             "width": self._width.copy(),
             "information_gain": self.posterior.information_gain.copy(),
             "d_eff": self._d_eff.copy(),
             "unique_arms": np.array([float(len(self.posterior.distinct(i))) for i in range(len(self._each))]),
             "batch_length": self._batch_length.copy(),
         }
+        return facts if self._dual is None else {**facts, "refuted": self._refuted.astype(np.float64)}
