@@ -295,8 +295,8 @@ class DualMixture(WidthSchedule):
         c, a = context, context.lam * np.array(self.grid)
         terms = c.noise_std**2 * _log_ratio(c) + a * c.norm_bound**2
         squares = terms + (misfits[0] - misfits)
-        # A difference of misfits has their rounding, which is no evidence.
-        rounding = _ROUNDING * (terms + np.abs(misfits))
+        # A difference of misfits has their rounding, which is no evidence; beside k(x, x), lam is known to an eps of it.
+        rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
         factors = np.sqrt(np.maximum(squares, 0.0) / a)
         factors[squares < -rounding] = inf
         return factors
