@@ -108,6 +108,9 @@ class AuditFacts:
         on_box: Whether they are points of a box.
         sampled: Arms at which sketched and exact variances were compared.
         differs: Where the replay left the stored trace; "" if nowhere.
+        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width, or in audits of old versions.
+        theorem: Source of the theorem behind the width; "" without one.
+        refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
     """
 
     width: str
@@ -119,6 +122,9 @@ class AuditFacts:
     on_box: bool
     sampled: int
     differs: str
+    kind: str = ""
+    theorem: str = ""
+    refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,9 @@ def audit_run(
             on_box=not problem.is_finite,
             sampled=len(arms),
             differs=differs or "",
+            kind=guarantee.kind if guarantee.width and not no_band else "",
+            theorem="" if no_band else guarantee.theorem,
+            refuted=guarantee.refuted,
         )
     return RunAudit(spec.key, facts, pd.DataFrame(rows))
 

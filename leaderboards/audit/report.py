@@ -53,12 +53,23 @@ class BandReport:
         delta: Failure probability that the band is held to; None if the agent states none.
         width: The agent's setting of its confidence width; "" if it has none.
         no_guarantee: Why no theorem guarantees this band; "" if one does.
+        kind: What the width is: proven, Bayesian, unproven or tuned; "" if it is not known.
+        theorem: Source of the theorem behind the width; "" without one.
+        refuted: Repetitions in which the data refuted the norm, the noise or the kernel that the agent was given.
     """
 
     checkpoints: pd.DataFrame
     delta: float | None
     width: str = ""
     no_guarantee: str = ""
+    kind: str = ""
+    theorem: str = ""
+    refuted: int = 0
+
+    @property
+    def setting(self) -> str:
+        """The agent's setting of its width, with what it is: `"practical" (tuned)` is no theorem's."""
+        return f"{self.width} ({self.kind})" if self.width and self.kind else self.width
 
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())
@@ -181,7 +192,10 @@ def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandR
     rows = pd.concat([audit.checkpoints.assign(repetition=i) for i, audit in enumerate(banded)], ignore_index=True)
     facts = banded[0].facts
     columns = ["repetition", "t", "violations", "required_scaling", "half_width"]
-    return BandReport(rows[columns], delta or facts.delta, facts.width, facts.no_guarantee)
+    refuted = sum(audit.facts.refuted for audit in banded)
+    return BandReport(
+        rows[columns], delta or facts.delta, facts.width, facts.no_guarantee, facts.kind, facts.theorem, refuted
+    )
 
 
 def audit_band(

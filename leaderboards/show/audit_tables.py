@@ -42,7 +42,7 @@ class BandRow:
 
     Attributes:
         head: Whose it is.
-        width: The agent's setting.
+        width: The agent's setting, and what it is: proven, Bayesian, unproven or tuned.
         nominal: Nominal probability `1 - delta` that the band holds.
         coverage: Share of repetitions in which it held.
         conservativeness: Factor by which it could be narrower.
@@ -188,7 +188,7 @@ def _coverage_cell(band: BandReport | None) -> CoverageCell:
         return CoverageCell(TableCell(NONE, why="not audited, or without a band"), broken=False)
     coverage = band.coverage()
     broken = _verdict(band) == "broken"
-    why = f"width {band.width or NONE}; {band.no_guarantee or 'guaranteed by a theorem'}"
+    why = f"width {band.setting or NONE}; {band.no_guarantee or _guaranteed(band)}{_refuted(band)}"
     cell = TableCell(
         f"{'broken: ' if broken else ''}{coverage.estimate:.0%} of {coverage.n}",
         coverage.estimate,
@@ -223,6 +223,15 @@ def _verdict(band: BandReport) -> str:
     return "kept" if band.passes else "broken"
 
 
+def _guaranteed(band: BandReport) -> str:
+    return f"guaranteed by {band.theorem or 'a theorem'}"
+
+
+def _refuted(band: BandReport) -> str:
+    """In how many repetitions the data refuted what the agent was given; "" if in none."""
+    return f"; the data refute the norm, the noise or the kernel in {band.refuted} of {len(band)}" if band.refuted else ""
+
+
 def _band_row(head: RowHead, band: BandReport) -> BandRow:
     coverage, width_ratio, first = band.coverage(), band.conservativeness(), band.first_violation()
     n, most = len(band), band.most_violations
@@ -235,12 +244,13 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
         )
     return BandRow(
         head=head,
-        width=band.width or NONE,
+        width=band.setting or NONE,
         nominal=nominal,
         coverage=TableCell(
             f"{coverage.estimate:.0%}",
             coverage.estimate,
-            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}",
+            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}"
+            + (f"; refuted in {band.refuted}" if band.refuted else ""),
             why="repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval",
         ),
         conservativeness=TableCell(
@@ -250,7 +260,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
         first_violation=TableCell("never") if first is None else TableCell(f"{first:,.0f}", first),
         verdict=verdict,
         status={"kept": "done", "broken": "crashed"}.get(verdict, "skipped"),
-        why=band.no_guarantee,
+        why=(band.no_guarantee or _guaranteed(band)) + _refuted(band),
     )
 
 
