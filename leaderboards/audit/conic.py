@@ -22,7 +22,15 @@ from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["conic_band"]
+__all__ = ["conic_band", "require_cvxpy"]
+
+
+def require_cvxpy() -> None:
+    """Raise an `ImportError` that says what to install, if CVXPY is not."""
+    try:
+        import cvxpy  # noqa: F401
+    except ImportError as error:
+        raise ImportError('CVXPY is not installed: pip install "gpbandit-envs[conic]"') from error
 
 
 def conic_band(
@@ -51,10 +59,11 @@ def conic_band(
         delta: Allowed probability of failure.
 
     Raises:
-        ModuleNotFoundError: without CVXPY (extra `conic`).
+        ImportError: without CVXPY (extra `conic`).
 
     Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the CMM bound.
     """
+    require_cvxpy()
     import cvxpy as cp
 
     seen = Observations.of(X, y)
