@@ -19,7 +19,15 @@ from agents.core.initial_design import InitialDesign
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
 from agents.core.space import Search
-from agents.core.widths import DualMixture, OfflineTheorem, WidthContext, WidthSchedule, as_width, width_setting
+from agents.core.widths import (
+    AnalyticMixture,
+    DualMixture,
+    OfflineTheorem,
+    WidthContext,
+    WidthSchedule,
+    as_width,
+    width_setting,
+)
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["UCBAgent"]
@@ -143,6 +151,11 @@ class UCBAgent(GPAgent):
         return self.settings.band_guarantee(
             self.width_setting, self.schedule, self.delta, self._unmet(self.schedule), self.refuted
         )
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether the width on arms is AMM or DMM."""
+        return isinstance(self._arm_schedule, AnalyticMixture | DualMixture)
 
     def _unmet(self, schedule: WidthSchedule) -> str:
         """Which condition of the theorem behind `schedule` this policy does not meet; "" if none."""

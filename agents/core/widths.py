@@ -356,6 +356,9 @@ class BBKBTheorem2(WidthSchedule):
 class EffectiveDimension(WidthSchedule):
     """`C (F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta)))`: practical, without the constants of the theorems.
 
+    No theorem stands behind it, and it need not be narrow: `log(t) d_eff` is mostly more than the `2 gamma` of
+    `InformationGain`, and the band then wider than the proven one.
+
     Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020).
     """
 

@@ -64,4 +64,5 @@ class GPAUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         theorem = "Calandriello et al. (2020), Proposition 3"
-        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), self.batch_ratio, theorem)
+        delta = self.settings.delta_on(inputs.problem)
+        return ucb_guarantee(inputs, delta, self.batch_ratio, theorem, mixture=self.is_mixture)

@@ -81,4 +81,4 @@ class GPUCB(UCBAgent):
         )
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem))
+        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), mixture=self.is_mixture)
