@@ -71,8 +71,9 @@ class BandReport:
 
     @property
     def setting(self) -> str:
-        """The agent's setting of its width, with what it is: `"practical" (tuned)` is no theorem's."""
-        return f"{self.width} ({self.kind})" if self.width and self.kind else self.width
+        """The agent's setting of its width, and what it is on this task: `practical (tuned)` is no theorem's."""
+        kind = "unproven" if self.kind == "proven" and self.no_guarantee else self.kind
+        return f"{self.width} ({kind})" if self.width and kind else self.width
 
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())

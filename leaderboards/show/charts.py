@@ -171,8 +171,8 @@ def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, Au
     return Chart(
         "guarantee",
         "Regret and guarantee",
-        Axis("share of repetitions in which the band held", limits=(-0.05, 1.05)),
-        Axis("cumulative regret at the end", log=_is_wide(regret for _, regret in points.values())),
+        Axis("share of runs whose band held", limits=(-0.05, 1.05)),
+        Axis("final cumulative regret", log=_is_wide(regret for _, regret in points.values())),
         tuple(lines),
         meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, with "
         "the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a band "

@@ -118,7 +118,7 @@ def _figures(site: Site) -> dict[str, Figure]:
         _panel(task, band_chart(audits[task]), log_y=False) for task in site.summary.tasks if task in audits
     ]
     panels["guarantee"] = [
-        chart and replace(chart, title=task)
+        chart and replace(chart.on_log_axes(x=False), title=task)
         for task, found in audits.items()
         for chart in [guarantee_chart(site.summary.on(task), found)]
     ]
