@@ -28,7 +28,7 @@ from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["DualArmBeliefs", "DualArms", "DualBeliefs", "DualBoxBeliefs"]
+__all__ = ["DualArmBeliefs", "DualArms", "DualBeliefs", "DualBoxBeliefs", "intersection"]
 
 Factors = Float[np.ndarray, " G"]
 
@@ -132,7 +132,7 @@ class DualArmBeliefs(DualBeliefs, ArmBeliefs):
     def bounds(
         self, X: Float[np.ndarray, "n d"], factors: Factors
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return _intersection((posterior[0].at(X) for posterior in self._dual.posteriors), factors)
+        return intersection((posterior[0].at(X) for posterior in self._dual.posteriors), factors)
 
 
 class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
@@ -165,7 +165,7 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
     def bounds(
         self, X: Float[np.ndarray, "n d"], factors: Factors
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return _intersection((posterior.at(X) for posterior in self._posteriors), factors)
+        return intersection((posterior.at(X) for posterior in self._posteriors), factors)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _DualUpperBound:
     factors: Factors
 
     def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        return _intersection((posterior.at(X) for posterior in self.posteriors), self.factors)[1]
+        return intersection((posterior.at(X) for posterior in self.posteriors), self.factors)[1]
 
     def with_gradient(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
         upper, gradient = np.full(len(X), np.inf), np.zeros(X.shape)
@@ -191,10 +191,15 @@ class _DualUpperBound:
         return upper, gradient
 
 
-def _intersection(
+def intersection(
     posteriors: Iterable[tuple[np.ndarray, np.ndarray]], factors: Factors
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """`lower` and `upper` of means and variances."""
+    """`lower` and `upper`.
+
+    Args:
+        posteriors: Mean and variance with each regulariser, each of shape (n,).
+        factors: `w_a` of each, shape (G,); those that are infinite are left out.
+    """
     known = [
         (mean, factor * np.sqrt(variance))
         for (mean, variance), factor in zip(posteriors, factors.tolist())

@@ -234,7 +234,9 @@ def _guaranteed(band: BandReport) -> str:
 
 def _refuted(band: BandReport) -> str:
     """In how many repetitions the data refuted what the agent was given; "" if in none."""
-    return f"; the data refute the norm, the noise or the kernel in {band.refuted} of {len(band)}" if band.refuted else ""
+    return (
+        f"; the data refute the norm, the noise or the kernel in {band.refuted} of {len(band)}" if band.refuted else ""
+    )
 
 
 def _band_row(head: RowHead, band: BandReport) -> BandRow:

@@ -148,7 +148,7 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
 
 
 def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, AuditReport]) -> Chart | None:
-    """Final regret against the share of repetitions in which the band held, one point an agent; None for fewer than two.
+    """Final regret against the share of runs whose band held, one point an agent; None for fewer than two.
 
     Args:
         by_agent: Scores of the agents on one task.
@@ -174,8 +174,8 @@ def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, Au
         Axis("share of runs whose band held", limits=(-0.05, 1.05)),
         Axis("final cumulative regret", log=_is_wide(regret for _, regret in points.values())),
         tuple(lines),
-        meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, with "
-        "the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a band "
+        meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, "
+        "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a band "
         "held here is no proof: the table of bands says which are guaranteed.",
         alt=f"Final cumulative regret against the share of repetitions in which the band held: {'; '.join(texts)}.",
         mark="points",

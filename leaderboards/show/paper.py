@@ -56,8 +56,9 @@ def make_figures(
 
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
     `inference_regret`, `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), the cost of
-    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how often
-    bands held (`guarantee`), and the final scores as `scores.md` and `scores.tex`. A figure for which there are no numbers is left out.
+    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how
+    often bands held (`guarantee`), and the final scores as `scores.md` and `scores.tex`. A figure for which there are
+    no numbers is left out.
 
     Args:
         directory: The results folder.

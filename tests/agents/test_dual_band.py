@@ -29,9 +29,7 @@ FAST = {(lam, lengthscale) for lam in (1e-8, 1e-4, 100.0) for lengthscale in (0.
 
 
 def context_of(gain: float, lam: float, noise_std: float, F: float) -> WidthContext:
-    return WidthContext(
-        t=2, n_arms=9, lam=lam, noise_std=noise_std, norm_bound=F, delta=0.05, information_gain=gain
-    )
+    return WidthContext(t=2, n_arms=9, lam=lam, noise_std=noise_std, norm_bound=F, delta=0.05, information_gain=gain)
 
 
 def pulls_of(kind: str, n_arms: int, rng: np.random.Generator) -> np.ndarray:

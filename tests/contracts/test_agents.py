@@ -23,7 +23,12 @@ LEARNERS = ("UHE-BO", "RA-BO", "Random+EXP3", "MAP-UCB", "MCMC-UCB", "A-GP-UCB",
 LEARNS = {**FEW, "n_initial": 3, "fits": 1}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
-    "GP-UCB": [{**FEW}, {"width": "practical", **FEW}, {"width": "bayes", "n_start": 3, **FEW}, {"width": "dmm", **FEW}],
+    "GP-UCB": [
+        {**FEW},
+        {"width": "practical", **FEW},
+        {"width": "bayes", "n_start": 3, **FEW},
+        {"width": "dmm", **FEW},
+    ],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
     "GP-AUCB": [{"width": "amm"}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],

@@ -70,9 +70,7 @@ def test_it_is_the_best_dual_bound(kernel: Kernel, n: int) -> None:
         for posterior in dual.posteriors:
             posterior.update(np.zeros(1, int), np.array([arm]), np.array([value]))
     gain = float(dual.posteriors[0].information_gain[0])
-    context = WidthContext(
-        t=n + 1, n_arms=25, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA, information_gain=gain
-    )
+    context = WidthContext(t=n + 1, n_arms=25, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA, information_gain=gain)
     factors = band.factors(context, dual.misfits())
     sides = [(p.mean[0], w * np.sqrt(np.maximum(p.v[0], 0))) for p, w in zip(dual.posteriors, factors.tolist())]
     upper, lower = np.min([m + h for m, h in sides], axis=0), np.max([m - h for m, h in sides], axis=0)
