@@ -295,7 +295,7 @@ class DualMixture(WidthSchedule):
         c, a = context, context.lam * np.array(self.grid)
         terms = c.noise_std**2 * _log_ratio(c) + a * c.norm_bound**2
         squares = terms + (misfits[0] - misfits)
-        # A difference of misfits has their rounding, which is no evidence; beside k(x, x), lam is known to an eps of it.
+        # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
         rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
         factors = np.sqrt(np.maximum(squares, 0.0) / a)
         factors[squares < -rounding] = inf
@@ -442,8 +442,11 @@ def width_setting(width: object) -> str:
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule given by a number, one of the names, a name with settings such as `{"name": "dmm", "grid": [1, 10]}`,
-    or a schedule.
+    """The schedule given by a number, a name, a name with settings, or a schedule.
+
+    Args:
+        width: Such as `1.96`, `"dmm"` or `{"name": "dmm", "grid": [1, 10]}`.
+        named: The schedules behind the names.
 
     Raises:
         TypeError: if it is none of these.

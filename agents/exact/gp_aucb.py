@@ -21,8 +21,9 @@ class GPAUCB(UCBAgent):
     """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
 
     The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
-    information gain, `"amm"` is `c` times the narrower one of Flynn and Reeb (2025), `"bayes"` is `c` times the width for a draw from the prior, `"practical"` the one of the BBKB
-    experiments. Other arguments: see `agents.core.ucb.UCBAgent`.
+    information gain, `"amm"` is `c` times the narrower one of Flynn and Reeb (2025), `"bayes"` is `c` times the width
+    for a draw from the prior, `"practical"` the one of the BBKB experiments. Other arguments:
+    see `agents.core.ucb.UCBAgent`.
 
     Args:
         c: Threshold `C >= 1` on the drift; 1 gives GP-UCB.

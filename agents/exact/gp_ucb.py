@@ -20,7 +20,7 @@ __all__ = ["GPUCB"]
 class GPUCB(UCBAgent):
     """Evaluate `argmax mean_{t-1} + width_t sd_{t-1}`, one arm or point at a time.
 
-    Proven for a mean of bounded norm are `width="theory"`, the width of Chowdhury and Gopalan (2017) with the data's own
+    Proven for a mean of bounded norm are `width="theory"`, that of Chowdhury and Gopalan (2017) with the data's own
     information gain, and, narrower on the same assumptions, `"amm"` and `"dmm"` of Flynn and Reeb (2025). `"bayes"` is
     that of Srinivas et al. (2010) for a draw from the prior, Theorem 1 on arms and Theorem 2 on a box. Tuned are
     `"practical"`, the one of the BBKB experiments, and `"growing"`, the `sqrt(3 log 2t)` of the BPE experiments.

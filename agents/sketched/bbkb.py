@@ -25,8 +25,8 @@ class BBKB(SketchedUCBAgent):
 
     Within a batch the mean and the dictionary are frozen and the variance shrinks with every pick; the batch ends when
     a bound on its drift exceeds `c`. Then the dictionary is drawn anew from all pulled arms.
-    `width="theory"` is the paper's Theorem 2, proven where `qbar` and `lam` are those of the theorem; `"practical"` is the
-    one of its experiments. `"amm"` is unproven here: its proof is for the exact posterior.
+    `width="theory"` is the paper's Theorem 2, proven where `qbar` and `lam` are those of the theorem; `"practical"` is
+    the one of its experiments. `"amm"` is unproven here: its proof is for the exact posterior.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:

@@ -26,8 +26,8 @@ class BKB(SketchedUCBAgent):
     in seven; its leverage score, and with it the width, then jumps. So the default here draws every arm, as the
     authors' code does; with the oversampling of the theorems the two are the same.
 
-    `width="theory"` is the paper's Theorem 2, proven where `qbar` is that of the theorem; `"practical"` is the one of the
-    BBKB experiments. `"amm"` is unproven here: its proof is for the exact posterior.
+    `width="theory"` is the paper's Theorem 2, proven where `qbar` is that of the theorem; `"practical"` is the one of
+    the BBKB experiments. `"amm"` is unproven here: its proof is for the exact posterior.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:

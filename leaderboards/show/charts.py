@@ -175,8 +175,8 @@ def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, Au
         Axis("final cumulative regret", log=_is_wide(regret for _, regret in points.values())),
         tuple(lines),
         meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, "
-        "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a band "
-        "held here is no proof: the table of bands says which are guaranteed.",
+        "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a "
+        "band held here is no proof: the table of bands says which are guaranteed.",
         alt=f"Final cumulative regret against the share of repetitions in which the band held: {'; '.join(texts)}.",
         mark="points",
         frontier=_frontier(points)[::-1],

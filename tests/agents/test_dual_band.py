@@ -315,13 +315,13 @@ class TestRefused:
 
 
 def test_the_grid_begins_with_one_and_has_each_value_once() -> None:
-    assert DualMixture((30.0, 0.5, 30.0)).grid == (1.0, 0.5, 30.0)  # type: ignore[arg-type]
+    assert DualMixture((30.0, 0.5, 30.0)).grid == (1.0, 0.5, 30.0)
 
 
 def test_it_goes_on_bit_for_bit_after_it_was_saved() -> None:
     problem, mean = PROBLEMS[0]
     one = fed(problem, mean, width="dmm")
-    other = agents.make("GP-UCB", width="dmm")
+    other: Any = agents.make("GP-UCB", width="dmm")
     other.reset(problem, np.random.default_rng(9))
     other.load_state_dict(pickle.loads(pickle.dumps(one.state_dict())))
     for t in range(40, 60):

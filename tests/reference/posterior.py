@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -48,7 +50,7 @@ def dual_squares(
     """`rad_a^2` of DMM for each regulariser, by the t x t formulas in 80-bit arithmetic, and their largest terms."""
     long = np.longdouble
 
-    def factored(noise: float) -> tuple[np.longdouble, np.longdouble]:
+    def factored(noise: float) -> tuple[Any, Any]:
         """`y^T (K + noise I)^-1 y` and `logdet(K / noise + I)`."""
         A = K[np.ix_(arms, arms)].astype(long) + long(noise) * np.eye(len(arms), dtype=long)
         z, logdet = y.astype(long), long(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.core.dual_band import DualArms
+from agents.core.dual_band import DualArms, intersection
 from agents.core.widths import DualMixture, WidthContext
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosteriors
@@ -72,8 +72,7 @@ def test_it_is_the_best_dual_bound(kernel: Kernel, n: int) -> None:
     gain = float(dual.posteriors[0].information_gain[0])
     context = WidthContext(t=n + 1, n_arms=25, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA, information_gain=gain)
     factors = band.factors(context, dual.misfits())
-    sides = [(p.mean[0], w * np.sqrt(np.maximum(p.v[0], 0))) for p, w in zip(dual.posteriors, factors.tolist())]
-    upper, lower = np.min([m + h for m, h in sides], axis=0), np.max([m - h for m, h in sides], axis=0)
+    lower, upper = intersection(((p.mean[0], np.maximum(p.v[0], 0.0)) for p in dual.posteriors), factors)
     np.testing.assert_allclose(found[1], upper, atol=2e-4)
     np.testing.assert_allclose(found[0], lower, atol=2e-4)
     assert (found[1] <= upper + 1e-6).all()
