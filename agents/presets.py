@@ -44,7 +44,7 @@ def _bbkb(source: str, environment: str, bandwidths: Mapping[str, float]) -> Pre
     for id, bandwidth in bandwidths.items():
         settings: dict[str, Any] = {"kernel": {"name": "se", "lengthscale": bandwidth}}
         if id == "ASYNC-TS":
-            settings |= {"batch_size": 30, "scale": 0.1}
+            settings |= {"batch_size": 30, "width": {"name": "practical", "scale": 0.1}, "norm_bound": 1.0}
         else:
             settings |= {"width": "practical", "norm_bound": 1.0}
         if "BKB" in id:
@@ -107,7 +107,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "bbkb-nas": _nas(100.0, 0),
         "bbkb-nas-initial": _nas(125.0, 2_000),
         "bpe-f1": _bpe("GPBandit/BPEF1-v0", sqrt(2)),
-        "bpe-f2": _bpe("GPBandit/BPEF2-v0", sqrt(6)),
+        "bpe-f2": _bpe("GPBandit/BPEF2-v1", sqrt(6)),
     }
 )
 

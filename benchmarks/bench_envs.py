@@ -67,7 +67,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """What goes into the table of `benchmarks.run`."""
     yield "step", lambda: Row("one step on finite arms", "CartPole-v1", *step_ratio(rounds=3))
     for env_id in ("GPBandit/RKHS-v0", "GPBandit/BPEF1-v0", "GPBandit/Branin-v0"):
-        name = env_id.removeprefix("GPBandit/").removesuffix("-v0")
+        name = env_id.removeprefix("GPBandit/").rpartition("-v")[0]
         what = f"one env-step of {name}, 512 at once"
         yield name.lower(), lambda id=env_id, what=what: Row(what, "SyncVectorEnv", *vector_ratio(id, rounds=3))  # type: ignore[misc]
 

@@ -236,7 +236,7 @@ def async_ts_case() -> Case:
     mean = np.sin(X[:, 0])
 
     def fast() -> float:
-        agent, noise = agents.make("ASYNC-TS", batch_size=size, max_rank=rank, scale=0.1), np.random.default_rng(1)
+        agent, noise = agents.make("ASYNC-TS", batch_size=size, max_rank=rank, width=0.1), np.random.default_rng(1)
         nothing, spent = Pending.empty(problem), []
         agent.reset(problem, np.random.default_rng(0))
         for batch in range(10):

@@ -12,7 +12,7 @@ from leaderboards.claims.report import authors, markdown, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
-_VERDICTS = ("agrees", "disagrees", "cannot be told")
+_VERDICTS = ("agrees", "disagrees", "cannot be told", "not testable here")
 
 
 def kept(name: str) -> dict[str, Any] | None:
@@ -38,8 +38,8 @@ def pages() -> dict[str, str]:
 def summary() -> str:
     """A table of all experiments: what was played and how many claims have which verdict."""
     lines = [
-        "| experiment | paper | evaluations | repetitions | agree | disagree | cannot be told |",
-        "|---|---|---|---|---|---|---|",
+        "| experiment | paper | evaluations | repetitions | agree | disagree | cannot be told | not testable here |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     written = pages()
     for one in EXPERIMENTS.values():
@@ -47,7 +47,7 @@ def summary() -> str:
         papers = ", ".join(f"[{name}](papers/{key}.md)" if key in written else name for key, name in names.items())
         values = kept(one.name)
         if values is None:
-            lines.append(f"| `{one.name}` | {papers} | not played here | | | | |")
+            lines.append(f"| `{one.name}` | {papers} | not played here | | | | | |")
             continue
         counts = Counter(claim["verdict"] for claim in values["claims"])
         least, asked = values["repetitions"], values["repetitions_asked"]

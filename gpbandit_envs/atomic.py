@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["TEMPORARY", "written_whole"]
@@ -33,5 +33,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):  # the first error says more
+            temporary.unlink(missing_ok=True)
+        raise

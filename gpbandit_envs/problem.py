@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.arguments import LARGEST, as_count, as_number, moderate, positive_number, shown
 from gpbandit_envs.gp.kernels import Kernel
 
 __all__ = ["KNOWLEDGE_LEVELS", "Certificate", "InitialData", "Knowledge", "Problem"]
@@ -34,13 +35,17 @@ class InitialData:
     rewards: Float[np.ndarray, " n"]
 
     def __post_init__(self) -> None:
-        arms, rewards = np.asarray(self.arms), np.array(self.rewards, dtype=np.float64)
+        try:
+            arms, rewards = np.asarray(self.arms), np.array(self.rewards, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"rewards: expected numbers, got {shown(self.rewards)}") from None
         if arms.ndim != 1 or len(arms) == 0 or arms.dtype.kind not in "iu" or arms.min() < 0:
             raise ValueError(f"arms: expected at least one index >= 0, shape (n,), got {arms.dtype} {arms.shape}")
         if rewards.shape != arms.shape:
             raise ValueError(f"rewards: expected one for each of {len(arms)} arms, got shape {rewards.shape}")
-        if not np.isfinite(rewards).all():
-            raise ValueError(f"rewards: expected finite numbers, got {rewards[~np.isfinite(rewards)][0]}")
+        if not moderate(rewards):
+            worst = rewards[~(np.abs(rewards) <= LARGEST)][0]
+            raise ValueError(f"rewards: expected finite numbers of at most {LARGEST:g} in size, got {worst}")
         for name, array in (("arms", arms.astype(np.int64)), ("rewards", rewards)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -96,20 +101,22 @@ class Problem:
                 raise ValueError(f"arms: expected shape (A, d) with A >= 1, got {arms.shape}")
             if arms.shape[1] != self.dim:
                 raise ValueError(f"arms: expected {self.dim} features as in dim, got shape {arms.shape}")
-            if not np.isfinite(arms).all():
-                raise ValueError("arms: expected finite features, got NaN or infinity")
+            if not moderate(arms):
+                worst = arms[~(np.abs(arms) <= LARGEST)][0]
+                raise ValueError(f"arms: expected finite features of at most {LARGEST:g} in size, got {worst}")
             if arms.flags.writeable:
                 arms = arms.copy() if arms is self.arms else arms
                 arms.flags.writeable = False
             object.__setattr__(self, "arms", arms)
-        if self.noise_std is not None and not (np.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ValueError(f"noise_std: expected a finite number >= 0, got {self.noise_std!r}")
-        if self.norm_bound is not None and not (np.isfinite(self.norm_bound) and self.norm_bound > 0):
-            raise ValueError(f"norm_bound: expected a finite number > 0, got {self.norm_bound!r}")
+        if self.noise_std is not None:
+            noise_std = as_number("noise_std", self.noise_std, "a finite number >= 0", lambda noise_std: noise_std >= 0)
+            object.__setattr__(self, "noise_std", noise_std)
+        if self.norm_bound is not None:
+            object.__setattr__(self, "norm_bound", positive_number("norm_bound", self.norm_bound))
         if self.horizon is not None:
             if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
-                raise ValueError(f"horizon: expected an integer >= 1 or None, got {self.horizon!r}")
-            object.__setattr__(self, "horizon", int(self.horizon))
+                raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
+            object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
         _check_fit(self.initial, self.arms)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")

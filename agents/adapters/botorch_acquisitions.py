@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from agents.adapters.base import HistoryAgent
-from agents.core.gp_settings import as_count
+from gpbandit_envs.arguments import as_count, as_number, as_word
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BoTorch"]
@@ -45,14 +45,11 @@ class BoTorch(HistoryAgent):
         raw_samples: int = 512,
         num_restarts: int = 8,
     ) -> None:
-        if acquisition not in ("ei", "ucb"):
-            raise ValueError(f"acquisition: expected 'ei' or 'ucb', got {acquisition!r}")
-        if not 0 <= width < float("inf"):
-            raise ValueError(f"width: expected a finite number >= 0, got {width!r}")
-        self.acquisition, self.width = acquisition, float(width)
+        self.acquisition = as_word("acquisition", acquisition, ("ei", "ucb"))
+        self.width = as_number("width", width, "a finite number >= 0", lambda width: width >= 0)
         self.n_start = None if n_start is None else as_count("n_start", n_start)
-        self.raw_samples = as_count("raw_samples", raw_samples)
-        self.num_restarts = as_count("num_restarts", num_restarts)
+        self.raw_samples = as_count("raw_samples", raw_samples, most=100_000)
+        self.num_restarts = as_count("num_restarts", num_restarts, most=10_000)
         _import()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

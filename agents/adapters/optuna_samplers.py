@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.adapters.base import HistoryAgent
+from gpbandit_envs.arguments import as_word
 
 __all__ = ["Optuna"]
 
@@ -33,9 +34,7 @@ class Optuna(HistoryAgent):
     """
 
     def __init__(self, sampler: Literal["tpe", "gp"] = "tpe") -> None:
-        if sampler not in ("tpe", "gp"):
-            raise ValueError(f"sampler: expected 'tpe' or 'gp', got {sampler!r}")
-        self.sampler = sampler
+        self.sampler = as_word("sampler", sampler, ("tpe", "gp"))
         _import(sampler)
 
     def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:

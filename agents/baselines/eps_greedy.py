@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Actions, Capabilities, Pending
+from gpbandit_envs.arguments import as_number, positive_number
 
 __all__ = ["EpsGreedy"]
 
@@ -32,12 +33,10 @@ class EpsGreedy(FiniteArmAgent):
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
 
     def __init__(self, epsilon: float | None = None, c: float = 100.0) -> None:
-        if epsilon is not None and not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon: expected a probability or None, got {epsilon!r}")
-        if not (np.isfinite(c) and c > 0):
-            raise ValueError(f"c: expected a finite number > 0, got {c!r}")
+        if epsilon is not None:
+            epsilon = as_number("epsilon", epsilon, "a probability or None", lambda p: 0 <= p <= 1)
         self.epsilon = epsilon
-        self.c = c
+        self.c = positive_number("c", c)
 
     def exploration(self, t: int) -> float:
         """Probability `eps_t` with which the t-th pull is uniform."""

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import as_count
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
+from gpbandit_envs.arguments import as_count
 
 __all__ = ["RegularisedEvolution"]
 

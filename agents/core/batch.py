@@ -13,6 +13,7 @@ after every pick.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from math import sqrt
@@ -21,15 +22,96 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.linalg import whitened
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "LazyBatch", "RowBatch"]
 
 _TOP, _SPARE = 3, 32
+_REPEATS = 8
 
 
-class Batch:
+class Batch(ABC):
     """Picks arms one by one on a posterior that does not see their feedback.
+
+    Args:
+        posterior: Posterior at the start of the batch; it must not change while the builder is in use.
+        width: Multiplies the standard deviation; at least 0.
+        pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
+
+    Attributes:
+        picks: Arms picked so far, without the pending ones.
+        n_pending: Number of pending pulls.
+        variance: Variance of every arm at the start of the batch, shape (A,).
+        picked_variance: Variance of the arm last proposed, as of the proposal.
+    """
+
+    def __init__(self, posterior: ArmPosterior, width: float, pending: Int[np.ndarray, " p"] | None = None) -> None:
+        self.posterior, self.width = posterior, width
+        self.picks: list[int] = []
+        self.n_pending = 0 if pending is None else len(pending)
+        self.variance = posterior.variance
+        self.picked_variance = 0.0
+
+    def next(self) -> int:
+        """Pick the arm of highest score; ties go to the lowest index."""
+        arm, _ = self.propose(1)
+        self.take(1)
+        return arm
+
+    @abstractmethod
+    def propose(self, limit: int) -> tuple[int, int]:
+        """The arm of highest score, and how many times in a row (at most `limit`) it is to be picked.
+
+        Nothing changes before `take`. The run may be shorter than it could be: the next proposal then goes on with it.
+        """
+
+    @abstractmethod
+    def take(self, count: int) -> None:
+        """Pick the arm last proposed `count` times, at most as many as were proposed."""
+
+
+class RowBatch(Batch):
+    """Picks on an exact posterior: the first few after updating all arms by a whitened row for each, then lazily.
+
+    The posterior needs these rows anyway once the feedback is there. A long batch pulls few arms again and again, which
+    `LazyBatch` does faster. Measured: TODO
+    """
+
+    posterior: ExactPosterior
+
+    def __init__(self, posterior: ExactPosterior, width: float, pending: Int[np.ndarray, " p"] | None = None) -> None:
+        super().__init__(posterior, width, pending)
+        self._pending: list[int] = [] if pending is None else pending.tolist()
+        posterior.engine.keep_open(posterior.i, self._pending)
+        self._pulled = 0
+        self._proposed = -1
+        self._lazy: LazyBatch | None = None
+
+    def propose(self, limit: int) -> tuple[int, int]:
+        if self._lazy is None and len(self.picks) - len(set(self.picks)) >= _REPEATS:
+            self._lazy = LazyBatch(self.posterior, self.width, pending=np.array(self._pending + self.picks, np.int64))
+        if self._lazy is not None:
+            self._proposed, count = self._lazy.propose(limit)
+            self.picked_variance = self._lazy.picked_variance
+            return self._proposed, count
+        engine, i = self.posterior.engine, self.posterior.i
+        # Not when it was picked: the row of the last pick is computed with its feedback.
+        for arm in self.picks[self._pulled :]:
+            engine.pull(i, arm)
+        self._pulled = len(self.picks)
+        self._proposed = engine.best_score(i, self.width, ahead=True)
+        self.picked_variance = max(float(engine.ahead(i)[self._proposed]), 0.0)
+        return self._proposed, 1
+
+    def take(self, count: int) -> None:
+        self.picks += [self._proposed] * count
+        if self._lazy is not None:
+            self._lazy.take(count)
+
+
+class LazyBatch(Batch):
+    """Picks on any posterior, exact or sketched.
 
     Scores are updated for as few arms as possible: for the three best candidates after every pick; for the candidates,
     a few dozen arms of high score with their covariance, when these three may no longer contain the best of them; for
@@ -40,39 +122,23 @@ class Batch:
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
     A = 20,640 and T = 2,000 (`bbkb-20640`).
 
-    It serves exact and sketched posteriors. On the exact one, GP-AUCB on Abalone (`policies/gp-aucb` of the benchmarks)
-    takes a third of the time that it takes with a whitened row over all 4,177 arms at every pick.
-
     Args:
-        posterior: Posterior at the start of the batch; it must not change while the builder is in use.
-        width: Multiplies the standard deviation; at least 0.
+        posterior, width, pending: As for `Batch`.
         mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
-        pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
         n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
         max_candidates: How many are too many; by default a quarter of all arms.
-
-    Attributes:
-        picks: Arms picked so far, without the pending ones.
-        n_pending: Number of pending pulls.
-        variance: Variance of every arm at the start of the batch, shape (A,).
-        picked_variance: Variance of the arm last proposed, as of the proposal.
     """
 
     def __init__(
         self,
         posterior: ArmPosterior,
         width: float,
-        mean: Float[np.ndarray, " A"] | None = None,
         pending: Int[np.ndarray, " p"] | None = None,
+        mean: Float[np.ndarray, " A"] | None = None,
         n_candidates: int | None = None,
         max_candidates: int | None = None,
     ) -> None:
-        self.posterior = posterior
-        self.width = width
-        self.picks: list[int] = []
-        self.n_pending = 0 if pending is None else len(pending)
-        self.variance = posterior.variance
-        self.picked_variance = 0.0
+        super().__init__(posterior, width, pending)
         self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
         self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
         self._all = _ArmSet(
@@ -91,17 +157,7 @@ class Batch:
         self._top: _TopArms | None = None
         self._proposed = -1
 
-    def next(self) -> int:
-        """Pick the arm of highest score; ties go to the lowest index."""
-        arm, _ = self.propose(1)
-        self.take(1)
-        return arm
-
     def propose(self, limit: int) -> tuple[int, int]:
-        """The arm of highest score, and how many times in a row (at most `limit`) it is to be picked.
-
-        Nothing changes before `take`. The run may be shorter than it could be: the next proposal then goes on with it.
-        """
         if self._unseen and (self._top is None or not self._top.leads):
             self._find_top()
         if self._top is None:
@@ -114,7 +170,6 @@ class Batch:
         return self._proposed, count
 
     def take(self, count: int) -> None:
-        """Pick the arm last proposed `count` times, at most as many as were proposed."""
         self._unseen[self._proposed] += count
         self.picks += [self._proposed] * count
         if self._top is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.core.batch import Batch
-from agents.core.gp_settings import as_count
+from gpbandit_envs.arguments import as_count, as_number
 
 __all__ = [
     "BatchRule",
@@ -25,9 +25,7 @@ __all__ = [
 
 
 def _threshold(value: float) -> float:
-    if not 1 <= value < float("inf"):
-        raise ValueError(f"c: expected a threshold >= 1 and finite, got {value!r}")
-    return float(value)
+    return as_number("c", value, "a threshold >= 1 and finite", lambda c: c >= 1)
 
 
 class BatchRule(ABC):

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
-from agents.core.batch import Batch
+from agents.core.batch import Batch, LazyBatch, RowBatch
 from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
@@ -44,7 +44,6 @@ class Beliefs(ABC):
         problem: The problem.
         model: Kernel, noise and confidence level of the episode.
         n_pulls: Evaluations that did not fail, existing data among them.
-        effective_dimension: `sum_s lev_t(x_s)` over all of them.
         sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
     """
@@ -52,12 +51,17 @@ class Beliefs(ABC):
     def __init__(self, problem: Problem, model: Model) -> None:
         self.problem, self.model = problem, model
         self.n_pulls = 0
-        self.effective_dimension = self.sum_log_leverage = self.sum_log_3_leverage = 0.0
+        self.sum_log_leverage = self.sum_log_3_leverage = 0.0
 
     @property
     @abstractmethod
     def information_gain(self) -> float:
         """`gamma`."""
+
+    @property
+    @abstractmethod
+    def effective_dimension(self) -> float:
+        """`sum_s lev_t(x_s)` over all evaluations that did not fail."""
 
     @abstractmethod
     def observe(self, feedback: Feedback) -> bool:
@@ -86,13 +90,15 @@ class Beliefs(ABC):
 
     def width_context(self, **more: float) -> WidthContext:
         """The inputs of a confidence width; `more` are fields that the posterior does not determine."""
-        facts = {
-            "information_gain": self.information_gain,
-            "effective_dimension": self.effective_dimension,
-            "sum_log_leverage": self.sum_log_leverage,
-            "sum_log_3_leverage": self.sum_log_3_leverage,
-        }
-        return self.model.width_context(self.problem, self.n_pulls + 1, **{**facts, **more})
+        return self.model.width_context(
+            self.problem,
+            self.n_pulls + 1,
+            information_gain=self.information_gain,
+            effective_dimension=self.effective_dimension,
+            sum_log_leverage=self.sum_log_leverage,
+            sum_log_3_leverage=self.sum_log_3_leverage,
+            **more,
+        )
 
 
 class ArmBeliefs(Beliefs):
@@ -117,6 +123,7 @@ class ArmBeliefs(Beliefs):
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         super().__init__(problem, model)
         self.posterior = self._prior()
+        self._effective_dimension: float | None = None
         self.counts, self.sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
         if data is not None:
             if data.arms.max() >= problem.n_arms:
@@ -126,7 +133,7 @@ class ArmBeliefs(Beliefs):
             leverage = self._begin_with(arms, counts, sums)
             self._count_leverage(leverage, np.ones(len(leverage)))
             self._count(arms, counts, sums)
-        self.effective_dimension = self.posterior.effective_dimension()
+            self.n_pulls = len(data)
 
     def _prior(self) -> ArmPosterior:
         """The posterior of no data."""
@@ -148,7 +155,6 @@ class ArmBeliefs(Beliefs):
     def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.counts[arms] += counts
         self.sums[arms] += sums
-        self.n_pulls += int(counts.sum())
 
     def _count_leverage(self, leverage: np.ndarray, counts: np.ndarray) -> None:
         self.sum_log_leverage += float(counts @ np.log1p(leverage))
@@ -170,24 +176,33 @@ class ArmBeliefs(Beliefs):
     def information_gain(self) -> float:
         return float(self.engine.information_gain[0])
 
+    @property
+    def effective_dimension(self) -> float:
+        if self._effective_dimension is None:
+            self._effective_dimension = self.posterior.effective_dimension()
+        return self._effective_dimension
+
     def observe(self, feedback: Feedback) -> bool:
-        succeeded = ~feedback.failed
-        if not succeeded.any():
+        arms, rewards = feedback.succeeded()
+        if len(arms) == 0:
             return False
-        arms, counts, sums = group_pulls(feedback.actions[succeeded], feedback.rewards[succeeded])
+        arms, counts, sums = group_pulls(arms, rewards)
         self._count_leverage(self.posterior.variance_at(arms) / self.model.lam, counts)
         self._condition(arms, counts, sums)
         self._count(arms, counts, sums)
-        self.effective_dimension = self.posterior.effective_dimension()
+        self.n_pulls += len(rewards)
+        self._effective_dimension = None
         return True
 
     def best_score(self, width: float) -> int:
         """The arm that maximises `mean + width * sd`."""
-        return int(self.engine.best_scores(np.array([width]))[0])
+        return self.engine.best_score(0, width)
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
         """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
-        return Batch(self.posterior, width, pending=pending)
+        if isinstance(self.posterior, ExactPosterior):
+            return RowBatch(self.posterior, width, pending)
+        return LazyBatch(self.posterior, width, pending)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         if isinstance(score, UpperConfidenceBound):
@@ -236,12 +251,15 @@ class BoxBeliefs(Beliefs):
 
     def _fit(self) -> None:
         self.posterior = GPRegression(self.model.kernel, self.X, self.y, self.model.lam)
-        self._means, variances = self.posterior.at(self.X)
-        self.effective_dimension = float(variances.sum()) / self.model.lam
+        self._means, self._variances = self.posterior.at(self.X)
 
     @property
     def information_gain(self) -> float:
         return self._information_gain
+
+    @property
+    def effective_dimension(self) -> float:
+        return float(self._variances.sum()) / self.model.lam
 
     def observe(self, feedback: Feedback) -> bool:
         # In the order of the tickets, so that the order within a delivery does not matter.

@@ -53,12 +53,12 @@ class DualArms:
         for posterior in self.posteriors[1:]:
             posterior.update(which, arms, y)
 
-    def observe(
+    def condition(
         self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
     ) -> None:
         """Take `counts` pulls of each of `arms` in repetition `i`, which add up to `sums`, into all but the first."""
         for posterior in self.posteriors[1:]:
-            posterior.observe(i, arms, counts, sums)
+            posterior[i].update(arms, counts, sums)
 
     def misfits(self, i: int = 0) -> Factors:
         """`a y^T (K_t + a I)^-1 y` of repetition `i` for each regulariser, less what is the same for all of them."""
@@ -117,10 +117,7 @@ class DualArmBeliefs(DualBeliefs, ArmBeliefs):
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         super()._condition(arms, counts, sums)
-        if len(arms) == 1 and counts[0] == 1:
-            self._dual.update(np.zeros(1, np.int64), arms, sums)
-        else:
-            self._dual.observe(0, arms, counts, sums)
+        self._dual.condition(0, arms, counts, sums)
 
     @property
     def misfits(self) -> Factors:

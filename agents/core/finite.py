@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
-from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.problem import Problem
 
-__all__ = ["FiniteArmAgent", "group_pulls"]
+__all__ = ["FiniteArmAgent", "group_bounds", "group_pulls"]
 
 
 def group_pulls(
@@ -24,9 +24,14 @@ def group_pulls(
         return arms, np.ones(1), rewards
     order = np.lexsort((rewards, arms))
     sorted_arms = arms[order]
-    starts = np.flatnonzero(np.r_[True, sorted_arms[1:] != sorted_arms[:-1]])
-    counts = np.diff(np.r_[starts, len(arms)]).astype(np.float64)
-    return sorted_arms[starts], counts, np.add.reduceat(rewards[order], starts)
+    bounds = group_bounds(sorted_arms)
+    starts = bounds[:-1]
+    return sorted_arms[starts], (bounds[1:] - starts).astype(np.float64), np.add.reduceat(rewards[order], starts)
+
+
+def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " g+1"]:
+    """Where the runs of equal entries begin in a sorted array of at least one entry, and its length."""
+    return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 
 class FiniteArmAgent(Agent):
@@ -56,33 +61,23 @@ class FiniteArmAgent(Agent):
     def _start(self) -> None:
         """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
         if self.problem.initial is not None:
-            self._take_over(self.problem.initial)
-
-    def _take_over(self, data: InitialData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count evaluations from before the first step as pulls.
-
-        Returns:
-            Distinct arms, pulls of each and the sum of their rewards, each of shape (p,).
-        """
-        arms, counts, sums = group_pulls(data.arms, data.rewards)
-        self.counts[arms], self.sums[arms], self.n_pulls = counts, sums, len(data)
-        return arms, counts, sums
+            self._count(*group_pulls(self.problem.initial.arms, self.problem.initial.rewards))
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions: ...
 
     def observe(self, feedback: Feedback) -> None:
-        ok = ~feedback.failed
-        arms, rewards = feedback.actions, feedback.rewards
-        if not ok.all():
-            arms, rewards = arms[ok], rewards[ok]
+        arms, rewards = feedback.succeeded()
         if len(arms) == 0:
             return
         distinct, counts, sums = group_pulls(arms, rewards)
-        self.counts[distinct] += counts
-        self.sums[distinct] += sums
-        self.n_pulls += len(arms)
+        self._count(distinct, counts, sums)
         self._learn(distinct, counts, sums)
+
+    def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        self.counts[arms] += counts
+        self.sums[arms] += sums
+        self.n_pulls += int(counts.sum())
 
     def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""

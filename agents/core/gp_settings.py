@@ -12,26 +12,17 @@ import numpy as np
 from agents.core.existing_data import Initial, as_initial
 from agents.core.guarantees import BandGuarantee
 from agents.core.widths import WidthContext, WidthSchedule
+from gpbandit_envs.arguments import as_number, as_variance, shown
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPSettings", "Model", "NormBound", "as_count"]
+__all__ = ["GPSettings", "Model", "NormBound"]
+
+_LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
 0.5; `{"times": 3.0}` for three times the problem's, or 3; None for the problem's, or 1."""
-
-
-def as_count(name: str, number: Any, least: int = 1) -> int:
-    """A whole number of at least `least`, as an int; 10.0 is one, True is not.
-
-    Raises:
-        ValueError: otherwise; the message names the argument.
-    """
-    real = isinstance(number, (int, float, np.integer, np.floating)) and not isinstance(number, bool)
-    if real and least <= number < float("inf") and int(number) == number:
-        return int(number)
-    raise ValueError(f"{name}: expected an integer >= {least}, got {number!r}")
 
 
 @dataclass(frozen=True)
@@ -56,18 +47,26 @@ class Model:
     prior_variance: float
     doubling: bool = False
 
-    def width_context(self, problem: Problem, t: int, **facts: Any) -> WidthContext:
-        """The inputs of a width schedule at evaluation `t` on `problem`; `facts` are further fields."""
-        settings = {
-            "n_arms": 0 if problem.arms is None else problem.n_arms,
-            "dim": problem.dim,
-            "lam": self.lam,
-            "noise_std": self.noise_std,
-            "norm_bound": self.norm_bound,
-            "delta": self.delta,
-            "prior_variance": self.prior_variance,
-        }
-        return WidthContext(t=t, **{**settings, **facts})
+    def width_context(self, problem: Problem, t: int, norm_bound: float | None = None, **facts: float) -> WidthContext:
+        """The inputs of a width schedule at evaluation `t` on `problem`.
+
+        Args:
+            problem: The problem description.
+            t: Number of the evaluation.
+            norm_bound: In place of the one of the settings, where it was doubled.
+            facts: Further fields.
+        """
+        return WidthContext(
+            t=t,
+            n_arms=0 if problem.arms is None else problem.n_arms,
+            dim=problem.dim,
+            lam=self.lam,
+            noise_std=self.noise_std,
+            norm_bound=self.norm_bound if norm_bound is None else norm_bound,
+            delta=self.delta,
+            prior_variance=self.prior_variance,
+            **facts,
+        )
 
 
 class GPSettings:
@@ -92,14 +91,15 @@ class GPSettings:
         delta: float | None = None,
         initial: Initial = None,
     ) -> None:
-        bound, self.norm_factor, self.doubling = _stated_norm(norm_bound)
+        bound, factor, self.doubling = _stated_norm(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
-        for name, value in (("lam", lam), ("norm_bound", bound), ("norm_bound", self.norm_factor)):
-            if value is not None and not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0 or None, got {value!r}")
-        if delta is not None and not 0 < delta < 1:
-            raise ValueError(f"delta: expected a probability in (0, 1) or None, got {delta!r}")
-        self.lam, self.norm_bound, self.delta = lam, bound, delta
+        positive = "a finite number > 0 or None"
+        self.lam = None if lam is None else as_variance("lam", lam, positive)
+        self.norm_bound = None if bound is None else as_number("norm_bound", bound, positive, lambda F: F > 0)
+        self.norm_factor = as_number("norm_bound", factor, positive, lambda F: F > 0)
+        self.delta = delta
+        if delta is not None:
+            self.delta = as_number("delta", delta, "a probability in (0, 1) or None", lambda p: 0 < p < 1)
         self.initial = as_initial(initial)
 
     def resolve(self, problem: Problem, *, allow_doubling: bool = False) -> Model:
@@ -121,12 +121,21 @@ class GPSettings:
         if problem.noise_std is None and self.lam is None:
             raise ValueError(f"lam: {problem.name} does not state its noise_std; give lam, the variance of the noise")
         # On a box no kernel of ours has a larger variance than at the corner farthest from the origin.
-        largest = float(kernel.diag(np.ones((1, problem.dim)) if problem.arms is None else problem.arms).max())
+        at = np.ones((1, problem.dim)) if problem.arms is None else problem.arms
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel(at[:1], at[:1])  # refuses lengthscales of another dimension, before any evaluation
+            largest = float(kernel.diag(at).max())
+        as_variance("kernel", largest, "a largest prior variance that is finite and > 0")
         noise_std = sqrt(self.lam or 0.0) if problem.noise_std is None else problem.noise_std
+        if self.lam is not None and self.lam < _LEAST_LAM * largest:
+            raise ValueError(
+                f"lam: expected at least {_LEAST_LAM:g} of the largest prior variance, {largest:g}, as rounding is "
+                f"larger than less, got {self.lam!r}"
+            )
         return Model(
             kernel=kernel,
-            # Noise-free feedback: the posterior still needs a positive lam, here at the level of rounding.
-            lam=self.lam if self.lam is not None else max(noise_std**2, 1e-10 * largest),
+            # Noise-free feedback: the posterior still needs a positive lam, here well above rounding.
+            lam=self.lam if self.lam is not None else max(noise_std**2, _NOISE_FREE * largest),
             noise_std=noise_std,
             norm_bound=self.norm_bound or self.norm_factor * (problem.norm_bound or 1.0),
             delta=self.delta_on(problem),
@@ -167,7 +176,7 @@ class GPSettings:
 
 def _stated_norm(norm_bound: NormBound) -> tuple[float | None, float, bool]:
     """The number in a `NormBound`, if there is one, the factor of the problem's, and whether it is to be doubled."""
-    if norm_bound == "double":
+    if isinstance(norm_bound, str) and norm_bound == "double":
         return None, 1.0, True
     if isinstance(norm_bound, Mapping):
         if set(norm_bound) == {"double"}:
@@ -175,7 +184,7 @@ def _stated_norm(norm_bound: NormBound) -> tuple[float | None, float, bool]:
         if set(norm_bound) == {"times"}:
             return None, norm_bound["times"], False
         raise ValueError(
-            f"norm_bound: expected a mapping such as {{'double': 0.5}} or {{'times': 3.0}}, got {dict(norm_bound)!r}"
+            "norm_bound: expected a mapping such as {'double': 0.5} or {'times': 3.0}, got " + shown(norm_bound)
         )
     if isinstance(norm_bound, str):
         raise ValueError(f"norm_bound: expected a number, 'double' or None, got {norm_bound!r}")

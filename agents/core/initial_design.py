@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.gp_settings import Model, as_count
+from agents.core.gp_settings import Model
+from gpbandit_envs.arguments import as_count, positive_number
 from gpbandit_envs.gp.exact import ExactPosterior
 
 __all__ = ["InitialDesign", "UncertaintyDesign", "UniformDesign"]
@@ -40,7 +41,7 @@ class UniformDesign(InitialDesign):
     def arms(
         self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator
     ) -> Int[np.ndarray, " n"]:
-        return rng.integers(len(X), size=self.n)[:limit]
+        return rng.integers(len(X), size=self.n if limit is None else min(self.n, limit))
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class UncertaintyDesign(InitialDesign):
             raise ValueError("start: expected exactly one of n and min_batch")
         if self.n is not None:
             object.__setattr__(self, "n", as_count("t_init", self.n, 0))
-        if self.min_batch is not None and not 0 < self.min_batch < float("inf"):
-            raise ValueError(f"min_batch: expected a finite number > 0, got {self.min_batch!r}")
+        if self.min_batch is not None:
+            object.__setattr__(self, "min_batch", positive_number("min_batch", self.min_batch))
 
     def arms(
         self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator

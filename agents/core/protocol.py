@@ -36,6 +36,7 @@ from jaxtyping import Bool, Float, Int
 
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.state import restore, save
+from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
 __all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
@@ -135,19 +136,26 @@ class Feedback:
         for name in ("actions", "rewards", "costs", "failed"):
             if len(getattr(self, name)) != n:
                 raise ValueError(f"{name}: expected {n} entries, one a ticket, got {len(getattr(self, name))}")
-        bad = ~np.isfinite(self.rewards) & ~self.failed
-        if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"rewards: expected finite feedback unless failed, got {self.rewards[k]} for ticket {self.tickets[k]}"
-            )
-        bad = self.failed & ~np.isnan(self.rewards)
-        if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise ValueError(f"rewards: expected NaN where failed, got {self.rewards[k]} for ticket {self.tickets[k]}")
+        # `count_nonzero` takes a fifth of the time of `not good.all()`.
+        for expected, good in (
+            ("finite feedback unless failed", (np.abs(self.rewards) <= LARGEST) | self.failed),
+            ("NaN where failed", np.isnan(self.rewards) >= self.failed),
+        ):
+            if np.count_nonzero(good) < n:
+                k = int(np.argmin(good))
+                size = f", beyond {LARGEST:g}," if np.isfinite(self.rewards[k]) and not self.failed[k] else ""
+                raise ValueError(
+                    f"rewards: expected {expected}, got {self.rewards[k]}{size} for ticket {self.tickets[k]}"
+                )
 
     def __len__(self) -> int:
         return len(self.tickets)
+
+    def succeeded(self) -> tuple[Actions, Float[np.ndarray, " m"]]:
+        """Actions and rewards of the evaluations that did not fail."""
+        if np.count_nonzero(self.failed) == 0:
+            return self.actions, self.rewards
+        return self.actions[~self.failed], self.rewards[~self.failed]
 
     @classmethod
     def of(cls, tickets: Any, actions: Actions, rewards: Any, costs: Any = None) -> Feedback:

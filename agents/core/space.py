@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.acquisition import Objective, Predictive
-from agents.core.gp_settings import as_count
 from agents.core.maximise import best_arm, maximise, search_domain
 from agents.core.protocol import Action, Actions
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
 __all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]
 
+_MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
 
 
@@ -30,7 +31,7 @@ class Search:
         iterations: Largest number of steps of a climb.
 
     Raises:
-        ValueError: if one of them is no integer >= 1.
+        ValueError: if one of them is no integer from 1 to 100,000.
     """
 
     candidates: int = 1_024
@@ -39,7 +40,7 @@ class Search:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            object.__setattr__(self, field.name, as_count(field.name, getattr(self, field.name)))
+            object.__setattr__(self, field.name, as_count(field.name, getattr(self, field.name), most=_MOST))
 
 
 class Space(ABC):

@@ -21,6 +21,7 @@ from agents.core.protocol import Actions, Pending
 from agents.core.space import Search
 from agents.core.widths import (
     AnalyticMixture,
+    Constant,
     DualMixture,
     OfflineTheorem,
     WidthContext,
@@ -109,6 +110,10 @@ class UCBAgent(GPAgent):
             self.norm_estimate = self.norm_estimate or NormEstimate(self.model)
             pulled = np.flatnonzero(self.arms.counts)
             self.norm_estimate.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
+        # The inputs of a schedule cost a fifteenth of a step on 4,000 arms.
+        if isinstance(self.schedule, Constant):
+            self.width = self.schedule.value
+            return
         context = self.width_context()
         self.width = self.schedule(context)
         if isinstance(self.schedule, DualMixture):

@@ -28,6 +28,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.guarantees import Assumption
+from gpbandit_envs.arguments import as_number, positive_number, shown
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -45,6 +46,7 @@ __all__ = [
     "LogDeterminant",
     "Logarithmic",
     "OfflineTheorem",
+    "Scaled",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -126,8 +128,9 @@ class Constant(WidthSchedule):
     value: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.value < float("inf")):
-            raise ValueError(f"width: expected a finite number >= 0, got {self.value!r}")
+        object.__setattr__(
+            self, "value", as_number("width", self.value, "a finite number >= 0", lambda width: width >= 0)
+        )
 
     def __call__(self, context: WidthContext) -> float:
         return self.value
@@ -188,9 +191,8 @@ class CompactBayes(WidthSchedule):
     side: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("a", self.a), ("b", self.b), ("side", self.side)):
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
+        for name in ("a", "b", "side"):
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def __call__(self, context: WidthContext) -> float:
         c, d = context, context.dim
@@ -419,6 +421,26 @@ class GrowingWidth(WidthSchedule):
         return sqrt(3 * log(2 * self.batch))
 
 
+@dataclass(frozen=True)
+class Scaled(WidthSchedule):
+    """`scale` times another width, as experiments narrow those of theorems; no theorem says that such a band holds.
+
+    Attributes:
+        schedule: The width that is scaled.
+        scale: Factor, > 0.
+    """
+
+    schedule: WidthSchedule
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < float("inf"):
+            raise ValueError(f"width: expected a finite scale > 0, got {self.scale!r}")
+
+    def __call__(self, context: WidthContext) -> float:
+        return self.scale * self.schedule(context)
+
+
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {
         "theory": InformationGain(),
@@ -432,12 +454,16 @@ SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
 
 
 def width_setting(width: object) -> str:
-    """The argument `width` of a policy as text: a name with its settings, or a number; "" for a schedule."""
+    """The argument `width` of a policy as text: a name, `scale x name`, a name with settings, or a number.
+
+    It is "" for a schedule.
+    """
     if isinstance(width, str):
         return width
     if isinstance(width, Mapping):
-        settings = ", ".join(f"{name} {_text(value)}" for name, value in width.items() if name != "name")
-        return f"{width.get('name', '')} ({settings})" if settings else str(width.get("name", ""))
+        others = ", ".join(f"{key} {_text(value)}" for key, value in width.items() if key not in ("name", "scale"))
+        scaled = f"{float(width['scale']):.3g} x " if "scale" in width else ""
+        return f"{scaled}{width['name']}" + (f" ({others})" if others else "")
     return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
@@ -445,7 +471,7 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
     """The schedule given by a number, a name, a name with settings, or a schedule.
 
     Args:
-        width: Such as `1.96`, `"dmm"` or `{"name": "dmm", "grid": [1, 10]}`.
+        width: Such as `1.96`, `"dmm"`, `{"name": "dmm", "grid": [1, 10]}` or `{"name": "theory", "scale": 0.5}`.
         named: The schedules behind the names.
 
     Raises:
@@ -454,30 +480,34 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
     """
     if isinstance(width, WidthSchedule):
         return width
-    expected = f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule"
+    wanted = f"one of {', '.join(map(repr, named))}, a number or a schedule"
     if isinstance(width, str):
         if width in named:
             return named[width]
-        raise ValueError(f"{expected}, got {width!r}")
+        raise ValueError(f"width: expected {wanted}, got {width!r}")
     if isinstance(width, Mapping):
-        return _with_settings(dict(width), named, expected)
+        return _with_settings(dict(width), named, wanted)
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(float(width))
-    raise TypeError(f"{expected}, got {width!r}")
+        return Constant(width)  # type: ignore[arg-type]
+    raise TypeError(f"width: expected {wanted}, got {shown(width)}")
 
 
-def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], expected: str) -> WidthSchedule:
+def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], wanted: str) -> WidthSchedule:
     name = width.pop("name", None)
     if not isinstance(name, str) or name not in named:
-        raise ValueError(f"{expected}, got {{'name': {name!r}}}")
+        raise ValueError(f"width: expected {wanted}, got {{'name': {name!r}}}")
     schedule = named[name]
     known = [field.name for field in dataclass_fields(schedule)]  # type: ignore[arg-type]
+    if not isinstance(schedule, DualMixture):
+        known.append("scale")  # an intersection of bands is no multiple of a standard deviation
     unknown = sorted(set(width) - set(known))
     if unknown:
-        raise ValueError(f"width: {name!r} has {', '.join(known) or 'no settings'}, got {', '.join(unknown)}")
-    if "grid" in width and isinstance(width["grid"], list):
+        raise ValueError(f"width: {name!r} has {', '.join(known)}, got {', '.join(unknown)}")
+    scale = width.pop("scale", None)
+    if isinstance(width.get("grid"), list):
         width["grid"] = tuple(width["grid"])
-    return replace(schedule, **width)  # type: ignore[type-var]
+    schedule = replace(schedule, **width)  # type: ignore[type-var]
+    return schedule if scale is None else Scaled(schedule, float(scale))
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,7 @@ from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
 from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, LogDeterminant
+from gpbandit_envs.arguments import as_word
 
 __all__ = ["GPAUCB"]
 
@@ -47,8 +48,8 @@ class GPAUCB(UCBAgent):
         n_start: int = 0,
         initial: Initial = None,
     ) -> None:
-        if rule not in ("product", "sum"):
-            raise ValueError(f"rule: expected 'product' or 'sum', got {rule!r}")
+        as_word("rule", rule, ("product", "sum"))
+        bound = ProductRule(c) if rule == "product" else SumRule(c)
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
@@ -59,8 +60,8 @@ class GPAUCB(UCBAgent):
                 "bayes": FiniteBayes(),
             },
             UniformDesign(n_start),
-            ProductRule(c) if rule == "product" else SumRule(c),
-            batch_ratio=c,
+            bound,
+            batch_ratio=bound.c,
         )
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:

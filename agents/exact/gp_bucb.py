@@ -7,15 +7,18 @@ from typing import Any
 
 from agents.core.batch_rules import FixedRule
 from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, NormBound, as_count
+from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
+from gpbandit_envs.arguments import as_count, as_number, positive_number
 
 __all__ = ["GPBUCB", "initialization_size"]
+
+_LARGEST_C = 100.0
 
 
 class GPBUCB(UCBAgent):
@@ -27,7 +30,7 @@ class GPBUCB(UCBAgent):
 
     Args:
         batch_size: Largest number of open evaluations, `B >= 1`; 10 in the paper's experiments, 1 gives GP-UCB.
-        c: Bound `C >= 0` on the information gained within a batch; the width grows by `exp(C)`. The default 0 suffices
+        c: Bound `C` on the information gained within a batch; the width grows by `exp(C)`. The default 0 suffices
             in practice; theory needs `gamma_{B-1}`, or a constant after an initial design of `initialization_size`
             arms.
         t_init: Arms to pull by uncertainty sampling before the first bound is computed.
@@ -53,8 +56,9 @@ class GPBUCB(UCBAgent):
         n_start: int = 0,
         initial: Initial = None,
     ) -> None:
-        if not 0 <= c < float("inf"):
-            raise ValueError(f"c: expected a finite number >= 0, got {c!r}")
+        # The width, which grows by exp(C), is bounded like every other number.
+        c = as_number("c", c, f"a number from 0 to {_LARGEST_C:g}", lambda c: 0 <= c <= _LARGEST_C)
+        t_init, n_start = as_count("t_init", t_init, 0), as_count("n_start", n_start, 0)
         if t_init and n_start:
             raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
         limit = FixedRule(batch_size)
@@ -66,12 +70,15 @@ class GPBUCB(UCBAgent):
             limit,
             batch_ratio=exp(c),
         )
-        self.batch_size, self.t_init = limit.size, int(t_init)
+        self.batch_size, self.t_init = limit.size, t_init
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
-        ratio = exp(gain_within_batch(inputs.gamma, self.batch_size, self.t_init))
+        C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
+        if C > _LARGEST_C:  # a bound that says nothing, up to one that overflows
+            return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         delta = self.settings.delta_on(inputs.problem)
         return ucb_guarantee(inputs, delta, ratio, theorem, self.t_init, self.is_mixture)
@@ -101,8 +108,7 @@ def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float =
     Reference: Desautels et al. (2012), Theorem 2, Table 1 and appendix B.
     """
     batch_size, dim = as_count("batch_size", batch_size, 2), as_count("dim", dim)
-    if not 0 < eta < float("inf"):
-        raise ValueError(f"eta: expected a finite number > 0, got {eta!r}")
+    eta = positive_number("eta", eta)
     b = log(batch_size)
     if kernel == "linear":
         grown = exp(1) * (log(eta) + log(dim) + 2 * b) / (2 * b - 1) * eta * dim * (batch_size - 1) * b

@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from agents.core.gp_settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
+from gpbandit_envs.arguments import as_count
+from gpbandit_envs.problem import Problem
 
 __all__ = ["NRBUCB", "NTBUCB", "PlannedBatchAgent"]
 
 
 class PlannedBatchAgent(UCBAgent):
     """Batches of `batch_size`, each planned on the posterior at its start, when its first arm is selected.
+
+    No batch is planned beyond the horizon.
 
     Args:
         batch_size: Batch size `B >= 1`; 10 in the GP-BUCB paper's experiments.
@@ -39,6 +43,18 @@ class PlannedBatchAgent(UCBAgent):
     ) -> None:
         super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
         self.batch_size = as_count("batch_size", batch_size)
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self._existing = self.beliefs.n_pulls
+
+    @property
+    def _length(self) -> int:
+        """Length of the next batch: `batch_size`, or what the horizon leaves."""
+        if self.problem.horizon is None:
+            return self.batch_size
+        left = self.problem.horizon - (self.beliefs.n_pulls - self._existing)
+        return max(min(self.batch_size, left), 1)
 
     @abstractmethod
     def _plan(self) -> Int[np.ndarray, " n"]:
@@ -61,7 +77,7 @@ class NRBUCB(PlannedBatchAgent):
     policy_family = "batched GP-UCB"
 
     def _plan(self) -> np.ndarray:
-        return np.full(self.batch_size, self.arms.best_score(self.width))
+        return np.full(self._length, self.arms.best_score(self.width))
 
 
 class NTBUCB(PlannedBatchAgent):
@@ -75,4 +91,4 @@ class NTBUCB(PlannedBatchAgent):
     def _plan(self) -> np.ndarray:
         posterior = self.arms.posterior
         scores = posterior.mean + self.width * np.sqrt(posterior.variance)
-        return np.argsort(-scores, kind="stable")[: self.batch_size]
+        return np.argsort(-scores, kind="stable")[: self._length]

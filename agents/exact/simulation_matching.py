@@ -8,8 +8,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from agents.core.gp_settings import as_count
 from agents.exact.naive_batches import PlannedBatchAgent
+from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
@@ -51,11 +51,9 @@ class SimulationMatching(PlannedBatchAgent):
         delta: float | None = None,
         n_start: int = 0,
     ) -> None:
-        if policy not in ("ucb", "mei"):
-            raise ValueError(f"policy: expected 'ucb' or 'mei', got {policy!r}")
         super().__init__(kernel, width, batch_size, lam, norm_bound, delta, n_start)
-        self.policy = policy
-        self.n_simulations = as_count("n_simulations", n_simulations)
+        self.policy = as_word("policy", policy, ("ucb", "mei"))
+        self.n_simulations = as_count("n_simulations", n_simulations, most=10_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -66,12 +64,12 @@ class SimulationMatching(PlannedBatchAgent):
         return self._match(self._simulate())
 
     def _simulate(self) -> np.ndarray:
-        """Arms of the simulated runs, shape (n_simulations, batch_size)."""
+        """Arms of the simulated runs, shape (n_simulations, n), with n the length of the batch."""
         assert isinstance(self.arms.posterior, ExactPosterior)
         imagined, each = self.arms.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
-        runs = np.empty((self.n_simulations, self.batch_size), np.int64)
+        runs = np.empty((self.n_simulations, self._length), np.int64)
         noise = self.rng.standard_normal(runs.shape)
-        for step in range(self.batch_size):
+        for step in range(runs.shape[1]):
             variance = np.maximum(imagined.v, 0.0)
             runs[:, step] = arms = self._sequential_choices(imagined.mean, np.sqrt(variance))
             y = imagined.mean[each, arms] + np.sqrt(variance[each, arms] + self.lam) * noise[:, step]
@@ -94,12 +92,12 @@ class SimulationMatching(PlannedBatchAgent):
         distances = cdist(self._features[arms], self._features[arms], "sqeuclidean")
         nearest = np.full(len(arms), np.inf)
         batch: list[int] = []
-        while len(batch) < self.batch_size:
+        while len(batch) < runs.shape[1]:
             left = np.minimum(distances, nearest) @ weights
             if len(batch) and not left.min() < nearest @ weights:
                 # Every simulated arm is matched exactly: repeat the arms in the order of their weight.
                 order = arms[np.argsort(-weights, kind="stable")].tolist()
-                batch += [order[i % len(order)] for i in range(self.batch_size - len(batch))]
+                batch += [order[i % len(order)] for i in range(runs.shape[1] - len(batch))]
                 break
             j = int(np.argmin(left))
             nearest = np.minimum(nearest, distances[j])

@@ -9,10 +9,12 @@ from jaxtyping import Float
 
 from agents.core.beliefs import BoxBeliefs
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import GPSettings, as_count
+from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.space import Search
+from agents.core.widths import SEQUENTIAL_WIDTHS, as_width
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.features import draw_fourier_sample
@@ -92,7 +94,7 @@ class GPTS(GPAgent):
         iterations: int = 60,
     ) -> None:
         super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
-        self.n_features = as_count("n_features", n_features)
+        self.n_features = as_count("n_features", n_features, most=100_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -121,10 +123,17 @@ class AsyncTS(GPAgent):
     Args:
         kernel: Prior covariance; None for the problem's.
         batch_size: Largest number of open evaluations; 30 in the BBKB experiments.
-        scale: Factor of the draw's deviation from the posterior mean; the BBKB experiments divide it by 10.
+        width: How far a draw deviates from the posterior mean, in posterior standard deviations: 1 for Thompson
+            sampling, another number, or a width of GP-UCB as theory needs it (Chowdhury and Gopalan 2017, Algorithm 2).
+            The BBKB experiments take a tenth of one, `{"name": "practical", "scale": 0.1}`.
         lam: Noise variance in the posterior; None for the problem's.
         max_rank: Largest rank of the prior's factor; memory is A times it.
+        norm_bound: Bound on the RKHS norm, for a named width; None for the problem's, or 1.
+        delta: Allowed probability of failure, for a named width; None for 1 / horizon.
         n_start: Arms drawn uniformly and pulled before the first draw.
+
+    Attributes:
+        draw_width: The width of the draws since the last feedback; the band of `predict` is that of the posterior.
 
     Reference: Kandasamy et al. (2018), Parallelised Bayesian optimisation via Thompson sampling, Algorithm 2; Wilson et
     al. (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
@@ -134,33 +143,37 @@ class AsyncTS(GPAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
-    not_saved = GPAgent.not_saved | {"_draws"}
+    not_saved = GPAgent.not_saved | {"_draws", "schedule"}
 
     def __init__(
         self,
         kernel: Any = None,
         batch_size: int = 30,
-        scale: float = 1.0,
+        width: object = 1.0,
         lam: float | None = None,
         max_rank: int = 1000,
+        norm_bound: float | None = None,
+        delta: float | None = None,
         n_start: int = 0,
     ) -> None:
-        if not 0 <= scale < float("inf"):
-            raise ValueError(f"scale: expected a finite number >= 0, got {scale!r}")
-        super().__init__(GPSettings(kernel, lam), UniformDesign(n_start))
+        self.schedule = as_width(width, SEQUENTIAL_WIDTHS)
+        super().__init__(GPSettings(kernel, lam, norm_bound, delta), UniformDesign(n_start))
         self.batch_size = as_count("batch_size", batch_size)
-        self.scale = scale
         self.max_rank = as_count("max_rank", max_rank)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
         self._draws = JointDraws(self.model.kernel, self.arms.features, self.max_rank)
 
+    def _begin_batch(self) -> None:
+        super()._begin_batch()
+        self.draw_width = self.schedule(self.beliefs.width_context(norm_bound=self.model.norm_bound))
+
     def _next(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
         return np.argmax(self.draw(count), axis=1) if count > 0 else self._nothing
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
-        """Joint draws from the posterior at all arms, their deviation from the mean scaled by `scale`."""
+        """Joint draws from the posterior at all arms, their deviation from the mean times `draw_width`."""
         assert isinstance(self.arms.posterior, ExactPosterior)
-        return self._draws.draw(self.arms.posterior, count, self.rng, self.scale)
+        return self._draws.draw(self.arms.posterior, count, self.rng, self.draw_width)

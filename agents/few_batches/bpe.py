@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import GPSettings, NormBound, as_count
+from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
 from agents.core.widths import GrowingWidth, OfflineTheorem, as_width, width_setting
+from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -75,7 +76,7 @@ class BPE(FiniteArmAgent):
     ) -> None:
         self._given = GPSettings(kernel, lam, norm_bound, delta)
         self.kernel = self._given.kernel
-        self.lam = lam or 0.0  # 0 until the first reset
+        self.lam = self._given.lam or 0.0  # 0 until the first reset
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
         self._width_setting = width_setting(width)
         if self._schedule.depends_on_pulls:
@@ -84,12 +85,9 @@ class BPE(FiniteArmAgent):
                 "width: expected 'theory', 'growing', a number or a schedule of t and the problem alone, got "
                 f"{self._schedule!r}, which depends on the pulls"
             )
-        if lengths not in ("kernel", "theorem", "equal"):
-            raise ValueError(f"lengths: expected 'kernel', 'theorem' or 'equal', got {lengths!r}")
-        if posterior not in ("batch", "full"):
-            raise ValueError(f"posterior: expected 'batch' or 'full', got {posterior!r}")
         self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
-        self._lengths, self._full = lengths, posterior == "full"
+        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal"))
+        self._full = as_word("posterior", posterior, ("batch", "full")) == "full"
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.horizon is None:

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
-from agents.core.gp_settings import as_count
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.space import Search, space_of
+from gpbandit_envs.arguments import as_count, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
 from gpbandit_envs.gp.observations import Observations
@@ -71,7 +71,8 @@ class LearnedAgent(Agent):
         width: Factor of the standard deviation, > 0.
         n_initial: Size of `D_0`, >= 1, or more if more data exist; None for 3 per feature, as the UHE-BO paper does not
             state its own.
-        prior: Priors and bounds of the hyperparameters, or their JSON form; None for the UHE-BO paper's.
+        prior: Priors and bounds of the hyperparameters, their JSON form, or a reading of the UHE-BO paper's
+            Gamma(1e-3, 10): `"gamma-mean"`, which None stands for, or `"gamma-rate"`.
         fits: Starts of each MAP estimate, the first one at the previous estimate.
         candidates: On a box, points at which the acquisition function is evaluated first.
         starts: On a box, points from which L-BFGS-B climbs.
@@ -93,7 +94,7 @@ class LearnedAgent(Agent):
     family: str = "matern52"
     width: float = 1.96
     n_initial: int | None = None
-    prior: HyperPrior | Mapping[str, Any] | None = None
+    prior: HyperPrior | Mapping[str, Any] | str | None = None
     fits: int = 2
     candidates: int = 1_024
     starts: int = 8
@@ -103,10 +104,9 @@ class LearnedAgent(Agent):
     not_saved = Agent.not_saved | {"space"}
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.width) and self.width > 0):
-            raise ValueError(f"width: expected a finite number > 0, got {self.width!r}")
+        self.width = positive_number("width", self.width)
         Hyperparameters(1.0, 1.0, (1.0,)).kernel(self.family)  # refuses an unknown family before the first estimate
-        self.width, self.fits = float(self.width), as_count("fits", self.fits)
+        self.fits = as_count("fits", self.fits, most=10_000)
         self.prior = as_hyper_prior(self.prior)
         self.n_initial = None if self.n_initial is None else as_count("n_initial", self.n_initial)
         self._search = Search(self.candidates, self.starts, self.iterations)

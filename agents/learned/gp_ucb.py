@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.core.gp_settings import as_count
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp.hyperparameters import as_hyper_prior, sample_hyperparameters
 
 __all__ = ["MAPUCB", "MCMCUCB"]
@@ -50,7 +50,8 @@ class MCMCUCB(LearnedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.burn_in, self.samples = as_count("burn_in", self.burn_in, 0), as_count("samples", self.samples)
+        self.burn_in = as_count("burn_in", self.burn_in, 0, most=100_000)
+        self.samples = as_count("samples", self.samples, most=100_000)
 
     def estimate(self) -> None:
         self.hyperparameters, self.prior_mean = sample_hyperparameters(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
@@ -87,8 +88,7 @@ class AGPUCB(ShrinkingAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.5 < self.exponent < 1:
-            raise ValueError(f"exponent: expected a number in (0.5, 1), got {self.exponent!r}")
+        self.exponent = as_number("exponent", self.exponent, "a number in (0.5, 1)", lambda a: 0.5 < a < 1)
 
     def _divisor(self) -> float:
         points = self.space.coordinates(self.space.random(_POINTS, self.rng))
@@ -131,8 +131,7 @@ class WangDeFreitas(ShrinkingAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.kappa < 1:
-            raise ValueError(f"kappa: expected a number in (0, 1), got {self.kappa!r}")
+        self.kappa = as_number("kappa", self.kappa, "a number in (0, 1)", lambda kappa: 0 < kappa < 1)
 
     def _divisor(self) -> float:
         if self._is_uncertain(0):

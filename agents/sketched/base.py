@@ -19,6 +19,7 @@ from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
+from gpbandit_envs.arguments import as_word, positive_number
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -47,12 +48,9 @@ class SketchSettings:
     max_memory: int | str | None
 
     def __post_init__(self) -> None:
-        if not 0 < self.qbar < float("inf"):
-            raise ValueError(f"qbar: expected a finite number > 0, got {self.qbar!r}")
-        if self.draws not in ("pull", "arm"):
-            raise ValueError(f"draws: expected 'pull' or 'arm', got {self.draws!r}")
-        if self.resampling not in ("fresh", "coupled"):
-            raise ValueError(f"resampling: expected 'fresh' or 'coupled', got {self.resampling!r}")
+        self.qbar = positive_number("qbar", self.qbar)
+        as_word("draws", self.draws, ("pull", "arm"))
+        as_word("resampling", self.resampling, ("fresh", "coupled"))
         self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 
@@ -66,6 +64,7 @@ class SketchedBeliefs(ArmBeliefs):
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
+        n_drawn: Arms in the last dictionary `S_t`, those that depend on others included; the posterior leaves them out.
     """
 
     posterior: SketchedArmPosterior
@@ -79,7 +78,7 @@ class SketchedBeliefs(ArmBeliefs):
         rng: np.random.Generator,
     ) -> None:
         self._sketch, self._rng = sketch, rng
-        self.resparsifications = 0
+        self.resparsifications, self.n_drawn = 0, 0
         self._coupled = CoupledDraws(problem.n_arms, sketch.draws) if sketch.resampling == "coupled" else None
         super().__init__(problem, model, data)
 
@@ -109,7 +108,7 @@ class SketchedBeliefs(ArmBeliefs):
 
     def _embed(self, dictionary: Int[np.ndarray, " m"]) -> None:
         self.posterior.embed(dictionary)
-        self.resparsifications += 1
+        self.resparsifications, self.n_drawn = self.resparsifications + 1, len(dictionary)
 
     def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
         sketch = self._sketch
@@ -123,7 +122,8 @@ class SketchedBeliefs(ArmBeliefs):
     def diagnostics(self) -> Mapping[str, float]:
         return {
             **super().diagnostics(),
-            "dictionary_size": float(len(self.posterior.dictionary)),
+            "dictionary_size": float(self.n_drawn),
+            "dictionary_rank": float(len(self.posterior.dictionary)),
             "resparsifications": float(self.resparsifications),
         }
 

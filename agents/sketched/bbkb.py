@@ -16,6 +16,7 @@ from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_cons
 from agents.core.widths import AnalyticMixture, BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
+from gpbandit_envs.arguments import as_word
 
 __all__ = ["BBKB"]
 
@@ -69,15 +70,15 @@ class BBKB(SketchedUCBAgent):
         initial: Initial = None,
         max_memory: int | str | None = None,
     ) -> None:
-        if rule not in ("global", "global-local"):
-            raise ValueError(f"rule: expected 'global' or 'global-local', got {rule!r}")
+        as_word("rule", rule, ("global", "global-local"))
+        bound = SumRule(c) if rule == "global" else GlobalLocalRule(c)
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
             {"theory": BBKBTheorem2(), "amm": AnalyticMixture(), "practical": LogDeterminant()},
             UniformDesign(n_start) if min_batch is None else UncertaintyDesign(min_batch=min_batch),
-            SumRule(c) if rule == "global" else GlobalLocalRule(c),
-            batch_ratio=c,
+            bound,
+            batch_ratio=bound.c,
             sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )
 

@@ -24,7 +24,8 @@ class BKB(SketchedUCBAgent):
 
     With the oversampling of 2 that experiments use, drawing every pull leaves a much-pulled arm out of one dictionary
     in seven; its leverage score, and with it the width, then jumps. So the default here draws every arm, as the
-    authors' code does; with the oversampling of the theorems the two are the same.
+    authors' code does; with the oversampling of the theorems both take every arm with a probability near one. The proof
+    holds for arms too: n pulls of one are one row `sqrt(n) phi(x)` of leverage score `n lev`, with the same covariance.
 
     `width="theory"` is the paper's Theorem 2, proven where `qbar` is that of the theorem; `"practical"` is the one of
     the BBKB experiments. `"amm"` is unproven here: its proof is for the exact posterior.

@@ -18,7 +18,7 @@ _MOST_DEPARTURES = 4
 
 
 def inclusion_probabilities(
-    pulls: Float[np.ndarray, " u"], leverage: Float[np.ndarray, " u"], qbar: float, draws: Draws = "pull"
+    pulls: Float[np.ndarray, " u"], leverage: Float[np.ndarray, " u"], qbar: float, draws: Draws = "arm"
 ) -> Float[np.ndarray, " u"]:
     """The probability that each pulled arm enters the dictionary.
 
@@ -48,7 +48,7 @@ def posterior_sampling(
     leverage: Float[np.ndarray, " u"],
     qbar: float,
     rng: np.random.Generator,
-    draws: Draws = "pull",
+    draws: Draws = "arm",
 ) -> Int[np.ndarray, " m"]:
     """Draw a dictionary from the pulled arms, with `inclusion_probabilities` that grow with their leverage scores.
 

@@ -50,6 +50,9 @@ class VectorEmpirical(VectorAgent):
     def recommend(self) -> np.ndarray:
         return self._best.copy()
 
+    def working_bytes(self, problem: Problem, horizon: int) -> int:
+        return 3 * 8 * problem.n_arms
+
 
 class VectorUniform(VectorEmpirical):
     """Every pull is an arm drawn uniformly."""

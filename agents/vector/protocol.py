@@ -14,10 +14,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from agents.core.finite import group_bounds
 from gpbandit_envs.problem import Problem
 
 __all__ = ["VectorAgent", "VectorChoice", "VectorFeedback"]
@@ -66,8 +68,8 @@ class VectorFeedback:
         """The entries of each repetition, in order."""
         if len(self) == 0:
             return []
-        bounds = np.flatnonzero(np.r_[True, self.repetitions[1:] != self.repetitions[:-1], True])
-        return [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
+        bounds = group_bounds(self.repetitions).tolist()
+        return [slice(a, b) for a, b in pairwise(bounds)]
 
 
 class VectorAgent(ABC):
@@ -96,6 +98,13 @@ class VectorAgent(ABC):
     @abstractmethod
     def recommend(self) -> Int[np.ndarray, " N"]:
         """The arm that each repetition would deploy now."""
+
+    def working_bytes(self, problem: Problem, horizon: int) -> int:
+        """About how many bytes a late step of one repetition reads; by default a row over all arms for each evaluation.
+
+        Repetitions that are played at a time share the processor's cache.
+        """
+        return 8 * problem.n_arms * (min(horizon, 2 * problem.n_arms) + 16)
 
     def diagnostics(self) -> Mapping[str, Float[np.ndarray, " N"]]:
         """The numbers of `Agent.diagnostics`, one entry a repetition."""

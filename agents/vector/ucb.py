@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.batch import Batch
+from agents.core.batch import Batch, RowBatch
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
 from agents.core.dual_band import DualArms
 from agents.core.finite import group_pulls
@@ -59,7 +59,7 @@ class VectorUCB(VectorAgent):
         data = np.flatnonzero(beliefs.counts)
         if len(data):
             for i in range(R):
-                self._observe(i, data, beliefs.counts[data], beliefs.sums[data])
+                self._condition(i, data, beliefs.counts[data], beliefs.sums[data])
         self._pulls, self._batch = np.full(R, beliefs.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
@@ -90,7 +90,7 @@ class VectorUCB(VectorAgent):
         """The next arm of the batch of repetition `i`, and whether the batch ends with it."""
         batch = self._open.get(i)
         if batch is None:
-            batch = self._open[i] = Batch(self.posterior[i], float(self._width[i]))
+            batch = self._open[i] = RowBatch(self.posterior[i], float(self._width[i]))
             self._rules[i].start(batch)
         arm, _ = batch.propose(1)
         _, closes = self._rules[i].admit(batch, arm, 1)
@@ -100,18 +100,23 @@ class VectorUCB(VectorAgent):
     def observe(self, feedback: VectorFeedback) -> None:
         if len(feedback) == 0:
             return
-        updated = np.unique(feedback.repetitions)
+        groups = feedback.groups()
+        updated = feedback.repetitions[[group.start for group in groups]]
         if len(updated) == len(feedback):
-            self._count_leverage(updated, self._leverage(updated, feedback.arms)[:, None], 1.0)
+            leverage = np.maximum(self.posterior.v[updated, feedback.arms], 0.0) / self.posterior.lam
+            self._sum_log[updated] += np.log1p(leverage)
+            self._sum_log_3[updated] += np.log1p(3 * leverage)
             self.posterior.update(updated, feedback.arms, feedback.rewards)
             if self._dual is not None:
                 self._dual.update(updated, feedback.arms, feedback.rewards)
         else:
-            for group in feedback.groups():
-                i = int(feedback.repetitions[group.start])
+            for i, group in zip(updated.tolist(), groups):
                 arms, counts, sums = group_pulls(feedback.arms[group], feedback.rewards[group])
-                self._count_leverage(np.array([i]), self._leverage(np.array([i]), arms)[None], counts)
-                self._observe(i, arms, counts, sums)
+                posterior = self.posterior[i]
+                leverage = posterior.variance_at(arms) / posterior.lam
+                self._sum_log[i] += counts @ np.log1p(leverage)
+                self._sum_log_3[i] += counts @ np.log1p(3 * leverage)
+                self._condition(i, arms, counts, sums)
         self._pulls[updated] += self._batch[updated]
         self._batch_length[updated] = self._batch[updated]
         self._batch[updated] = 0
@@ -124,31 +129,17 @@ class VectorUCB(VectorAgent):
                 self._factors[i] = self._dual_factors(i)
                 self._refuted[i] |= np.isinf(self._factors[i]).any()
 
-    def _observe(self, i: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
-        """Condition repetition `i` on pulls of distinct arms, as `agents.core.beliefs.ArmBeliefs` does."""
-        if len(arms) == 1 and counts[0] == 1:
-            self.posterior.update(np.array([i]), arms, sums)
-            if self._dual is not None:
-                self._dual.update(np.array([i]), arms, sums)
-            return
-        self.posterior.observe(i, arms, counts, sums)
+    def _condition(self, i: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition repetition `i` on pulls of distinct arms."""
+        self.posterior[i].update(arms, counts, sums)
         if self._dual is not None:
-            self._dual.observe(i, arms, counts, sums)
+            self._dual.condition(i, arms, counts, sums)
 
     def _dual_factors(self, i: int) -> Float[np.ndarray, " G"]:
         """The factor of each regulariser's band in repetition `i`."""
         assert self._dual is not None
         assert isinstance(self._policy.schedule, DualMixture)
         return self._policy.schedule.factors(self._context(i), self._dual.misfits(i))
-
-    def _leverage(self, repetitions: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        return np.maximum(self.posterior.v[repetitions, arms], 0.0) / self.posterior.lam
-
-    def _count_leverage(
-        self, repetitions: np.ndarray, leverage: Float[np.ndarray, "r p"], counts: Float[np.ndarray, " p"] | float
-    ) -> None:
-        self._sum_log[repetitions] += np.log1p(leverage) @ np.atleast_1d(counts)
-        self._sum_log_3[repetitions] += np.log1p(3 * leverage) @ np.atleast_1d(counts)
 
     def _context(self, i: int) -> WidthContext:
         """The inputs of the width of repetition `i`."""

@@ -3,6 +3,7 @@
 ```
 <root>/raw/<data set>/<file>           raw files, hash-checked
 <root>/tables/<data set>-...-<key>.npz converted tables
+<root>/quarantine                      damaged files, the last of each name
 <root>/locks, <root>/partial           one lock and one scratch folder for each archive being fetched
 ```
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -32,6 +34,7 @@ __all__ = [
     "raw_path",
     "read_table",
     "root",
+    "set_aside",
     "sha256_of",
     "table_path",
     "writable_root",
@@ -41,6 +44,7 @@ __all__ = [
 
 ENVIRONMENT_VARIABLE = "GPBANDIT_DATA"
 
+_LOG = logging.getLogger(__name__)
 _FORMAT = 1
 _CHUNK = 1 << 20
 _ARRAYS = ("features", "values", "costs", "labels", "neighbours")
@@ -153,6 +157,23 @@ def read_table(path: Path) -> Table:
         notes=facts["notes"],
         **arrays,
     )
+
+
+def set_aside(path: Path, damage: IntegrityError) -> None:
+    """Move a damaged file of the cache to its folder `quarantine`, and say so in a warning.
+
+    Raises:
+        IntegrityError: which is `damage`, if the file cannot be moved.
+    """
+    aside = root() / "quarantine" / path.name
+    try:
+        aside.parent.mkdir(exist_ok=True)
+        os.replace(path, aside)
+    except FileNotFoundError:
+        return  # another process was faster
+    except OSError:
+        raise damage from None
+    _LOG.warning("%s was damaged and is set aside; %s is made anew", aside, path.name)
 
 
 def sha256_of(path: Path) -> str:

@@ -35,12 +35,15 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
 
     Raises:
         FetchError: if no source could deliver; the message lists them and says how to supply the file by hand.
-        IntegrityError: if the cache or a source holds other bytes than the pinned ones.
+        IntegrityError: if a source holds other bytes than the pinned ones; a damaged file of the cache is set aside.
     """
     path = cache.raw_path(card.name, file.name)
     if file.sha256 is not None and path.exists():
-        cache.check_file(path, file.sha256, "Delete it; it is fetched again at the next load.")
-        return path
+        try:
+            cache.check_file(path, file.sha256, "Delete it; it is fetched again at the next load.")
+            return path
+        except IntegrityError as damage:
+            cache.set_aside(path, damage)
     failures = [f"cache, {path if file.sha256 else cache.root()}: not there"]
     for source in file.sources:
         _LOG.info("fetching %s from %s", file.name, source)
@@ -104,6 +107,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
     Raises:
         SourceUnavailableError: if the address cannot be reached.
         IntegrityError: if it serves other bytes than the pinned ones.
+        OSError: if the folder cannot be written.
     """
     import pooch
     import requests
@@ -118,6 +122,8 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
             downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
         )
     except (requests.RequestException, OSError) as failure:
+        if failure.filename is not None or isinstance(failure, PermissionError):
+            raise  # the disk, and not the network
         raise SourceUnavailableError(f"{type(failure).__name__}: {failure}") from failure
     except ValueError as mismatch:
         raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch

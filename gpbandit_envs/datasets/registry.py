@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from gpbandit_envs.datasets.crossed_barrel import CROSSED_BARREL
 from gpbandit_envs.datasets.data_set import Card, DataSet
 from gpbandit_envs.datasets.direct_arylation import DIRECT_ARYLATION
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
+from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.fcnet import FCNET
 from gpbandit_envs.datasets.hplc import HPLC
 from gpbandit_envs.datasets.hpobench_mlp import HPOBENCH_MLP
@@ -85,20 +86,21 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
         TypeError: if an option does not exist.
         FileNotFoundError: if `file` does not exist.
         FetchError: if no source can deliver; the message lists them and says how to supply the file by hand.
-        IntegrityError: if bytes differ from the pinned ones, or the cache is damaged.
+        IntegrityError: if bytes differ from the pinned ones. A damaged file of the cache is set aside and made anew.
     """
     data_set = find(name)
     chosen = data_set.choose(options)
     files = data_set.files(chosen)
     if file is not None and any(item.sha256 is None for item in files):
         return _load_without_hash(data_set, chosen, Path(file))
-    path = _table_path(data_set, chosen)
     if file is not None:
         copy_user_files(data_set.card, files, Path(file))
-    if not path.exists():
+
+    def convert() -> Table:
         raw = {item.name: fetch_file(data_set.card, item, cards().values()) for item in files}
-        cache.write_table(path, data_set.read(raw, chosen))
-    return cache.read_table(path)
+        return data_set.read(raw, chosen)
+
+    return _cached(_table_path(data_set, chosen), convert)
 
 
 def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
@@ -139,12 +141,25 @@ def _load_without_hash(data_set: DataSet, options: Mapping[str, object], given: 
     if not given.is_file():
         raise FileNotFoundError(f"file: expected an existing file for {data_set.card.name}, got {given}")
     sha256 = cache.sha256_of(given)
-    path = _table_path(data_set, options, sha256)
-    if not path.exists():
+
+    def convert() -> Table:
         table = data_set.read({item.name: given}, options)
-        cache.write_table(path, replace(table, notes={**table.notes, "file": given.name, "sha256": sha256}))
+        return replace(table, notes={**table.notes, "file": given.name, "sha256": sha256})
+
+    table = _cached(_table_path(data_set, options, sha256), convert)
     if options == data_set.choose({}):
-        cache.write_table(_table_path(data_set, options), cache.read_table(path))
+        cache.write_table(_table_path(data_set, options), table)
+    return table
+
+
+def _cached(path: Path, make: Callable[[], Table]) -> Table:
+    """The table in the cache, which `make` gives if it is not there or damaged."""
+    if path.exists():
+        try:
+            return cache.read_table(path)
+        except IntegrityError as damage:
+            cache.set_aside(path, damage)
+    cache.write_table(path, make())
     return cache.read_table(path)
 
 

@@ -9,7 +9,7 @@ from gpbandit_envs.functions.arm_sets import lattice
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms
 from gpbandit_envs.functions.closed_forms import FORMULAS, ClosedForm
 from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
-from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, Expansion, FixedExpansion
+from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.noise import as_noise
 
@@ -157,7 +157,7 @@ def bpe_f1(
 def bpe_f2(
     *, grid: int | None = 50, noise_std: float = 0.02, kernel: KernelLike = None, noise: NoiseLike = None
 ) -> EnvRecipe:
-    """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks, SE lengthscale 0.5, RKHS norm sqrt(6).
+    """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks, side 2, SE lengthscale 0.5, RKHS norm sqrt(6).
 
     Args:
         grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
@@ -165,7 +165,7 @@ def bpe_f2(
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
-    return _expansion(BPE_F2, grid, noise_std, kernel, noise)
+    return _expansion(BPE_F2, grid, noise_std, kernel, noise, BPE_F2_SIDE)
 
 
 def _gridded(family: BoxFamily, grid: int | None) -> ArmFamily | BoxFamily:
@@ -188,12 +188,12 @@ def _closed_form(name: str, grid: int | None, noise_std: float, kernel: KernelLi
 
 
 def _expansion(
-    function: Expansion, grid: int | None, noise_std: float, kernel: KernelLike, noise: NoiseLike
+    function: Expansion, grid: int | None, noise_std: float, kernel: KernelLike, noise: NoiseLike, side: float = 1.0
 ) -> EnvRecipe:
     stated = function.kernel if kernel is None else as_kernel(kernel)
     is_true = stated == function.kernel
     return EnvRecipe(
-        family=_gridded(FixedExpansion(function), grid),
+        family=_gridded(FixedExpansion(function, side), grid),
         noise=as_noise(noise, noise_std),
         kernel=stated,
         norm_bound=function.norm if is_true else None,

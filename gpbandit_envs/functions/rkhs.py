@@ -22,7 +22,7 @@ from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["BPE_F1", "BPE_F2", "Expansion", "FixedExpansion", "RKHSArms", "RKHSBox", "draw_expansion"]
+__all__ = ["BPE_F1", "BPE_F2", "BPE_F2_SIDE", "Expansion", "FixedExpansion", "RKHSArms", "RKHSBox", "draw_expansion"]
 
 _CHUNK = 65_536  # arms evaluated at once: (65536, m) kernel entries, 16 MB at m = 32
 
@@ -179,13 +179,14 @@ class FixedExpansion(BoxFamily):
 
     Args:
         expansion: The function on the unit cube.
+        side: Side of the cube in true units.
     """
 
     fixed = True
 
-    def __init__(self, expansion: Expansion) -> None:
+    def __init__(self, expansion: Expansion, side: float = 1.0) -> None:
         self.dim = expansion.centres.shape[1]
-        self.low, self.high = np.zeros(self.dim), np.ones(self.dim)
+        self.low, self.high = np.zeros(self.dim), np.full(self.dim, side)
         self.kernel: Kernel = expansion.kernel
         self.norm_bound: float = expansion.norm
         self._function = BoxFunction(expansion, _Certify(expansion), norm=expansion.norm)
@@ -206,24 +207,30 @@ class _Certify:
 
 
 # Li and Scarlett (2022) show f1 with one clear peak and f2 with several near-optimal ones on a 50 x 50 grid, under an
-# SE kernel of lengthscale 0.5, and give no formulas. These are expansions of that kernel through stated values, scaled
-# to the norms that the widths of the experiments, sqrt(2) and sqrt(6), would cover.
-_BPE_KERNEL = SE(0.5)
+# SE kernel of lengthscale 0.5, and give neither formulas nor the domain. These are expansions of that kernel through
+# stated values, scaled to the norms that the widths of the experiments, sqrt(2) and sqrt(6), would cover. On a square
+# of side 1 a lengthscale of 0.5 leaves no room for several maxima but in the corners, so that of f2 has side 2.
 
 
-def _through(points: list[tuple[float, float]], values: list[float], norm: float) -> Expansion:
+def _through(kernel: Kernel, points: list[tuple[float, float]], values: list[float], norm: float) -> Expansion:
     """The expansion of smallest norm whose values at `points` are in the ratio of `values`, scaled to `norm`."""
     centres = np.array(points)
-    raw = Expansion(_BPE_KERNEL, centres, np.linalg.solve(_BPE_KERNEL(centres, centres), np.array(values)))
-    return Expansion(_BPE_KERNEL, centres, raw.coefficients * (norm / raw.norm))
+    raw = Expansion(kernel, centres, np.linalg.solve(kernel(centres, centres), np.array(values)))
+    return Expansion(kernel, centres, raw.coefficients * (norm / raw.norm))
 
 
-BPE_F1 = _through([(0.7, 0.35), (0.15, 0.8), (0.1, 0.1), (0.95, 0.95)], [1.0, 0.1, 0.2, 0.0], float(np.sqrt(2)))
-"""One clear peak near (0.7, 0.35)."""
+BPE_F1 = _through(
+    SE(0.5), [(0.7, 0.35), (0.15, 0.8), (0.1, 0.1), (0.95, 0.95)], [1.0, 0.1, 0.2, 0.0], float(np.sqrt(2))
+)
+"""One clear peak of 1.25 near (0.76, 0.24)."""
+
+BPE_F2_SIDE = 2.0
+"""Side of the square of f2, in true units; `BPE_F2` and its kernel are scaled to the unit square."""
 
 BPE_F2 = _through(
-    [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9), (0.5, 0.5), (0.5, 0.1), (0.1, 0.5), (0.9, 0.5), (0.5, 0.9)],
-    [0.98, 0.97, 1.0, 0.99, 0.3, 0.5, 0.5, 0.5, 0.5],
+    SE(0.5 / BPE_F2_SIDE),
+    [(0.2, 0.2), (0.8, 0.2), (0.2, 0.8), (0.8, 0.8), (0.5, 0.5), (0.5, 0.2), (0.2, 0.5), (0.8, 0.5), (0.5, 0.8)],
+    [0.985, 0.98, 1.0, 0.99, 0.3, 0.5, 0.5, 0.5, 0.5],
     float(np.sqrt(6)),
 )
-"""Four peaks near the corners, within a few hundredths of the best."""
+"""Four peaks in the interior, 0.14 of the side from its corners, within 0.03 of the best."""

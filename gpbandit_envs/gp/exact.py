@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import log, sqrt
+from math import isfinite, log, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -110,23 +110,23 @@ class ExactPosteriors:
         return len(self._rows)
 
     def distinct(self, i: int = 0) -> Int[np.ndarray, " u"]:
-        """The arms whose feedback has arrived, in the order of their first feedback; read-only."""
-        return self._rows[i].distinct
+        """The arms whose feedback has arrived, in the order of their first feedback."""
+        return np.array(self._rows[i].distinct, np.int64)
 
     def effective_dimension(self, i: int = 0) -> float:
         """`Tr(K_t (K_t + lam I)^-1)` of the pulls whose feedback has arrived."""
-        arms = self._rows[i].distinct
-        return float(self.n[i, arms] @ np.maximum(self.v[i, arms], 0.0)) / self.lam
+        return float(self.n[i] @ np.maximum(self.v[i], 0.0, out=self._spare)) / self.lam
 
     def best_scores(self, width: Float[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
         """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
-        best = np.empty(len(self), np.int64)
-        for i, factor in enumerate(width.tolist()):
-            score = np.sqrt(np.maximum(self.v[i], 0.0, out=self._spare), out=self._spare)
-            score *= factor
-            score += self.mean[i]
-            best[i] = score.argmax()
-        return best
+        return np.array([self.best_score(i, factor) for i, factor in enumerate(width.tolist())], np.int64)
+
+    def best_score(self, i: int, width: float, ahead: bool = False) -> int:
+        """The same of repetition `i`, with the deviation `ahead` if asked for."""
+        score = np.sqrt(np.maximum(self.ahead(i) if ahead else self.v[i], 0.0, out=self._spare), out=self._spare)
+        score *= width
+        score += self.mean[i]
+        return int(score.argmax())
 
     def update(self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]) -> None:
         """Take in one evaluation in each of the distinct repetitions `which`: the feedback `y` of `arms`.
@@ -136,20 +136,30 @@ class ExactPosteriors:
         """
         _finite(y)
         for i, arm, value in zip(which.tolist(), arms.tolist(), y.tolist()):
-            rows = self._rows[i]
-            if rows.ahead is not None:
-                self.observe(i, np.array([arm]), np.ones(1), np.array([value]))
-                continue
-            self._compact(i)
-            row, root = self._append_one(i, arm)
-            mean = self.mean[i]
-            z = (value - float(mean[arm])) / root
-            mean += np.multiply(row, z, out=self._spare)
-            self.quadratic[i] += z * z
-            self.v[i] -= np.square(row, out=self._spare)
-            rows.told = rows.used
-            self._count(i, arm, 1.0, value)
-            self.information_gain[i] += 0.5 * log(root * root / self.lam)
+            self.update_one(i, arm, value)
+
+    def update_one(self, i: int, arm: int, y: float) -> None:
+        """The same for repetition `i` alone.
+
+        Raises:
+            ValueError: if the feedback is not finite; nothing has changed then.
+        """
+        if not isfinite(y):
+            raise ValueError(f"sums: expected finite feedback, got {y}")
+        rows = self._rows[i]
+        if rows.ahead is not None:
+            self.observe(i, np.array([arm]), np.ones(1), np.array([y]))
+            return
+        self._compact(i)
+        row, root = self._append_one(i, arm)
+        mean, v = self.mean[i], self.v[i]
+        z = (y - float(mean[arm])) / root
+        mean += np.multiply(row, z, out=self._spare)
+        self.quadratic[i] += z * z
+        v -= np.square(row, out=self._spare)
+        rows.told = rows.used
+        self._count(i, arm, 1.0, y)
+        self.information_gain[i] += 0.5 * log(root * root / self.lam)
 
     def pull(self, i: int, arm: int) -> None:
         """Account for a pull in repetition `i` whose feedback comes later; only `ahead` includes it."""
@@ -179,15 +189,18 @@ class ExactPosteriors:
         _finite(sums)
         rows = self._rows[i]
         told = Counter({arm: int(count) for arm, count in zip(arms.tolist(), counts.tolist())})
-        left, first = rows.open - told, rows.n_first_open(told)
-        if first is None:
-            # Not the pulls that were announced first: those still open are computed anew, behind these.
+        left, (n_first, announced) = rows.open - told, rows.first_open(told)
+        news = told - announced
+        if news and rows.told + n_first < rows.used:
+            # Other pulls are open before them: those are computed anew, behind these.
             self._drop_open(i)
+            n_first, news = 0, told
+        if news:
             self._compact(i)
-            self._append(i, arms, counts)
+            self._append(i, *_arrays(news))
             last = rows.used
         else:
-            last = rows.told + first
+            last = rows.told + n_first
         self._settle(i, last, arms, counts, sums)
         if rows.used == rows.told:
             rows.open, rows.ahead = Counter(), None
@@ -197,10 +210,13 @@ class ExactPosteriors:
 
     def keep_open(self, i: int, arms: Iterable[int]) -> None:
         """Let `arms`, an entry a pull, be the open pulls of repetition `i`: others were given up, or are news."""
-        wanted = Counter(arms)
-        if wanted != self._rows[i].open:
+        wanted, opened = Counter(arms), self._rows[i].open
+        if opened - wanted:
             self._drop_open(i)
             self._open(i, wanted)
+        else:
+            for arm in (wanted - opened).elements():
+                self.pull(i, arm)
 
     def whitened(self, i: int = 0) -> Float[np.ndarray, "t A"]:
         """The rows of the pulls whose feedback has arrived; read-only."""
@@ -209,27 +225,34 @@ class ExactPosteriors:
     def interpolate(self, values: Float[np.ndarray, "m u"], i: int = 0) -> Float[np.ndarray, "m A"]:
         """The posterior mean if the mean feedback at the `distinct` arms were `values` and the prior mean 0."""
         rows = self._rows[i]
-        where = {arm: k for k, arm in enumerate(rows.distinct.tolist())}
+        where = {arm: k for k, arm in enumerate(rows.distinct)}
         pulls = [where[arm] for arm in rows.arms[: rows.told]]
         weights: np.ndarray = solve_lower(self._factor(i, 0, rows.told), values[:, pulls].T)
         return weights.T @ self._W[i, : rows.told]
 
-    def _append_one(self, i: int, arm: int) -> tuple[Float[np.ndarray, " A"], float]:
-        """The whitened row of a pull, appended to those of repetition `i`, and `sqrt(d)`."""
+    def _append_one(self, i: int, arm: int, count: float = 1.0) -> tuple[Float[np.ndarray, " A"], float]:
+        """The whitened row of `count` pulls of an arm, appended to those of repetition `i`, and `sqrt(d)`."""
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + 1)
-        row = self.rows.take(np.array([arm]), out=self._W[i, t : t + 1])[0]
-        if t:
-            W = self._W[i, :t]
+        row, last = self._W[i, t], rows.last.get(arm, -1)
+        if last < 0:
+            self.rows.take(np.array([arm]), out=row[None])
+        else:
+            # What was its covariance before its last row is lam / (n d) times as much after it.
+            np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=row)
+        if last + 1 < t:
+            W = self._W[i, last + 1 : t]
             row -= np.dot(W[:, arm], W, out=self._spare)
-        root = sqrt(max(float(row[arm]), 0.0) + self.lam)
-        row /= root
-        rows.add([arm], [1.0], [root], _Block(np.array([arm]), None, 1))
+        root = sqrt(max(float(row[arm]), 0.0) + self.lam / count)
+        row *= 1.0 / root
+        rows.add([arm], [count], [root])
         return row, root
 
     def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
         """The whitened rows of `counts` pulls of each of the distinct `arms`, appended by one product of matrices."""
+        if len(arms) == 1:
+            return self._append_one(i, int(arms[0]), float(counts[0]))[0][None]
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + len(arms))
@@ -242,14 +265,15 @@ class ExactPosteriors:
         for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
             block = slice(start, start + _COLUMNS)
             C[:, block] = solve_lower(L, C[:, block])
-        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist(), _Block(arms, counts, len(arms)))
+        rows.blocks.append(_Block(t, arms, counts, len(arms)))
+        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist())
         return C
 
     def _factor(self, i: int, first: int, last: int) -> Float[np.ndarray, "t t"]:
-        """`L` of some rows, given those before them."""
+        """`L` of some rows, given those before them; what stands above its diagonal means nothing."""
         rows = self._rows[i]
-        L = np.tril(self._W[i, first:last][:, rows.arms[first:last]].T, -1)
-        L[np.diag_indices(last - first)] = rows.roots[first:last]
+        L: np.ndarray = self._W[i, first:last][:, rows.arms[first:last]].T
+        np.fill_diagonal(L, rows.roots[first:last])
         return L
 
     def _settle(self, i: int, last: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -263,23 +287,22 @@ class ExactPosteriors:
         self.mean[i] += z @ W
         self.quadratic[i] += float(z @ z)
         self.v[i] -= np.einsum("ij,ij->j", W, W)
-        d = np.square(rows.roots[first:last]) * rows.counts[first:last]
-        self.information_gain[i] += 0.5 * float(np.log(d / self.lam).sum())
+        d = (root * root * count for root, count in zip(rows.roots[first:last], rows.counts[first:last]))
+        self.information_gain[i] += 0.5 * sum(log(one / self.lam) for one in d)
         rows.told = last
         for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
             self._count(i, arm, count, total)
 
     def _count(self, i: int, arm: int, count: float, total: float) -> None:
         if self.n[i, arm] == 0:
-            self._rows[i].distinct = np.append(self._rows[i].distinct, arm)
+            self._rows[i].distinct.append(arm)
         self.n[i, arm] += count
         self.sums[i, arm] += total
 
     def _open(self, i: int, pulls: Counter[int]) -> None:
         """Open rows for all of `pulls`, one for each arm."""
         if pulls:
-            arms, counts = np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
-            W = self._append(i, arms, counts)
+            W = self._append(i, *_arrays(pulls))
             self._rows[i].open, self._rows[i].ahead = pulls, self.v[i] - np.einsum("ij,ij->j", W, W)
 
     def _drop_open(self, i: int) -> None:
@@ -299,7 +322,7 @@ class ExactPosteriors:
             for arm, count in zip(arms, rows.counts[rows.renewed :]):
                 counts[arm] += int(count)
             rows.cut(rows.renewed)
-            self._append(i, np.array(list(counts), np.int64), np.array(list(counts.values()), np.float64))
+            self._append(i, *_arrays(counts))
             rows.told = rows.used
 
     def _reserve(self, rows: int) -> None:
@@ -313,7 +336,7 @@ class ExactPosteriors:
     def renew(self, i: int = 0) -> None:
         """Compute everything anew from counts and sums: a row for each distinct arm, free of past rounding."""
         rows = self._rows[i]
-        arms, opened = rows.distinct, rows.open
+        arms, opened = self.distinct(i), rows.open
         rows.cut(0)
         self.v[i], self.mean[i] = self.rows.prior, self._prior_mean
         if len(arms):
@@ -336,22 +359,23 @@ class ExactPosteriors:
         self._W, self._spare = np.empty((R, _SPARE, A)), np.empty(A)
         rows, self._rows = self._rows, [_Rows() for _ in range(R)]
         for i, wanted in enumerate(rows):
-            for block in wanted.made:
-                t = self._rows[i].used
-                if block.counts is None:
-                    self._append_one(i, int(block.arms[0]))
+            blocks = {block.first: block for block in wanted.blocks}
+            while (t := self._rows[i].used) < wanted.used:
+                if t in blocks:
+                    self._append(i, blocks[t].arms, blocks[t].counts)
+                    self._rows[i].cut(t + blocks[t].rows)
                 else:
-                    self._append(i, block.arms, block.counts)
-                self._rows[i].cut(t + block.rows)
+                    self._append_one(i, wanted.arms[t], wanted.counts[t])
         self._rows = rows
 
 
 @dataclass(frozen=True)
 class _Block:
-    """How rows were made: one by one (no counts), or for several arms together; the first `rows` of them are in use."""
+    """The rows of several arms that were made together, from row `first` on; the first `rows` of them are in use."""
 
+    first: int
     arms: Int[np.ndarray, " p"]
-    counts: Float[np.ndarray, " p"] | None
+    counts: Float[np.ndarray, " p"]
     rows: int
 
 
@@ -361,10 +385,11 @@ class _Rows:
 
     Attributes:
         arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
-        made: How the rows were made, in order.
+        last: The last row of each arm that has one.
+        blocks: Those of the rows that were made together, in order; each of the others was made alone.
         told: How many rows have their feedback; those behind them are open.
         renewed: How many rows the last renewal has left.
-        distinct: The arms whose feedback has arrived, in the order of their first feedback, shape (u,).
+        distinct: The arms whose feedback has arrived, in the order of their first feedback.
         open: Pulls of each arm whose feedback is awaited.
         ahead: Variance given these too, shape (A,); None if there are none.
     """
@@ -372,10 +397,11 @@ class _Rows:
     arms: list[int] = field(default_factory=list)
     counts: list[float] = field(default_factory=list)
     roots: list[float] = field(default_factory=list)
-    made: list[_Block] = field(default_factory=list)
+    last: dict[int, int] = field(default_factory=dict)
+    blocks: list[_Block] = field(default_factory=list)
     told: int = 0
     renewed: int = 0
-    distinct: Int[np.ndarray, " u"] = field(default_factory=lambda: np.zeros(0, np.int64))
+    distinct: list[int] = field(default_factory=list)
     open: Counter[int] = field(default_factory=Counter)
     ahead: Float[np.ndarray, " A"] | None = None
 
@@ -384,36 +410,32 @@ class _Rows:
         """Number of rows."""
         return len(self.arms)
 
-    def add(self, arms: list[int], counts: list[float], roots: list[float], block: _Block) -> None:
+    def add(self, arms: list[int], counts: list[float], roots: list[float]) -> None:
         """Rows behind all others."""
+        self.last.update((arm, row) for row, arm in enumerate(arms, self.used))
         self.arms += arms
         self.counts += counts
         self.roots += roots
-        self.made.append(block)
 
     def cut(self, rows: int) -> None:
         """Forget all but the first `rows`."""
-        excess = self.used - rows
-        while excess > 0:
-            block = self.made.pop()
-            if block.rows > excess:
-                self.made.append(replace(block, rows=block.rows - excess))
-            excess -= block.rows
+        self.blocks = [block for block in self.blocks if block.first < rows]
+        if self.blocks:
+            last = self.blocks[-1]
+            self.blocks[-1] = replace(last, rows=min(last.rows, rows - last.first))
         del self.arms[rows:], self.counts[rows:], self.roots[rows:]
+        self.last = {arm: row for row, arm in enumerate(self.arms)}
         self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
 
-    def n_first_open(self, pulls: Counter[int]) -> int | None:
-        """How many of the first open rows are `pulls`; None if no number is."""
-        seen: Counter[int] = Counter()
-        left = pulls.total()
+    def first_open(self, pulls: Counter[int]) -> tuple[int, Counter[int]]:
+        """How many of the first open rows are among `pulls`, and the pulls that they stand for."""
+        found: Counter[int] = Counter()
         for row in range(self.told, self.used):
-            if left <= 0:
-                break
-            seen[self.arms[row]] += int(self.counts[row])
-            left -= int(self.counts[row])
-            if left <= 0:
-                return row + 1 - self.told if seen == pulls else None
-        return None
+            arm, count = self.arms[row], int(self.counts[row])
+            if found[arm] + count > pulls[arm]:
+                return row - self.told, found
+            found[arm] += count
+        return self.used - self.told, found
 
     def tail_is_long(self) -> bool:
         """Whether the rows since the last renewal are many more than their arms, and these few."""
@@ -475,7 +497,7 @@ class ExactPosterior(ArmPosterior):
             ValueError: if a sum is not finite; nothing has changed then.
         """
         if len(arms) == 1 and counts[0] == 1:
-            self.engine.update(np.array([self.i]), arms, sums)
+            self.engine.update_one(self.i, int(arms[0]), float(sums[0]))
         else:
             self.engine.observe(self.i, arms, counts, sums)
 
@@ -534,6 +556,11 @@ class _PosteriorRows:
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
+
+
+def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """The arms, and how often each was pulled."""
+    return np.array(list(pulls), np.int64), np.array(list(pulls.values()), np.float64)
 
 
 def _finite(sums: np.ndarray) -> None:

@@ -49,7 +49,8 @@ class KernelRows:
     A row is computed when it is first needed, always in the same way, so that its bits do not depend on what else is
     needed, and kept in a slot of one of a few large chunks.
     Rows that are not in use make room for others: those that nothing has needed for longest go first.
-    `product` keeps, besides the rows it needs, a quarter more, or 64 MB; `take` keeps all rows that the budget allows.
+    `product` keeps, besides the rows it needs, a quarter more, or 64 MB. `take` keeps what the budget allows, of rows
+    that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to compute it.
 
     Args:
         kernel: Prior covariance.
@@ -82,8 +83,8 @@ class KernelRows:
         self._arms = np.empty(64, np.int64)
         self._gram = np.empty((64, 64))
         self._joined: list[int] = []
-        # The row of arm a is kept in slot _slot[a], -1 if it is not, and was last needed at time _needed[a].
-        self._slot, self._needed = np.full(len(self.X), -1, np.int64), np.zeros(len(self.X), np.int64)
+        # The row of arm a is kept in slot _slot[a] and was last needed at time _needed[a]; -1 if not, or never.
+        self._slot, self._needed = np.full(len(self.X), -1, np.int64), np.full(len(self.X), -1, np.int64)
         self._owner: list[int] = []
         self._time = 0
         self._chunks: list[np.ndarray] = []
@@ -143,11 +144,13 @@ class KernelRows:
             arms: Which rows, shape (p,).
             out: Where to write them, shape (p, A); a new array by default.
         """
-        self._needed[arms] = self._time
         slots = self._slot[arms]
         if slots.min(initial=0) < 0:
-            self._keep(np.unique(arms), self._budget)
-            slots = self._slot[arms]
+            again = arms[self._needed[arms] >= 0]
+            if len(again):
+                self._keep(np.unique(again), self._budget)
+                slots = self._slot[arms]
+        self._needed[arms] = self._time
         if len(self._chunks) == 1 and slots.min(initial=0) >= 0:
             return np.take(self._chunks[0], slots, axis=0, out=out, mode="clip")  # "clip" writes into out unbuffered
         out = np.empty((len(arms), len(self.X))) if out is None else out
@@ -276,7 +279,7 @@ class KernelRows:
             "arms": self.arms.copy(),
             "joined": np.array(self._joined, np.int64),
             "owner": owner,
-            "needed": self._needed[owner],
+            "needed": self._needed,
             "time": self._time,
         }
         return kernel_rows, (self.kernel, self.X, self._max_memory), state
@@ -286,7 +289,7 @@ class KernelRows:
             self.add(arms)
         for slot, arm in enumerate(state["owner"].tolist()):
             self._put(arm, slot)
-        self._needed[state["owner"]] = state["needed"]
+        self._needed = state["needed"]
         self._time = state["time"]
 
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import LEAST
+
 __all__ = ["Observations"]
 
 
@@ -72,12 +74,12 @@ class Observations:
     def standardised(self) -> tuple[Observations, float, float]:
         """The observations with mean 0 and standard deviation 1, and the offset and the scale that were taken out.
 
-        The scale of observations that are equal up to rounding is 1.
+        The scale of observations that are equal up to rounding, or whose square would be none, is 1.
         """
         total = self.counts.sum()
         offset = float(self.counts @ self.means / total)
         scale = float(np.sqrt((self.scatter + self.counts @ np.square(self.means - offset)) / total))
-        if not scale > 1e-12 * max(abs(offset), float(np.abs(self.means).max())):
+        if not scale > max(1e-12 * max(abs(offset), float(np.abs(self.means).max())), LEAST):
             scale = 1.0
         return self.rescaled(offset, scale), offset, scale
 

@@ -1,8 +1,7 @@
 """Audit the runs of a results folder, and keep the audits: one small parquet file per run, beside the results.
 
 DIR/audit/<key>.parquet holds one row per checkpoint, and under the metadata key `gpbandit-audit` what is true of the
-run as a whole. A file that cannot be read is named in a log message and counts as missing: `gpbandit audit` makes it
-again.
+run as a whole. A damaged file is moved to DIR/quarantine and named in a log message: `gpbandit audit` makes it again.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
 from leaderboards.play.plugins import load_plugins
+from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run import reason_of
-from leaderboards.play.run_file import SUFFIX, write_table
+from leaderboards.play.run_file import SUFFIX, FileError, open_table, results_in, write_table
 from leaderboards.play.store import Store, StoreError
 from leaderboards.play.workers import ExecutorError, process_pool
 
@@ -39,14 +38,19 @@ class AuditStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory) / "audit"
+        self._quarantine = Quarantine(Path(directory))
 
     def path(self, key: str) -> Path:
         """File of the audit of the run `key`."""
         return self.directory / f"{key}{SUFFIX}"
 
     def keys(self) -> set[str]:
-        """Runs that have an audit."""
-        return {path.name.removesuffix(SUFFIX) for path in self.directory.glob(f"*{SUFFIX}")}
+        """Runs that have an audit.
+
+        Raises:
+            OSError: if the folder cannot be read.
+        """
+        return {path.name.removesuffix(SUFFIX) for path in results_in(self.directory)}
 
     def write(self, audit: RunAudit) -> Path:
         """Write one audit, whole or not at all.
@@ -63,7 +67,11 @@ class AuditStore:
         return path
 
     def read(self, keys: Iterable[str]) -> dict[str, RunAudit]:
-        """Existing audits of the runs `keys`, by key."""
+        """Existing audits of the runs `keys`, by key.
+
+        Raises:
+            OSError: if the system does not give a file, which says nothing of it.
+        """
         existing = self.keys()
         audits = {key: self._read(key) for key in keys if key in existing}
         return {key: audit for key, audit in audits.items() if audit is not None}
@@ -71,15 +79,23 @@ class AuditStore:
     def _read(self, key: str) -> RunAudit | None:
         path = self.path(key)
         try:
-            file = pq.ParquetFile(path, page_checksum_verification=True)
-            metadata = json.loads((file.metadata.metadata or {})[_METADATA])
-            if metadata["schema"] not in (1, _SCHEMA) or metadata["key"] != key:
-                raise ValueError(f"schema {metadata['schema']} of run {metadata['key']}")
-            facts = {_FACTS_OF_1.get(name, name): value for name, value in metadata["about"].items()}
-            checkpoints = file.read(use_threads=False).to_pandas().rename(columns=_COLUMNS_OF_1)
-            return RunAudit(key, AuditFacts(**facts), checkpoints)
-        except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
-            _log.warning("%s is no audit that this version can read, and is left out: %s", path, error)
+            with open_table(path) as file:
+                raw = (file.metadata.metadata or {}).get(_METADATA)
+                if raw is None:
+                    raise ValueError("a parquet file without the metadata of an audit")
+                metadata = json.loads(raw)
+                if metadata["schema"] > _SCHEMA:
+                    _log.warning("%s is left as it is: its schema is newer, upgrade gpbandit-envs", path)
+                    return None
+                if metadata["key"] != key:
+                    raise ValueError(f"it is the audit of run {metadata['key']}")
+                facts = {_FACTS_OF_1.get(name, name): value for name, value in metadata["about"].items()}
+                checkpoints = file.read(use_threads=False).to_pandas().rename(columns=_COLUMNS_OF_1)
+                return RunAudit(key, AuditFacts(**facts), checkpoints)
+        except FileNotFoundError:
+            return None
+        except (FileError, KeyError, TypeError, ValueError, AttributeError) as error:
+            self._quarantine.set_aside(path, str(error), "gpbandit audit makes it again")
             return None
 
 

@@ -1,8 +1,9 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
 The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
-means, *disagrees* if all of it lies outside, *cannot be told* otherwise. Where a paper uses a word (clearly, close),
-the range is our reading of it and stands beside the verdict.
+means, *disagrees* if all of it lies outside, *cannot be told* otherwise; a claim that nothing here measures is *not
+testable here*. Where a paper uses a word (clearly, close), the range is our reading of it and stands beside the
+verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from leaderboards.score.statistics import Interval
 
 __all__ = ["Checked", "Claim", "Verdict", "judge"]
 
-Verdict = Literal["agrees", "disagrees", "cannot be told"]
+Verdict = Literal["agrees", "disagrees", "cannot be told", "not testable here"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Claim:
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
         note: What the paper leaves open, or what was tried where we disagree.
         paper: Key of the paper that says it; empty for the experiment's own.
+        reading: Which reading of a setting that the paper leaves open, where a claim is checked in several.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Claim:
     quick: bool = False
     note: str = ""
     paper: str = ""
+    reading: str = ""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -69,7 +72,7 @@ class Claim:
         """Measure and judge; rows that have not been played leave the verdict open."""
         nothing = Interval(math.nan, math.nan, math.nan, 0)
         if self.measure is None:
-            return Checked(self, nothing, "cannot be told")
+            return Checked(self, nothing, "not testable here")
         try:
             interval = self.measure(runs)
         except NotPlayedError:
@@ -84,6 +87,20 @@ class Checked:
     claim: Claim
     interval: Interval
     verdict: Verdict
+
+    @property
+    def needs(self) -> int | None:
+        """Repetitions with which an open verdict would be one, were the estimate to stay; None if that is not known.
+
+        The half-width of an interval falls with the root of the number of repetitions.
+        """
+        known, low, high = self.interval, self.claim.low, self.claim.high
+        if self.verdict != "cannot be told" or not known.is_known:
+            return None
+        distance = min(abs(known.estimate - bound) for bound in (low, high) if math.isfinite(bound))
+        half = (known.high - known.low) / 2
+        factor = (half / distance) ** 2 if distance > 0 else math.inf
+        return math.ceil(known.n * factor) if math.isfinite(factor) else None
 
 
 def judge(interval: Interval, low: float, high: float) -> Verdict:

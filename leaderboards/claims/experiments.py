@@ -106,7 +106,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         found.name: found
         for found in (
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
-            Experiment("bbkb-abalone", "bbkb", _noted(bbkb.regression(17.5), tried.ABALONE), _BBKB_QUICK),
+            Experiment("bbkb-abalone", "bbkb", _noted(bbkb.abalone(), tried.ABALONE), _BBKB_QUICK),
             Experiment("bbkb-cadata", "bbkb", _noted(bbkb.regression(12.5), tried.CADATA), _BBKB_QUICK),
             *(
                 Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
@@ -115,25 +115,13 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                     ("bbkb-nas101", "NASBench101", {}, Quick(3, 1_000, environments=("NASBench101",))),
                 )
             ),
-            Experiment(
-                "gpbucb-matern",
-                "gp-bucb",
-                _noted(gp_bucb.synthetic("Fig. 2 (a), (d), (e)"), tried.MATERN),
-                _BUCB_QUICK,
-            ),
-            Experiment("gpbucb-se", "gp-bucb", _noted(gp_bucb.synthetic("Fig. 4"), tried.SE), _BUCB_QUICK),
-            Experiment(
-                "gpbucb-cosines", "gp-bucb", _noted(gp_bucb.synthetic("Fig. 3 (a), (b)"), tried.COSINES), _BUCB_QUICK
-            ),
-            Experiment(
-                "gpbucb-rosenbrock",
-                "gp-bucb",
-                _noted(gp_bucb.synthetic("Fig. 3 (c), (d)"), tried.ROSENBROCK),
-                _BUCB_QUICK,
-            ),
+            Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
+            Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
+            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
+            Experiment("gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _BUCB_QUICK),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
-            Experiment("gpbucb-neuro", "gp-bucb", _noted(gp_bucb.neuro(), tried.NEURO), _BUCB_QUICK),
+            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(8, 60, ("GP-BUCB", "SM-UCB"))),
             Experiment(
                 "bpe-f1",
                 "bpe",
@@ -143,7 +131,13 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment(
                 "bpe-f2",
                 "bpe",
-                _noted(bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"), tried.F2),
+                _noted(
+                    (
+                        *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
+                        *bpe.second_function("Fig. 4", "Fig. 10"),
+                    ),
+                    tried.F2,
+                ),
                 _BPE_QUICK,
             ),
             Experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), Quick(6, 20, _UHE_QUICK, ("Deceptive",))),

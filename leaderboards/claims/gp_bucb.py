@@ -1,116 +1,274 @@
-"""Claims of Desautels, Krause and Burdick (2012), Parallelizing exploration-exploitation tradeoffs with GP bandits."""
+"""Claims of Desautels, Krause and Burdick (2012), Parallelizing exploration-exploitation tradeoffs with GP bandits.
+
+The suites have two readings of the widths that the paper does not print, see their comments. Claims that rest on the
+width are checked in both, those on the theorem's width under names that end in `-theorem`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from leaderboards.claims.claim import Claim
-from leaderboards.claims.measures import faster, found, more_regret, simple
+from leaderboards.claims.measures import (
+    bounce,
+    faster,
+    minimum_so_far,
+    more_regret,
+    more_regret_in,
+    near_optimal,
+)
 
-__all__ = ["neuro", "synthetic", "vaccine"]
+__all__ = ["cosines", "matern", "neuro", "rosenbrock", "se", "vaccine"]
 
 _AFTER = 11  # the first batch of 10 has been answered
+_ABOVE_ZERO = math.nextafter(0.0, 1.0)
+_RIVALS = ("SM-UCB", "SM-MEI")
+_THEOREM = ", Theorem 1"
+_READING = {"": "", _THEOREM: "width of Theorem 1"}
 
 
-def _close(source: str) -> Claim:
+def _row(agent: str, reading: str) -> str:
+    """The row of an agent in a reading of the widths; SM-MEI has none."""
+    return agent if agent == "SM-MEI" else agent + reading
+
+
+def _suffix(reading: str) -> str:
+    return "-theorem" if reading else ""
+
+
+def _early(source: str, reading: str = "") -> Claim:
     return Claim(
-        "close-to-gp-ucb",
+        f"gp-ucb-early{_suffix(reading)}",
+        source,
+        "GP-UCB, which has feedback at once, outperforms batches before their first feedback.",
+        "relative difference of the regret of evaluations 1 to 10, GP-BUCB against GP-UCB",
+        more_regret(_row("GP-BUCB", reading), _row("GP-UCB", reading), 1, 10),
+        reading=_READING[reading],
+        low=0.0,
+    )
+
+
+def _close(source: str, reading: str = "", quick: bool = False) -> Claim:
+    return Claim(
+        f"close-to-gp-ucb{_suffix(reading)}",
         source,
         "After its first feedback, GP-BUCB performs comparably to sequential GP-UCB.",
         "relative difference of the regret from evaluation 11 on, GP-BUCB against GP-UCB",
-        more_regret("GP-BUCB", "GP-UCB", _AFTER),
+        more_regret(_row("GP-BUCB", reading), _row("GP-UCB", reading), _AFTER),
+        reading=_READING[reading],
         high=0.2,
-        quick=False,
+        quick=quick,
         note="Comparable is read as at most 20 % more.",
     )
 
 
-def _as_good(rival: str, source: str) -> Claim:
-    return Claim(
-        f"as-good-as-{rival.lower()}",
-        source,
-        f"GP-BUCB's regret is at most about that of {rival}.",
-        f"relative difference of the cumulative regret, GP-BUCB against {rival}",
-        more_regret("GP-BUCB", rival),
-        high=0.1,
-        note="About is read as at most 10 % more.",
+def _as_good(source: str, reading: str = "") -> tuple[Claim, ...]:
+    """Average and minimum regret against simulation matching."""
+    return tuple(
+        claim
+        for rival in _RIVALS
+        for claim in (
+            Claim(
+                f"as-good-as-{rival.lower()}{_suffix(reading)}",
+                source,
+                f"GP-BUCB's average regret is at most about that of {rival}.",
+                f"relative difference of the cumulative regret, GP-BUCB against {rival}",
+                more_regret(_row("GP-BUCB", reading), _row(rival, reading)),
+                reading=_READING[reading],
+                high=0.1,
+                note="About is read as at most 10 % more.",
+            ),
+            Claim(
+                f"minimum-regret-{rival.lower()}{_suffix(reading)}",
+                source,
+                f"GP-BUCB's minimum regret is at most about that of {rival}.",
+                f"relative difference of the minimum regret, averaged over the run, GP-BUCB against {rival}",
+                minimum_so_far(_row("GP-BUCB", reading), _row(rival, reading)),
+                reading=_READING[reading],
+                high=0.1,
+                note="About is read as at most 10 % more. The curve of the figure is averaged, since at the end most "
+                "runs have found the optimum and differences are those of a few.",
+            ),
+        )
     )
 
 
-def _minimum(rival: str, source: str) -> Claim:
-    return Claim(
-        f"minimum-regret-{rival.lower()}",
-        source,
-        f"GP-BUCB's minimum regret is at most that of {rival}.",
-        f"difference of the simple regrets at the end, GP-BUCB less {rival}, in units of the reward",
-        simple("GP-BUCB", rival),
-        high=0.0,
-    )
-
-
-def _naive(rival: str, source: str) -> Claim:
-    return Claim(
-        f"{rival.lower()}-worse",
-        source,
-        f"The naive batches of {rival} do clearly worse than GP-BUCB.",
-        f"relative difference of the cumulative regret, {rival} against GP-BUCB",
-        more_regret(rival, "GP-BUCB"),
-        low=0.25,
-        quick=True,
-        note="Clearly is read as at least 25 % more.",
-    )
-
-
-def _order(rival: str, source: str) -> Claim:
-    return Claim(
-        f"faster-than-{rival.lower()}",
-        source,
-        f"GP-BUCB's run time is an order of magnitude below that of {rival}.",
-        f"log10 of the seconds of {rival} over those of GP-BUCB",
-        faster("GP-BUCB", rival),
-        low=1.0,
-        note="The figures show running times on a logarithmic axis, without numbers in the text.",
-    )
-
-
-def synthetic(source: str) -> tuple[Claim, ...]:
-    """Claims on a synthetic function, from the figure `source`."""
-    return (
+def _naive(source: str) -> tuple[Claim, ...]:
+    return tuple(
         Claim(
-            "gp-ucb-early",
-            f"section 5; {source}",
-            "GP-UCB, which has feedback at once, outperforms batches during the first ten evaluations.",
-            "relative difference of the regret of evaluations 1 to 10, GP-BUCB against GP-UCB",
-            more_regret("GP-BUCB", "GP-UCB", 1, 10),
-            low=0.0,
+            f"{rival.lower()}-worse",
+            source,
+            f"The naive batches of {rival} do clearly worse than GP-BUCB.",
+            f"relative difference of the cumulative regret, {rival} against GP-BUCB",
+            more_regret(rival, "GP-BUCB"),
+            low=0.25,
+            quick=True,
+            note="Clearly is read as at least 25 % more.",
+        )
+        for rival in ("NRB-UCB", "NTB-UCB")
+    )
+
+
+def _order(source: str, rivals: Sequence[str] = _RIVALS) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(
+            f"faster-than-{rival.lower()}",
+            source,
+            f"Run times of GP-BUCB and {rival} differ by an order of magnitude.",
+            f"log10 of the seconds of {rival} over those of GP-BUCB",
+            faster("GP-BUCB", rival),
+            low=0.5,
+            note="The figures have a logarithmic axis and no numbers. An order of magnitude is read as a factor whose "
+            "logarithm is nearer to 1 than to 0. The factor rests on how many runs a batch simulation matching "
+            "simulates, which is open: here 20. Tried on two repetitions of gpbucb-se, it is 6 to 12 with 20 of them, "
+            "13 to 25 with 50 and 20 to 80 with 100.",
+        )
+        for rival in rivals
+    )
+
+
+def matern() -> tuple[Claim, ...]:
+    """Claims on draws from a Matern GP."""
+    source = "section 5; Fig. 2 (a), (e)"
+    return (
+        _early(source),
+        _close(source),
+        *_as_good(source),
+        *_naive(source),
+        *_order("section 5; Fig. 2 (d)"),
+        _early(source, _THEOREM),
+        _close(source, _THEOREM),
+        *_as_good(source, _THEOREM),
+    )
+
+
+def se() -> tuple[Claim, ...]:
+    """Claims on draws from an SE GP."""
+    source = "appendix C; Fig. 4"
+
+    def outperforms(rival: str, reading: str = "") -> Claim:
+        return Claim(
+            f"gp-ucb-outperforms-{rival.lower()}{_suffix(reading)}",
+            source,
+            f"GP-UCB outperforms all batch policies: its average regret is smaller than that of {rival}.",
+            f"relative difference of the cumulative regret, {rival} against GP-UCB",
+            more_regret(_row(rival, reading), _row("GP-UCB", reading)),
+            reading=_READING[reading],
+            low=_ABOVE_ZERO,
+        )
+
+    return (
+        *(outperforms(rival) for rival in ("GP-BUCB", *_RIVALS)),
+        *_as_good(source),
+        *_naive("section 5, as on the Matern GP; Fig. 4"),
+        *(outperforms(rival, _THEOREM) for rival in ("GP-BUCB", *_RIVALS)),
+        *_as_good(source, _THEOREM),
+    )
+
+
+def _dip(source: str) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(
+            f"dip-and-bounce{_suffix(reading)}",
+            source,
+            "GP-UCB's average regret dips early and bounces, by early exploitation and a return to exploration.",
+            "rise of the average regret after its lowest point in the first 10 evaluations, over its value there",
+            bounce(_row("GP-UCB", reading), 10, 50),
+            reading=_READING[reading],
+            low=_ABOVE_ZERO,
+            note="Both times are those of the mean curve, up to evaluation 50.",
+        )
+        for reading in ("", _THEOREM)
+    )
+
+
+def cosines() -> tuple[Claim, ...]:
+    """Claims on the Cosines function."""
+    source = "section 5, as on the Matern GP; Fig. 3 (a), (b)"
+    return (
+        _early(source),
+        _close(source),
+        *_as_good(source),
+        *_naive(source),
+        _early(source, _THEOREM),
+        _close(source, _THEOREM),
+        *_as_good(source, _THEOREM),
+        *_dip("Fig. 3 (a)"),
+    )
+
+
+def rosenbrock() -> tuple[Claim, ...]:
+    """Claims on the Rosenbrock function."""
+    source = "section 5, as on the Matern GP; Fig. 3 (c), (d)"
+    return (
+        _early(source),
+        _close(source),
+        *_as_good(source),
+        *_naive(source),
+        _early(source, _THEOREM),
+        _close(source, _THEOREM),
+        *_as_good(source, _THEOREM),
+        *_dip("Fig. 3 (c)"),
+        Claim(
+            "first-batch-near-optimal",
+            "Fig. 3 (d)",
+            "The first batch, which adapts to nothing, finds values very close to the optimum.",
+            "minimum regret of GP-BUCB after 10 evaluations, over the mean regret of a uniform evaluation",
+            near_optimal("GP-BUCB", 10, "Uniform"),
+            high=0.1,
+            quick=True,
+            note="Very close is read as a tenth of the regret of a uniform evaluation.",
         ),
-        _close(f"section 5; {source}"),
-        *(_as_good(rival, f"section 5; {source}") for rival in ("SM-UCB", "SM-MEI")),
-        *(_minimum(rival, f"section 5; {source}") for rival in ("SM-UCB", "SM-MEI")),
-        *(_naive(rival, f"section 5; {source}") for rival in ("NRB-UCB", "NTB-UCB")),
-        *(_order(rival, f"section 5; {source}") for rival in ("SM-UCB", "SM-MEI")),
     )
 
 
 def vaccine() -> tuple[Claim, ...]:
     """Claims on vaccine design."""
     source = "section 5; Fig. 2 (b), (f)"
-    return (_close(source), *(_as_good(rival, source) for rival in ("SM-UCB", "SM-MEI")))
+
+    def converges(reading: str) -> Claim:
+        return Claim(
+            f"converges-to-gp-ucb{_suffix(reading)}",
+            source,
+            "GP-BUCB converges to the performance of GP-UCB.",
+            "regret of evaluations 151 to 200, GP-BUCB less GP-UCB, over that of uniform evaluations",
+            more_regret_in(_row("GP-BUCB", reading), _row("GP-UCB", reading), "Uniform", 151, 200),
+            reading=_READING[reading],
+            low=-0.05,
+            high=0.05,
+            note="Read as within a twentieth of the regret of uniform evaluations.",
+        )
+
+    return (
+        _close(source, quick=True),
+        converges(""),
+        *_as_good(source),
+        _close(source, _THEOREM),
+        converges(_THEOREM),
+        *_as_good(source, _THEOREM),
+    )
 
 
 def neuro() -> tuple[Claim, ...]:
     """Claims on spinal therapy, checked on a public stand-in."""
     source = "section 5; Fig. 2 (c), (g)"
-    stuck = tuple(
-        Claim(
-            f"{agent.lower()}-stuck-less",
-            source,
-            f"On a multi-modal response GP-UCB misses the optimum more often than {agent}.",
-            f"share of runs that evaluate the optimum, {agent} less GP-UCB",
-            found(agent, "GP-UCB"),
-            low=math.nextafter(0.0, 1.0),
-            note="The recordings behind the claim are not public; the stand-in need not be as multi-modal.",
-        )
-        for agent in ("GP-BUCB", "SM-UCB", "SM-MEI")
+    rest = tuple(
+        claim for claim in (*_as_good(source), *_as_good(source, _THEOREM)) if claim.name.startswith("as-good")
     )
-    return (*stuck, *(_as_good(rival, source) for rival in ("SM-UCB", "SM-MEI")))
+    return (
+        Claim(
+            "stuck-less",
+            source,
+            "On a multi-modal response GP-UCB misses the optimum more often than GP-BUCB, SM-UCB and SM-MEI, which "
+            "find it about equally often.",
+            "share of runs that evaluate the optimum",
+            None,
+            note="The recordings behind the claim, of 116 pairs of electrodes, are not public. On the public stand-in "
+            "of 32 arms every run of these policies finds the optimum, within 30 evaluations as within 200: it cannot "
+            "tell.",
+        ),
+        *(replace(claim, quick=claim.name == "as-good-as-sm-ucb") for claim in rest),
+        *_order("section 5; Fig. 2 (h)"),
+    )

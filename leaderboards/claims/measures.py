@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import kendalltau
 
 from leaderboards.claims.runs import Runs
 from leaderboards.score.metrics import batches_so_far, regret_ratio
@@ -21,13 +22,20 @@ from leaderboards.score.statistics import Interval, loglog_slope, mean_interval,
 
 __all__ = [
     "Measure",
+    "bandwidths",
     "batches",
+    "bounce",
     "faster",
+    "fewer_batches",
     "found",
     "gap",
     "growth",
     "lower_simple",
+    "minimum_so_far",
     "more_regret",
+    "more_regret_in",
+    "near_optimal",
+    "order_kept",
     "ratio_to_uniform",
     "simple",
     "simple_in",
@@ -45,6 +53,72 @@ def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Meas
         both = runs.together(a, b)
         x, y = (runs.column(agent, "regret", both)[:, first - 1 : last].sum(axis=1) for agent in (a, b))
         return paired_difference(x / y.mean(), y / y.mean())
+
+    return measure
+
+
+def more_regret_in(a: str, b: str, unit: str, first: int = 1, last: int | None = None) -> Measure:
+    """Difference of the cumulative regrets of a and b between two evaluations over the mean of that of `unit`."""
+
+    def measure(runs: Runs) -> Interval:
+        all_three = runs.together(a, b, unit)
+        x, y, z = (runs.column(agent, "regret", all_three)[:, first - 1 : last].sum(axis=1) for agent in (a, b, unit))
+        return paired_difference(x / z.mean(), y / z.mean())
+
+    return measure
+
+
+def minimum_so_far(a: str, b: str) -> Measure:
+    """Relative difference of the minimum regrets of a and b, each averaged over the evaluations of the run."""
+
+    def measure(runs: Runs) -> Interval:
+        both = runs.together(a, b)
+        x, y = (np.minimum.accumulate(runs.column(agent, "regret", both), axis=1).mean(axis=1) for agent in (a, b))
+        return paired_difference(x / y.mean(), y / y.mean())
+
+    return measure
+
+
+def near_optimal(agent: str, t: int, unit: str) -> Measure:
+    """Minimum regret of an agent after `t` evaluations over the mean regret of one evaluation of `unit`."""
+
+    def measure(runs: Runs) -> Interval:
+        both = runs.together(agent, unit)
+        x, z = (runs.column(name, "regret", both) for name in (agent, unit))
+        return mean_interval(x[:, :t].min(axis=1) / z.mean())
+
+    return measure
+
+
+def bounce(agent: str, dip: int, end: int) -> Measure:
+    """How far the average regret `R_t / t` rises after its lowest point before `dip`, over its value there.
+
+    Lowest point and the highest after it, until `end`, are those of the mean over all repetitions.
+    """
+
+    def measure(runs: Runs) -> Interval:
+        regret = runs.column(agent, "regret", runs.together(agent))
+        average = np.cumsum(regret, axis=1) / np.arange(1, regret.shape[1] + 1)
+        curve = average.mean(axis=0)[:end]
+        low = int(np.argmin(curve[:dip]))
+        high = low + int(np.argmax(curve[low:]))
+        return mean_interval((average[:, high] - average[:, low]) / curve[low])
+
+    return measure
+
+
+def order_kept(before: Sequence[str], after: Sequence[str]) -> Measure:
+    """Kendall's tau between the regrets of the rows `before` and those of the rows `after`, averaged over repetitions.
+
+    1 where both sets of rows come in the same order, -1 where in the opposite one.
+    """
+
+    def measure(runs: Runs) -> Interval:
+        played = runs.together(*before, *after)
+        x, y = (
+            np.stack([runs.column(agent, "regret", played).sum(axis=1) for agent in rows]) for rows in (before, after)
+        )
+        return mean_interval(np.array([kendalltau(x[:, r], y[:, r]).statistic for r in range(len(played))]))
 
     return measure
 
@@ -130,6 +204,32 @@ def spread(a: str, b: str) -> Measure:
 def _log_ratio(R: Float[np.ndarray, "2 n"]) -> float:
     sd = R.std(axis=1, ddof=1)
     return float(np.log(sd[0] / sd[1])) if (sd > 0).all() else np.nan
+
+
+def fewer_batches(a: str, b: str) -> Measure:
+    """`log` of the number of batches of b over that of a."""
+
+    def measure(runs: Runs) -> Interval:
+        both = runs.together(a, b)
+        x, y = (np.log(batches_so_far(runs.column(agent, "batch", both))[:, -1].astype(float)) for agent in (a, b))
+        return paired_difference(y, x)
+
+    return measure
+
+
+def bandwidths(a: Sequence[str], b: Sequence[str], ratio: float, uniform: str = "Uniform") -> Measure:
+    """How many of the rows `a` have a regret ratio of at most `ratio`, less how many of the rows `b` do."""
+
+    def measure(runs: Runs) -> Interval:
+        played = runs.together(*a, *b, uniform)
+        unit = runs.column(uniform, "regret", played).sum(axis=1)
+        x, y = (
+            sum(regret_ratio(runs.column(row, "regret", played).sum(axis=1), unit) <= ratio for row in rows)
+            for rows in (a, b)
+        )
+        return paired_difference(np.asarray(x, np.float64), np.asarray(y, np.float64))
+
+    return measure
 
 
 def ratio_to_uniform(agent: str, uniform: str = "Uniform") -> Measure:

@@ -53,6 +53,8 @@ def _claim(one: Checked) -> dict[str, Any]:
         "high": rounded(interval.high),
         "n": interval.n,
         "verdict": one.verdict,
+        "needs": one.needs,
+        "reading": claim.reading,
         "note": claim.note,
     }
 
@@ -64,6 +66,39 @@ def interval_text(claim: dict[str, Any]) -> str:
     text = number(claim["estimate"])
     known = claim["low"] is not None and claim["high"] is not None
     return f"{text} ({number(claim['low'])} to {number(claim['high'])})" if known else text
+
+
+def by_source(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Claims, in their order, by the figure or section that they are from."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        found.setdefault(claim["source"], []).append(claim)
+    return list(found.items())
+
+
+def by_note(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Each note once, with the names of the claims that it is about."""
+    found: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim["note"]:
+            found.setdefault(claim["note"], []).append(claim["name"])
+    return list(found.items())
+
+
+def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The statements with that verdict, each once, with the claims behind it and where each was checked."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in made:
+        for claim in one["claims"]:
+            if claim["verdict"] == verdict:
+                where = f"{one['experiment']}{' with the ' * bool(claim['reading'])}{claim['reading']}"
+                found.setdefault(claim["statement"].removesuffix("."), []).append({**claim, "where": where})
+    return list(found.items())
+
+
+def rough(n: int) -> str:
+    """A number of repetitions to one digit."""
+    return "over 10,000" if n > 10_000 else f"{int(float(f'{n:.1g}')):,}"
 
 
 def markdown(made: Sequence[dict[str, Any]], title: str) -> str:
@@ -113,5 +148,9 @@ def _render(template: str, **context: Any) -> str:
     )
     templates.filters["interval"] = interval_text
     templates.filters["authors"] = authors
+    templates.filters["by_source"] = by_source
+    templates.filters["by_note"] = by_note
+    templates.filters["rough"] = rough
+    templates.globals["findings"] = findings
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
     return templates.get_template(template).render(context)

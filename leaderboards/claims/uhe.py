@@ -32,7 +32,7 @@ _WORSE = (("Branin", "MCMC-UCB"), ("Branin", "Portfolio"))
 _COMPARABLE = 0.1
 _NOISE = (
     "Copied feedback passes for noise, whose variance is estimated as 190 on Branin instead of 0.01. Tried afterwards "
-    "on the same ten repetitions with the true noise stated (noise_std=), UHE-BO's simple regret is 0.0066 instead of "
+    "on the same ten repetitions with the true noise stated (noise=), UHE-BO's simple regret is 0.0066 instead of "
     "0.080 on Branin, 0.095 instead of 0.185 on Hartmann6, 0.0003 instead of 0.0061 on Hartmann3, 0.32 instead of 0.47 "
     "on h1 and 0.177 instead of 0.187 on Deceptive."
 )

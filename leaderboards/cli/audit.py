@@ -52,8 +52,8 @@ def audit(
             require_cvxpy()
         except ImportError as error:
             raise UserError(str(error)) from None
-    store = Store(results_folder(directory))
     with user_errors(directory):
+        store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if repetitions is not None:
             numbers = store.runs()["repetition"]
@@ -65,7 +65,7 @@ def audit(
             for outcome in audit_runs(store, todo, workers, checkpoints, arms, conic):
                 outcomes.append(outcome)
                 progress.advance(bar)
-    _report(store, outcomes, len(keys) - len(todo))
+        _report(store, outcomes, len(keys) - len(todo))
     if any(outcome.error for outcome in outcomes):
         raise typer.Exit(_NOT_AUDITED)
 

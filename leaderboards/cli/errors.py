@@ -44,11 +44,11 @@ def _explained(error: OSError, directory: Path) -> str:
     if error.errno in _FULL:
         return f"cannot write to {directory} ({what}): {kept}; make room, then give the same command again"
     if error.errno in _FORBIDDEN:
-        if file is not None and file.is_file() and not os.access(file, os.R_OK):
+        if file is not None and os.path.exists(file) and not os.access(file, os.R_OK):
             return f"cannot read {file} ({what}): {kept}; make it readable, then give the same command again"
         where = file if file is not None else directory
         return f"cannot write to {where} ({what}): {kept}; make it writable, or give another folder"
-    if file is not None and not directory.exists() and (file == directory or directory in file.parents):
+    if file is not None and not os.path.exists(directory) and (file == directory or directory in file.parents):
         return f"cannot write to {directory}, which cannot be made ({what}): give another folder with --out"
     return (
         f"{type(error).__name__}: {what}{'' if file is None else f' ({file})'}; {kept} in {directory}, and the same "

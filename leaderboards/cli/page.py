@@ -15,9 +15,8 @@ __all__ = ["page"]
 
 def page(directory: Annotated[Path, typer.Argument(help="Results folder.")]) -> None:
     """Build the static HTML report of a results folder and print its path."""
-    results_folder(directory)
     with user_errors(directory):
-        store = Store(directory)
+        store = Store(results_folder(directory))
         if store.runs().empty:
             raise UserError(f"{directory} holds no readable run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import build_page

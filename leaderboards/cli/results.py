@@ -30,9 +30,8 @@ def figures(
     out: Annotated[Path | None, typer.Option(help="Where to write; DIRECTORY/figures by default.")] = None,
 ) -> None:
     """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
-    results_folder(directory)
     with user_errors(directory):
-        if not Store(directory).done_keys():
+        if not Store(results_folder(directory)).done_keys():
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
@@ -46,10 +45,10 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
-    results_folder(directory)
     if interval <= 0:
         raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
     with user_errors(directory):
+        results_folder(directory)
         from leaderboards.show import watch as show
 
         show(directory, interval=interval, once=once)
@@ -100,9 +99,9 @@ def verify(
     if sample is not None and sample < 1:
         raise UserError(f"--sample: expected at least 1, got {sample}")
     load_plugins()
-    store = Store(results_folder(directory))
     differing = 0
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        store = Store(results_folder(directory))
         keys = choose(store, row or [])
         if sample is not None and sample < len(keys):
             keys = [keys[i] for i in np.linspace(0, len(keys) - 1, sample).round().astype(int)]
@@ -127,8 +126,8 @@ def query(
     csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
 ) -> None:
     """Answer a query over runs and traces, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
-    store = Store(results_folder(directory))
     with user_errors(directory):
+        store = Store(results_folder(directory))
         try:
             answer = answer_query(store, sql)
         except QueryError as error:

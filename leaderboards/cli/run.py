@@ -20,7 +20,7 @@ from leaderboards.play.run import NO_REGRET
 from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
+from leaderboards.play.store import Store, SuiteLostError
 from leaderboards.play.suite import (
     AgentEntry,
     Suite,
@@ -110,13 +110,15 @@ def run(
             raise
         finally:
             workforce.close()
-    print_report(report, directory, time.monotonic() - started)
-    for env in without_regret(store, specs):
-        typer.echo(f"  {env}: {NO_REGRET}", err=True)
-    if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-        if not report.failures:
-            typer.echo(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
-        raise typer.Exit(_FAILED)
+        print_report(report, directory, time.monotonic() - started)
+        for env in without_regret(store, specs):
+            typer.echo(f"  {env}: {NO_REGRET}", err=True)
+        if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
+            if not report.failures:
+                typer.echo(
+                    f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True
+                )
+            raise typer.Exit(_FAILED)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
@@ -174,7 +176,11 @@ def adopt(suite: Suite, store: Store) -> None:
     Raises:
         SuiteError: if the folder holds another suite.
     """
-    there = store.suite()
+    try:
+        there = store.suite()
+    except SuiteLostError:
+        there = None
+        typer.echo(f"warning: the suite of {store.directory} was damaged and is written anew", err=True)
     if there is not None and there.name != suite.name:
         raise SuiteError(
             f"{store.directory} holds results of suite {there.name!r}: give another folder for {suite.name!r} "

@@ -1,6 +1,7 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop. Checkpoints are local, not part of
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind its digest: damaged bytes are
+never unpickled, which might take them for another state. Checkpoints are local, not part of
 the results. A checkpoint written by other versions or other sources is deleted, since resuming could change numbers.
 
 Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
@@ -10,6 +11,7 @@ library and site-packages.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -28,6 +30,7 @@ import gymnasium as gym
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.run_file import Origin, origin
+from leaderboards.play.sealed import open_bytes, seal_bytes
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint", "Saved", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
@@ -86,6 +89,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         self._started = self._last = perf_counter()
         self._pause = self.every
+        self._failed = False
 
     def load(self) -> Saved | None:
         """The saved state; None without a usable checkpoint.
@@ -95,7 +99,7 @@ class Checkpoint:
         snapshot_modules()
         made_by = _identity()
         try:
-            content = pickle.loads(self.path.read_bytes())
+            content = pickle.loads(open_bytes(self.path.read_bytes()))
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
             changed = first_changed_module(content.sources)
@@ -103,9 +107,10 @@ class Checkpoint:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
             return None
-        except Exception as error:  # a cut file may raise anything; the run then starts over
+        except Exception as error:  # the user's classes may raise anything; the run then starts over
             _log.warning("checkpoint %s is not used: %s", self.path, error)
-            self.remove()
+            with contextlib.suppress(OSError):  # the next one replaces it
+                self.remove()
             return None
         self.resumed = content.resumed + 1
         self.before = content.seconds
@@ -119,8 +124,7 @@ class Checkpoint:
     def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
         """Write the state of a run between two turns, with a snapshot of its loop.
 
-        Raises:
-            OSError: if the folder cannot be written.
+        A state that cannot be written costs one warning and not the run, which tries again after the usual time.
         """
         started = perf_counter()
         try:
@@ -136,8 +140,13 @@ class Checkpoint:
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             self._give_up(error)
             return
-        with written_whole(self.path) as temporary:
-            temporary.write_bytes(pickled)
+        try:
+            with written_whole(self.path) as temporary:
+                temporary.write_bytes(seal_bytes(pickled))
+        except OSError as error:
+            if not self._failed:
+                _log.warning("a run could not be saved and goes on (%s)", error)
+            self._failed = True
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
 

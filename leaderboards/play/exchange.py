@@ -23,7 +23,9 @@ from leaderboards.play.run_file import (
     origin,
     read_columns,
     read_runs,
+    results_in,
 )
+from leaderboards.play.sealed import open_json
 from leaderboards.play.store import Store, best
 from leaderboards.play.suite import Suite, parse_suite
 
@@ -66,9 +68,9 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         _adopt_suite(Store(source).suite(), store)
         files: dict[str, list[RunEntry]] = {}
         names: dict[str, str] = {}
-        for path in sorted((source / "runs").glob(f"*{SUFFIX}")):
+        for path in results_in(source / "runs"):
             try:
-                files[path.name] = read_runs(path)
+                files[path.name] = _readable_runs(path)
             except FileError as error:
                 rejected.append(f"{path}: {error}")
                 continue
@@ -97,7 +99,8 @@ def pack(directory: Path, archive: Path) -> int:
     runs = store.keys()
     if not runs:
         raise StoreError(f"{directory} holds no readable run to pack")
-    paths = [*sorted(store.runs_directory.glob(f"*{SUFFIX}")), directory / _SUITE]
+    store.suite()  # a damaged one is set aside
+    paths = [*results_in(store.runs_directory), directory / _SUITE]
     listed = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.exists()}
     with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
@@ -128,7 +131,7 @@ def add(archive: Path, directory: Path) -> MergeResult:
         try:
             with zipfile.ZipFile(archive) as packed:
                 listed = json.loads(packed.read(_LIST))["files"]
-                suite = parse_suite(json.loads(packed.read(_SUITE))) if _SUITE in listed else None
+                suite = parse_suite(open_json(packed.read(_SUITE))) if _SUITE in listed else None
                 for number, (name, expected) in enumerate(sorted(listed.items())):
                     if name == _SUITE:
                         continue

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from agents import Actions, Agent, Capabilities, Pending
 from agents.core.protocol import Need
+from gpbandit_envs.arguments import LARGEST, moderate, shown
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
 
 __all__ = [
+    "AGENT",
+    "ENVIRONMENT",
     "AgentError",
     "EnvError",
     "IncompatibleError",
     "RunTimeout",
     "check_actions",
+    "check_fact",
+    "check_means",
     "check_recommendation",
+    "check_step",
     "incompatibility",
+    "raised_by",
 ]
 
 # For each need: the field of the problem that states it, and how one states it in a suite.
@@ -47,6 +57,30 @@ class IncompatibleError(Exception):
 
 class RunTimeout(BaseException):
     """The run took longer than it may; no `Exception`, so that an agent that rescues everything is stopped too."""
+
+
+class _Side:
+    """One side of a run, as a context: what is raised inside was raised by its code."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.note = f"Raised by the {name} of the run."
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None and raised_by(error) is None:
+            error.add_note(self.note)
+
+
+AGENT, ENVIRONMENT = _Side("agent"), _Side("environment")
+
+
+def raised_by(error: BaseException) -> str | None:
+    """`"agent"` or `"environment"`, whose code raised `error`; None if neither did."""
+    notes = getattr(error, "__notes__", ())
+    return next((side.name for side in (AGENT, ENVIRONMENT) if side.note in notes), None)
 
 
 def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None:
@@ -91,7 +125,7 @@ def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) 
     shape = "(n,)" if problem.is_finite else f"(n, {problem.dim})"
     kind = f"an integer array of shape {shape}" if problem.is_finite else f"a float array of shape {shape}"
     if not isinstance(actions, np.ndarray):
-        raise AgentError(f"select: expected {kind}, got {type(actions).__name__} {_short(actions)}")
+        raise AgentError(f"select: expected {kind}, got {type(actions).__name__} {shown(actions)}")
     fits = actions.ndim == 1 if problem.is_finite else actions.ndim == 2 and actions.shape[1] == problem.dim
     if not fits or actions.dtype.kind not in ("iu" if problem.is_finite else "f"):
         if actions.size or len(actions):
@@ -122,16 +156,109 @@ def check_recommendation(action: Any, problem: Problem) -> int | np.ndarray:
     if problem.is_finite:
         if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action < problem.n_arms:
             return int(action)
-        raise AgentError(f"recommend: expected an index in [0, {problem.n_arms}), got {_short(action)}")
+        raise AgentError(f"recommend: expected an index in [0, {problem.n_arms}), got {shown(action)}")
     try:
         point = np.asarray(action)
     except ValueError:  # NumPy's, for rows of unequal length
         point = np.zeros(0)
     if point.shape == (problem.dim,) and point.dtype.kind == "f" and bool(((point >= 0) & (point <= 1)).all()):
         return point
-    raise AgentError(f"recommend: expected a point of shape ({problem.dim},) in the unit cube, got {_short(action)}")
+    raise AgentError(f"recommend: expected a point of shape ({problem.dim},) in the unit cube, got {shown(action)}")
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def check_step(answer: Any, evaluation: int, action: Any) -> tuple[float, float, bool, float, float, bool]:
+    """The answer of `env.step` to the action of an evaluation, counted from 1.
+
+    Returns:
+        Reward (NaN where the evaluation failed), cost, whether it failed, mean and regret (NaN where they are not
+        told), and whether the episode has ended.
+
+    Raises:
+        EnvError: if it is no answer of a step, or a number in it is missing, not finite or too large.
+    """
+    try:
+        _, reward, terminated, truncated, info = answer
+    except (TypeError, ValueError):
+        raise EnvError(
+            f"step: expected (observation, reward, terminated, truncated, info), got {shown(answer)}"
+            f"{_at(evaluation, action)}"
+        ) from None
+    if type(info) is not dict and not isinstance(info, Mapping):
+        raise EnvError(f"step: expected a dict as info, got {shown(info)}{_at(evaluation, action)}")
+    try:
+        failed, ended = bool(info.get("failed", False)), bool(terminated or truncated)
+    except (TypeError, ValueError):
+        what = (terminated, truncated, info.get("failed", False))
+        raise EnvError(
+            f"step: expected terminated, truncated and info['failed'] to be true or false, got {shown(what)}"
+            f"{_at(evaluation, action)}"
+        ) from None
+    value = math.nan if failed else _as_float(reward)
+    if not (failed or -LARGEST <= value <= LARGEST):
+        raise _no_number("a finite reward or info['failed']", reward, evaluation, action)
+    cost = _as_float(info.get("cost", 1.0))
+    if not 0.0 <= cost <= LARGEST:
+        raise _no_number("a finite info['cost'] >= 0", info["cost"], evaluation, action)
+    mean = regret = math.nan
+    oracle = info.get("oracle")
+    if oracle is not None:
+        try:
+            mean, regret = _as_float(oracle["mean"]), _as_float(oracle["regret"])
+        except (KeyError, TypeError, IndexError):
+            mean = math.nan
+        if not (-LARGEST <= mean <= LARGEST and -2 * LARGEST <= regret <= 2 * LARGEST):
+            raise _no_number("info['oracle'] with a finite 'mean' and 'regret'", oracle, evaluation, action)
+    return value, cost, failed, mean, regret, ended
+
+
+def check_means(means: Any, n: int) -> Float[np.ndarray, " n"]:
+    """The means of all arms that an environment states for scoring.
+
+    Raises:
+        EnvError: if they are not `n` finite numbers.
+    """
+    try:
+        array = np.asarray(means, np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape != (n,):
+        raise EnvError(f"mean: expected {n} numbers, one an action, got {shown(means)}")
+    if not moderate(array):
+        bad = int(np.argmin(np.abs(array) <= LARGEST))
+        raise EnvError(f"mean: expected finite numbers up to {LARGEST:g} in size, got {array[bad]} for action {bad}")
+    return array
+
+
+def check_fact(name: str, value: Any) -> float:
+    """A number that an environment states of its instance.
+
+    Raises:
+        EnvError: if it is no finite number.
+    """
+    number = _as_float(value)
+    if not -LARGEST <= number <= LARGEST:
+        raise EnvError(f"{name}: expected a finite number up to {LARGEST:g} in size, got {shown(value)}")
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """`value` as a float; NaN if it is no real number, such as text."""
+    if type(value) is float:
+        return value
+    if isinstance(value, str | bytes | complex):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _no_number(expected: str, value: Any, evaluation: int, action: Any) -> EnvError:
+    number = _as_float(value)
+    got = shown(value) if math.isnan(number) and not isinstance(value, float) else f"{number!r}"
+    size = f", beyond {LARGEST:g}" if math.isfinite(number) and abs(number) > LARGEST else ""
+    return EnvError(f"step: expected {expected}, got {got}{size}{_at(evaluation, action)}")
+
+
+def _at(evaluation: int, action: Any) -> str:
+    return f" for evaluation {evaluation} (action {np.asarray(action).tolist()})"

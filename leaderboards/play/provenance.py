@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.run_file import RunEntry, StoreError, first_error
+from leaderboards.play.quarantine import Quarantine
+from leaderboards.play.run_file import RunEntry, first_error
+from leaderboards.play.sealed import SealError, open_json, seal_json
 
 __all__ = ["Provenance", "TrustLevel"]
 
@@ -35,6 +37,8 @@ class _Verification(BaseModel):
 class _Content(BaseModel):
     """The content of `provenance.json`, by key of the run."""
 
+    model_config = ConfigDict(extra="forbid")
+
     submitted: dict[str, _Source] = Field(default_factory=dict)
     verified: dict[str, _Verification] = Field(default_factory=dict)
 
@@ -45,26 +49,28 @@ class Provenance:
     A record is `"local"` if the run was played for this folder, `"submitted"` if it was added from an archive, and
     `"verified"` once the run was played again here with an equal trace. Provenance belongs to one record and not to the
     run's key: another record of the same run may be added or played later. The file name says whether a record was
-    submitted; `provenance.json` names the archive, and the records that were verified.
+    submitted; `provenance.json` names the archive, and the records that were verified. Without it nothing counts as
+    verified: a damaged one is set aside.
 
     Args:
         directory: The results folder.
 
     Raises:
-        StoreError: if the file is damaged.
+        OSError: if the system does not give the file, which says nothing of it.
     """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "provenance.json"
         try:
-            self._content = _Content.model_validate_json(self._path.read_bytes())
+            self._content = _Content.model_validate(open_json(self._path.read_bytes()))
+            return
         except FileNotFoundError:
-            self._content = _Content()
-        except ValidationError as error:
-            raise StoreError(
-                f"{self._path} cannot be read ({first_error(error)}): delete it; what it says is verified then has to "
-                "be verified again"
-            ) from None
+            pass
+        except (SealError, ValidationError) as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else str(error)
+            remedy = "what it said is verified has to be verified again"
+            Quarantine(directory).set_aside(self._path, reason, remedy)
+        self._content = _Content()
 
     def standing(self, run: RunEntry) -> TrustLevel:
         """Trust level of a record."""
@@ -114,4 +120,4 @@ class Provenance:
 
     def _write(self) -> None:
         with written_whole(self._path) as temporary:
-            temporary.write_text(self._content.model_dump_json(indent=1, by_alias=True))
+            temporary.write_bytes(seal_json(self._content.model_dump(mode="json", by_alias=True), indent=1))

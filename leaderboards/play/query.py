@@ -33,6 +33,8 @@ def query(store: Store, sql: str) -> pd.DataFrame:
         import duckdb
     except ImportError:
         raise QueryError("query needs DuckDB: pip install 'gpbandit-envs[query]'") from None
+    for _ in store.traces([], store.keys()):
+        pass  # DuckDB knows nothing of digests: damaged files are set aside before it reads
     runs = store.runs().reset_index()
     entries = [store.entry(key) for key in runs["key"]]
     runs["path"] = [str(store.path(entry)) for entry in entries]

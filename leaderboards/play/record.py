@@ -30,7 +30,11 @@ TRACE_COLUMNS: dict[str, str] = {
     "inference_regret": "regret of what the agent recommends after the last feedback; NaN before the first",
     "cost": "cost of the evaluation in the environment's unit",
 }
-"""Columns of every trace; the agent's diagnostics follow, each as of the last feedback."""
+"""Columns of every trace; the agent's diagnostics follow, each as of the last feedback.
+
+Within a batch they stay what they were at its start, up to its last row, at which its feedback arrives. They are NaN
+before the first feedback of a run: in all rows of its first batch but the last.
+"""
 
 
 class InstanceData(BaseModel):

@@ -41,13 +41,19 @@ from leaderboards.play.make import (
 )
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
+    AGENT,
+    ENVIRONMENT,
     AgentError,
     EnvError,
     IncompatibleError,
     RunTimeout,
     check_actions,
+    check_fact,
+    check_means,
     check_recommendation,
+    check_step,
     incompatibility,
+    raised_by,
 )
 from leaderboards.play.record import InstanceData, RunRecord, Trace
 from leaderboards.play.spec import Ref, RunSpec, describe
@@ -99,16 +105,19 @@ def begin(
         Exception: whatever building or resetting either side raises; an environment that was built here is closed.
     """
     given = saved.env if saved is not None else env
-    played = make_env(spec.env, spec.horizon) if given is None else given
+    with ENVIRONMENT:
+        played = make_env(spec.env, spec.horizon) if given is None else given
     try:
-        if saved is None:
-            played.reset(seed=env_seed(spec))
-        problem = stated_problem(played, spec.horizon)
-        agent = make_agent(spec.agent) if agent is None else agent
-        reason = incompatibility(agent, problem, spec.feedback)
-        if reason is not None:
-            raise IncompatibleError(reason)
-        agent.reset(problem, generator(spec, "agent"))
+        with ENVIRONMENT:
+            if saved is None:
+                played.reset(seed=env_seed(spec))
+            problem = stated_problem(played, spec.horizon)
+        with AGENT:
+            agent = make_agent(spec.agent) if agent is None else agent
+            reason = incompatibility(agent, problem, spec.feedback)
+            if reason is not None:
+                raise IncompatibleError(reason)
+            agent.reset(problem, generator(spec, "agent"))
         channel = parse_feedback(spec.feedback).channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
         loop = Loop(played, agent, problem, channel, spec.horizon)
         if saved is not None:
@@ -214,11 +223,14 @@ def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
     """
     started = perf_counter()
     try:
-        env = make_env(spec.env, spec.horizon)
+        with ENVIRONMENT:
+            env = make_env(spec.env, spec.horizon)
     except Exception as error:
         return _failed(spec, error, started)
     try:
-        return run_on(env, make_agent(spec.agent), spec, started, checkpoint)
+        with AGENT:
+            agent = make_agent(spec.agent)
+        return run_on(env, agent, spec, started, checkpoint)
     except Exception as error:
         return _failed(spec, error, started)
     finally:
@@ -275,13 +287,15 @@ def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
 
 
 def reason_of(error: BaseException) -> str:
-    """The reason for a failure in one line; protocol errors appear without their type."""
+    """The reason for a failure in one line: whose fault it is, and what; protocol errors appear without their type."""
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, RunTimeout | IncompatibleError):
         return text
     if isinstance(error, AgentError | EnvError):
         return f"{'agent' if isinstance(error, AgentError) else 'environment'}: {text}"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    side = raised_by(error)
+    return what if side is None else f"{side}: {what}"
 
 
 def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:
@@ -357,7 +371,8 @@ class Loop:
         if self._batch == "sequential":
             room = 1
         start = perf_counter()
-        actions = self.agent.select(room, self._pending())
+        with AGENT:
+            actions = self.agent.select(room, self._pending())
         seconds = perf_counter() - start
         chosen = self._single_arm(actions) if room == 1 else None
         if chosen is None:
@@ -422,33 +437,16 @@ class Loop:
 
     def _evaluate(self, action: Any) -> None:
         t, trace = self.t, self.trace
-        _, reward, terminated, truncated, info = self.env.step(action)
-        failed = bool(info.get("failed", False))
-        reward = float(reward)
+        with ENVIRONMENT:
+            answer = self.env.step(action)
+        trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(answer, t + 1, action)
+        trace.costs[t] = cost
         if failed:
             trace.failed[t] = True
-            reward = math.nan
-        elif not math.isfinite(reward):
-            raise EnvError(
-                f"step: expected a finite reward or info['failed'], got {reward} for evaluation {t + 1} "
-                f"(action {np.asarray(action).tolist()})"
-            )
-        cost = float(info.get("cost", 1.0))
-        if not 0.0 <= cost < math.inf:
-            raise EnvError(
-                f"step: expected a finite info['cost'] >= 0, got {cost} for evaluation {t + 1} "
-                f"(action {np.asarray(action).tolist()})"
-            )
-        trace.rewards[t] = reward
-        trace.costs[t] = cost
-        oracle = info.get("oracle")
-        if oracle is not None:
-            trace.means[t] = oracle["mean"]
-            trace.regrets[t] = oracle["regret"]
         self._open[t] = None
         self.channel.start(t, cost)
         self.t = t + 1
-        if (terminated or truncated) and self.t < self.horizon:
+        if ended and self.t < self.horizon:
             raise EnvError(f"step: the environment ended after {self.t} of {self.horizon} evaluations")
 
     def _pending(self) -> Pending:
@@ -469,12 +467,15 @@ class Loop:
             del self._open[ticket]
         feedback = self._feedback(rows)
         start = perf_counter()
-        self.agent.observe(feedback)
+        with AGENT:
+            self.agent.observe(feedback)
         seconds = perf_counter() - start
         self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
         self._deliveries += 1
-        recommended = check_recommendation(self.agent.recommend(), self.problem)
-        self.trace.state(self.t - 1, self.oracle.regret(recommended), self.agent.diagnostics())
+        with AGENT:
+            recommended = check_recommendation(self.agent.recommend(), self.problem)
+            diagnostics = self.agent.diagnostics()
+        self.trace.state(self.t - 1, self.oracle.regret(recommended), diagnostics)
 
     def _feedback(self, rows: slice | np.ndarray) -> Feedback:
         # `_evaluate` has checked everything that Feedback checks itself, which would cost 8 microseconds.
@@ -504,6 +505,9 @@ class Oracle:
         optimum: Best mean; None if unknown.
         means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
+
+    Raises:
+        EnvError: if a certified number is not finite.
     """
 
     def __init__(
@@ -516,22 +520,30 @@ class Oracle:
         self.known = optimum is not None and means is not None
         self._optimum = math.nan if optimum is None else float(optimum)
         self._arms = problem.arms
-        self._certificate = certificate
+        self._facts = self._stated(certificate)
         # One call for all arms: a recommendation a step would cost a call each.
         self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
         self._mean = means if callable(means) else None
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
-        """The oracle of an environment after `reset`."""
+        """The oracle of an environment after `reset`.
+
+        Raises:
+            EnvError: if the optimum or a mean is no finite number.
+        """
         played: Any = env.unwrapped
-        certificate = getattr(played, "certificate", None)
-        try:
-            optimum = float(played.optimum)
-            means = np.asarray(played.mean(np.arange(problem.n_arms))) if problem.is_finite else played.mean
-        except (AttributeError, NotImplementedError):
+        with ENVIRONMENT:
+            certificate = getattr(played, "certificate", None)
+            try:
+                optimum = played.optimum
+                means = played.mean(np.arange(problem.n_arms)) if problem.is_finite else played.mean
+            except (AttributeError, NotImplementedError):
+                return cls(problem, None, None, certificate)
+        if optimum is None:
             return cls(problem, None, None, certificate)
-        return cls(problem, optimum, means, certificate)
+        means = check_means(means, problem.n_arms) if problem.is_finite else means
+        return cls(problem, check_fact("optimum", optimum), means, certificate)
 
     def regret(self, action: int | np.ndarray) -> float:
         """Best mean minus the mean of `action`."""
@@ -539,7 +551,9 @@ class Oracle:
             return self._regrets[int(action)]
         if self._mean is None:
             return math.nan
-        return self._optimum - float(self._mean(np.asarray(action)[None])[0])
+        with ENVIRONMENT:
+            means = self._mean(np.asarray(action)[None])
+        return self._optimum - float(check_means(means, 1)[0])
 
     def fingerprint(self) -> str | None:
         """Hash of arms and means, equal for equal data; None where not all means are known."""
@@ -551,11 +565,13 @@ class Oracle:
 
     def facts(self) -> dict[str, float]:
         """Certified numbers of the instance: optimum, its tolerance, gap and norm, as far as known."""
-        if self._certificate is None:
+        return dict(self._facts)
+
+    def _stated(self, certificate: Certificate | None) -> dict[str, float]:
+        if certificate is None:
             return {"optimum": self._optimum} if self.known else {}
-        names = ("optimum", "optimum_tol", "gap", "norm")
-        found = {name: getattr(self._certificate, name, None) for name in names}
-        return {name: float(value) for name, value in found.items() if value is not None}
+        found = {name: getattr(certificate, name, None) for name in ("optimum", "optimum_tol", "gap", "norm")}
+        return {name: check_fact(name, value) for name, value in found.items() if value is not None}
 
 
 _depth = 0

@@ -6,7 +6,8 @@ A file holds one run or several short ones, one after the other. Its metadata un
      "runs": [{"key", "spec", "status", "reason", "error", "seconds", "tries", "resumed", "finished", "seeds",
                "facts", "data", "columns", "start", "stop"}, ...]}
 
-`RunEntry` says what the fields of a run mean. A file appears under its name only when it is whole.
+`RunEntry` says what the fields of a run mean. A file appears under its name only when it is whole, and digests show
+that no bit of it has changed since, see `leaderboards.play.sealed`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from pydantic import (
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.record import InstanceData, RunRecord, Status
+from leaderboards.play.sealed import SEALED, TAIL, SealError, check_parquet, footer_of, seal_parquet, tail_size
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
 
@@ -58,9 +60,11 @@ __all__ = [
     "StoreError",
     "copy_runs",
     "first_error",
+    "open_table",
     "origin",
     "read_columns",
     "read_runs",
+    "results_in",
     "write_file",
     "write_table",
 ]
@@ -294,13 +298,16 @@ def copy_runs(source: Path, target: Path, runs: Sequence[RunEntry]) -> None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write `table` to `path`, whole or not at all, with a checksum on every page.
+    """Write `table` to `path`, whole or not at all, with a checksum on every page and digests over all.
 
     Raises:
         OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
     """
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEALED: b"1"})
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd", write_page_checksum=True)
     with written_whole(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        temporary.write_bytes(seal_parquet(content.getvalue().to_pybytes()))
 
 
 def _write(path: Path, table: pa.Table, entries: Sequence[RunEntry]) -> None:
@@ -356,7 +363,7 @@ def read_runs(path: Path) -> list[RunEntry]:
         OSError: if the system does not give it, which says nothing of the file.
     """
     with _damage("not a whole parquet file"):
-        footer = pq.read_metadata(path)
+        footer = _read_footer(path)
         schema = footer.schema.to_arrow_schema()
         raw = (footer.metadata or {}).get(_METADATA)
     if raw is None:
@@ -386,8 +393,67 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
         FileNotFoundError: if the file has gone.
         OSError: if the system does not give it, which says nothing of the file.
     """
+    with open_table(path) as file:
+        return file.read(columns=list(columns), use_threads=False)
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[pq.ParquetFile]:
+    """A file that `write_table` wrote, with all its data in memory and checked.
+
+    Errors of Arrow in the block are damage too.
+
+    Raises:
+        FileError: if the data do not match their digest or their checksums, or cannot be decoded.
+        FileNotFoundError: if the file has gone.
+        OSError: if the system does not give it, which says nothing of the file.
+    """
     with _damage("data cannot be read"):
-        return pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns), use_threads=False)
+        content = path.read_bytes()
+        sealed = check_parquet(content)
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=not sealed)
+        if not sealed:
+            _check_unsealed(file.metadata)
+        yield file
+
+
+def results_in(folder: Path) -> list[Path]:
+    """The results files in `folder`, by name; none if there is no such folder.
+
+    Raises:
+        OSError: if the system does not list it.
+    """
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _read_footer(path: Path) -> pq.FileMetaData:
+    """The footer of a file, read alone and checked.
+
+    Raises:
+        SealError: if it does not match its digest.
+        Exception: whatever Arrow raises.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - TAIL, 0))
+        tail = file.read()
+        if len(tail) < min(size, tail_size(tail)):
+            file.seek(max(size - tail_size(tail), 0))
+            tail = file.read()
+    footer = footer_of(tail)
+    metadata = pq.read_metadata(pa.BufferReader(tail))
+    if footer is None:
+        _check_unsealed(metadata)
+    return metadata
+
+
+def _check_unsealed(footer: pq.FileMetaData) -> None:
+    """Check that a file without digests was written without them."""
+    if SEALED in (footer.metadata or {}):
+        raise SealError("its digest is missing")
 
 
 def _check_against_file(run: RunEntry, rows: int, schema: pa.Schema) -> None:
@@ -417,7 +483,7 @@ def _damage(text: str) -> Iterator[None]:
     """Turn what Arrow makes of damaged bytes, which are many kinds of errors, into a `FileError`."""
     try:
         yield
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+    except (SealError, OSError, pa.ArrowException, UnicodeDecodeError) as error:
         # What the system refused has a number, such as a missing file, no permission or too many open files.
         if (isinstance(error, OSError) and error.errno is not None) or isinstance(error, _NO_DAMAGE):
             raise

@@ -105,8 +105,7 @@ def run_missing(
             if outcome.status != "done":
                 failures.append(outcome)
             progress.add(outcome, lambda: queue.seconds_left(executor.workers))
-    if ended:
-        store.write_manifest()
+    store.write_manifest()
     return RunReport(before, ended, tuple(failures))
 
 

@@ -11,12 +11,10 @@ DIR/quarantine/        files that could not be read, moved out of the way and na
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +25,7 @@ from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
 from leaderboards.play.provenance import Provenance
+from leaderboards.play.quarantine import Quarantine, Quarantined
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.run_file import (
     SCHEMA,
@@ -36,14 +35,16 @@ from leaderboards.play.run_file import (
     Origin,
     RunEntry,
     StoreError,
+    first_error,
     read_columns,
     read_runs,
     write_file,
 )
+from leaderboards.play.sealed import SealError, open_json, seal_json
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, parse_suite
 
-__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "best"]
+__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "SuiteLostError", "best"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
@@ -56,20 +57,8 @@ Stamp = tuple[int, int]
 """Size and time of change of a file: as long as they stay, so does its content."""
 
 
-@dataclass(frozen=True)
-class Quarantined:
-    """A file that was moved out of the way.
-
-    Attributes:
-        path: Where it is now.
-        reason: What is wrong with it.
-    """
-
-    path: Path
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+class SuiteLostError(StoreError):
+    """The suite of a folder was damaged: which runs belong to it cannot be told until it is run again."""
 
 
 class Store:
@@ -85,12 +74,13 @@ class Store:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
-        self._index = _Index(self.directory)
+        self._quarantine = Quarantine(self.directory)
+        self._index = _Index(self.directory, self._quarantine)
 
     @property
     def quarantined(self) -> list[Quarantined]:
         """Files that this object has moved to `quarantine/`."""
-        return self._index.quarantined
+        return self._quarantine.files
 
     @property
     def runs_directory(self) -> Path:
@@ -129,18 +119,17 @@ class Store:
 
         Raises:
             KeyError: if there is no such run.
-            StoreError: if `provenance.json` is damaged.
-            OSError: if the folder cannot be written.
+            OSError: if the folder cannot be read or written.
         """
         Provenance(self.directory).add_verified([self.entry(key) for key in keys])
 
     def write_suite(self, suite: Suite) -> None:
         """Write the suite to `suite.json`, with every default written out."""
-        with written_whole(self.directory / "suite.json") as temporary:
-            temporary.write_text(json.dumps(suite.frozen().model_dump(mode="json"), indent=2) + "\n")
+        with written_whole(self._suite_path) as temporary:
+            temporary.write_bytes(seal_json(suite.frozen().model_dump(mode="json"), indent=2))
 
     def write_manifest(self) -> None:
-        """Write the manifest, from which the folder opens faster.
+        """Write the manifest, from which the folder opens faster, unless it says already what is there.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -150,7 +139,7 @@ class Store:
 
     def sweep(self) -> None:
         """Remove files that killed harnesses left behind a day ago or longer: temporary and progress files."""
-        for path in [*self.runs_directory.glob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
+        for path in [*self.directory.rglob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -163,15 +152,29 @@ class Store:
         """The suite in `suite.json`; None if there is none.
 
         Raises:
-            StoreError: if the file is damaged.
+            SuiteLostError: if the file is damaged, which moves it to `quarantine/`, or was and is not written anew yet.
+            OSError: if the system does not give the file, which says nothing of it.
         """
-        path = self.directory / "suite.json"
         try:
-            return parse_suite(json.loads(path.read_text()))
+            return parse_suite(open_json(self._suite_path.read_bytes()))
         except FileNotFoundError:
-            return None
-        except (SuiteError, TypeError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read ({error}): delete it and run the suite again") from None
+            aside = self._quarantine.folder / self._suite_path.name
+            if not aside.exists():
+                return None
+            raise SuiteLostError(
+                f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
+                f"{self.directory}, or remove {aside} to see the results without one"
+            ) from None
+        except (SealError, SuiteError, TypeError) as error:
+            found = self._quarantine.move(self._suite_path, str(error))
+            raise SuiteLostError(
+                f"{found.path} was damaged and is set aside ({found.reason}): run the suite again with --out "
+                f"{self.directory}, which writes it anew"
+            ) from None
+
+    @property
+    def _suite_path(self) -> Path:
+        return self.directory / "suite.json"
 
     def keys(self, *statuses: Status) -> set[str]:
         """Keys of the runs with one of `statuses`, or of all runs."""
@@ -190,7 +193,7 @@ class Store:
         `suite.json` where it names the run's environment or agent, else those the run was written with.
 
         Raises:
-            StoreError: if `suite.json` or `provenance.json` is damaged.
+            SuiteLostError: if `suite.json` is damaged.
         """
         suite, provenance = self.suite(), Provenance(self.directory)
         tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
@@ -331,15 +334,14 @@ class _Index:
 
     Args:
         directory: The results folder.
-
-    Attributes:
-        quarantined: Files that were moved out of the way.
+        quarantine: Where damaged files go.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, quarantine: Quarantine) -> None:
         self._runs_directory = directory / "runs"
-        self.quarantined: list[Quarantined] = []
+        self._manifest = directory / "manifest.json"
+        self._quarantine = quarantine
+        self._in_manifest: dict[str, _File] | None = None
         self._files: dict[str, _File] | None = None
         self._entries: dict[str, RunEntry] = {}
 
@@ -370,20 +372,10 @@ class _Index:
 
     def set_aside(self, name: str, reason: str) -> None:
         """Move the file `name` to quarantine; its runs count as not done."""
-        path, quarantine = self._runs_directory / name, self._directory / "quarantine"
-        try:
-            quarantine.mkdir(parents=True, exist_ok=True)
-            target = quarantine / name
-            if target.exists():
-                target = quarantine / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
-            os.replace(path, target)
-        except OSError as error:
-            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({error.strerror})"
+        self._quarantine.set_aside(self._runs_directory / name, reason, "its runs count as not played")
         if self._files is not None and name in self._files:
             self._files[name] = _File(self._files[name].stamp, ())
             self._entries = best(file.runs for file in self._files.values())
-        self.quarantined.append(Quarantined(target, reason))
-        _log.warning("%s is no readable results file and was set aside: %s", target, reason)
 
     def write_manifest(self) -> None:
         """Write the manifest of what is there now.
@@ -392,6 +384,8 @@ class _Index:
             OSError: if the folder cannot be written.
         """
         self.entries()
+        if self._files == self._in_manifest:
+            return
         files = {
             name: {
                 "stamp": file.stamp,
@@ -400,23 +394,31 @@ class _Index:
             }
             for name, file in (self._files or {}).items()
         }
-        with written_whole(self._directory / "manifest.json") as temporary:
-            temporary.write_text(json.dumps({"schema": SCHEMA, "files": files}))
+        with written_whole(self._manifest) as temporary:
+            temporary.write_bytes(seal_json({"schema": SCHEMA, "files": files}))
+        self._in_manifest = self._files
 
     def _load_manifest(self) -> dict[str, _File]:
+        found: dict[str, _File] = {}
         try:
-            manifest = json.loads((self._directory / "manifest.json").read_text())
+            manifest = open_json(self._manifest.read_bytes())
+            if manifest.keys() != {"schema", "files"}:
+                raise ValueError(f"expected the keys schema and files, got {', '.join(manifest)}")
             if manifest["schema"] != SCHEMA:
                 return {}
-            found = {}
             for name, file in manifest["files"].items():
                 written_by = None if file["origin"] is None else Origin.model_validate(file["origin"])
                 runs = tuple(
                     RunEntry.model_validate({**run, "origin": written_by, "file": name}) for run in file["runs"]
                 )
                 found[name] = _File((file["stamp"][0], file["stamp"][1]), runs)
-        except (OSError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        except OSError:
             return {}  # the files themselves say the same, only more slowly
+        except (SealError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else str(error)
+            self._quarantine.set_aside(self._manifest, reason, "the files of the runs say the same")
+            return {}
+        self._in_manifest = found
         return found
 
     def _read(self, name: str) -> tuple[RunEntry, ...]:

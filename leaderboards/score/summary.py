@@ -81,9 +81,10 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for (task, agent), finished in done.items():
         t = subsample_times(tasks[task].horizon, n_points)
         _reduce(store, finished, tasks[task], t, reduced)
-        # Runs in files that turn out to be damaged are set aside by the store, and are missing here.
-        there = sorted((run for run in finished if run.key in reduced), key=_block)
-        scores[task, agent] = _gather(t, there, reduced)
+        if any(run.key not in reduced for run in finished):
+            # The store has set a damaged file aside: its runs are not done, here or in any count.
+            return summarise(store, n_points, reduced)
+        scores[task, agent] = _gather(t, sorted(finished, key=_block), reduced)
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         on_task.setdefault(task, []).extend(finished)

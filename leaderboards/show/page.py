@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -120,12 +119,8 @@ def embed(value: Any) -> Markup:
 
 
 def _copy_assets(folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for name in _ASSETS:
-        (folder / name).write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())
+    assets = [resources.files("leaderboards.show") / "static" / name for name in _ASSETS]
     # One shared copy of the plotting library; plotly's Python package carries the file of its own version.
-    source = resources.files("plotly") / "package_data" / "plotly.min.js"
-    target = folder / "plotly.min.js"
-    with resources.as_file(source) as path:
-        if not target.exists() or target.stat().st_size != path.stat().st_size:
-            shutil.copyfile(path, target)
+    for source in [*assets, resources.files("plotly") / "package_data" / "plotly.min.js"]:
+        with written_whole(folder / source.name) as temporary:
+            temporary.write_bytes(source.read_bytes())

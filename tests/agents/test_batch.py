@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.core.batch import Batch
+from agents.core.batch import LazyBatch
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -61,7 +61,7 @@ def test_lazy_equals_eager(
     posterior = posterior_of(kind, rng, n_arms, lam)
     pending = rng.integers(0, n_arms, n_pending)
     picks, leads = eager(posterior, 2.0, 60, pending)
-    builder = Batch(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_candidates=max_candidates)
+    builder = LazyBatch(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_candidates=max_candidates)
     for pick, lead in zip(picks, leads, strict=True):
         mine = builder.next()
         if lead < 1e-9:
@@ -84,7 +84,7 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
     posterior = posterior_of(kind, rng, 30, lam)
     picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))
     sure = next((i for i, lead in enumerate(leads) if lead < 1e-9), len(picks))
-    builder = Batch(posterior, width, n_candidates=5)
+    builder = LazyBatch(posterior, width, n_candidates=5)
     while len(builder.picks) < sure:
         arm, count = builder.propose(limit)
         assert 1 <= count <= limit
@@ -97,7 +97,7 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
 def test_a_long_run_takes_few_steps() -> None:
     posterior = ExactPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
     posterior.update(np.array([7]), np.array([1e4]), np.array([3e4]))
-    builder = Batch(posterior, 1.0)
+    builder = LazyBatch(posterior, 1.0)
     steps = 0
     while len(builder.picks) < 10_000:
         builder.take(builder.propose(10_000 - len(builder.picks))[1])
@@ -108,14 +108,14 @@ def test_a_long_run_takes_few_steps() -> None:
 
 def test_ties_go_to_the_lowest_index() -> None:
     posterior = ExactPosterior(SE(1e-3), np.arange(50.0)[:, None], 1.0)
-    builder = Batch(posterior, 1.0, n_candidates=4)
+    builder = LazyBatch(posterior, 1.0, n_candidates=4)
     assert [builder.next() for _ in range(50)] == list(range(50))
 
 
 def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     rng = np.random.default_rng(3)
     posterior = ExactPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
-    builder = Batch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
+    builder = LazyBatch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
     assert len(builder._all.B) <= 2 * 40 + 40
@@ -123,7 +123,7 @@ def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
 
 def test_picked_variance_is_the_one_before_the_pick() -> None:
     posterior = ExactPosterior(SE(0.3), np.array([[0.0], [5.0]]), 1.0)
-    builder = Batch(posterior, 1.0)
+    builder = LazyBatch(posterior, 1.0)
     seen = []
     for _ in range(4):
         builder.next()

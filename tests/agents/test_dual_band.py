@@ -306,7 +306,8 @@ class TestRefused:
             ({"name": "dmn"}, "width: expected one of 'theory'"),
             ({"grid": [1]}, "width: expected one of 'theory'"),
             ({"name": "dmm", "gird": [1]}, "'dmm' has grid, got gird"),
-            ({"name": "amm", "grid": [1]}, "'amm' has no settings, got grid"),
+            ({"name": "amm", "grid": [1]}, "'amm' has scale, got grid"),
+            ({"name": "dmm", "scale": 0.5}, "'dmm' has grid, got scale"),
         ],
     )
     def test_other_settings(self, width: object, said: str) -> None:

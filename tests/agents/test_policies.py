@@ -29,6 +29,7 @@ from agents.core.widths import (
     WidthSchedule,
 )
 from agents.exact.gp_bucb import initialization_size
+from agents.exact.gp_ucb import GPUCB
 from agents.exact.simulation_matching import SimulationMatching
 from agents.exact.thompson import AsyncTS
 from agents.few_batches.bpe import BPE, constant_number_lengths, equal_lengths, growing_lengths
@@ -222,22 +223,32 @@ class TestThompson:
         assert (np.abs(draws.mean(axis=0) - agent.posterior.mean) < 5.5 * error + 1e-6).all()
         assert np.abs(np.cov(draws.T) - covariance).max() < 0.03 * np.diagonal(covariance).max() + 1e-6
 
-    def test_scale_shrinks_the_deviation_from_the_mean(self) -> None:
-        agent = agents.make("ASYNC-TS", scale=0.0)
+    def test_the_width_shrinks_the_deviation_from_the_mean(self) -> None:
+        agent = agents.make("ASYNC-TS", width=0.0)
         assert isinstance(agent, AsyncTS)
         play(agent, replace(PROBLEM, horizon=60), noisy(MEAN, 0.1, 0), 0)
         np.testing.assert_array_equal(agent.draw(1)[0], agent.posterior.mean)
 
-    @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0])
-    def test_the_band_is_of_the_posterior_and_not_of_the_draws(self, scale: float) -> None:
-        agent = agents.make("ASYNC-TS", scale=scale)
+    @pytest.mark.parametrize("width", [0.0, 0.1, 1.0, {"name": "practical", "scale": 0.1}])
+    def test_the_band_is_of_the_posterior_and_not_of_the_draws(self, width: object) -> None:
+        agent = agents.make("ASYNC-TS", width=width)
         assert isinstance(agent, AsyncTS)
-        play(agent, replace(PROBLEM, horizon=30), noisy(MEAN, 0.1, 0), 0)
+        arms = np.concatenate(play(agent, replace(PROBLEM, horizon=30), noisy(MEAN, 0.1, 0), 0))
         np.testing.assert_allclose(agent.predict(X)[1], 1.96 * np.sqrt(agent.posterior.at(X)[1]))
         assert agent.diagnostics()["width"] == 1.96
-        if scale:
+        factor = width
+        if isinstance(width, dict):  # a tenth of GP-UCB's width on the same data
+            rival = agents.make("GP-UCB", width="practical")
+            rival.reset(agent.problem, np.random.default_rng(0))
+            assert isinstance(rival, GPUCB)
+            rival.observe(Feedback.of(range(30), arms, noisy(MEAN, 0.1, 0)(arms)))
+            factor = 0.1 * rival.width
+        assert agent.draw_width == factor
+        if factor:
             spread = (agent.draw(4_000) - agent.posterior.mean).std(axis=0)
-            np.testing.assert_allclose(spread, scale * np.sqrt(agent.posterior.variance), rtol=0.06, atol=1e-4 * scale)
+            np.testing.assert_allclose(
+                spread, factor * np.sqrt(agent.posterior.variance), rtol=0.06, atol=1e-4 * factor
+            )
 
     def test_never_more_open_than_asked(self) -> None:
         agent = agents.make("ASYNC-TS", batch_size=4)
@@ -405,6 +416,17 @@ class TestDictionaries:
         facts = agent.diagnostics()
         assert facts["dictionary_size"] <= 9 * 2 * (1 + 1) * 2 * facts["d_eff"]
         assert facts["resparsifications"] >= 2
+        assert facts["dictionary_size"] == agent.beliefs.n_drawn >= facts["dictionary_rank"]  # type: ignore[attr-defined]
+        assert facts["dictionary_rank"] == len(agent.posterior.dictionary)
+
+    def test_a_dictionary_counts_the_arms_that_depend_on_others(self) -> None:
+        arms = np.repeat(X[:20], 2, axis=0)  # every arm twice
+        agent = agents.make("BKB", qbar=1e6)
+        problem = Problem(name="twice", dim=2, arms=arms, kernel=SE(0.3), noise_std=0.1, norm_bound=1.0, horizon=30)
+        agent.reset(problem, np.random.default_rng(0))
+        agent.observe(Feedback.of(range(40), np.arange(40), np.zeros(40)))
+        facts = agent.diagnostics()
+        assert (facts["dictionary_size"], facts["dictionary_rank"] <= 20) == (40, True)
 
     def test_the_approximate_variance_is_within_a_factor_of_three(self) -> None:
         """Lemma 2, at the oversampling it asks for."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import leaderboards
+from agents.core.guarantees import BoundInputs
 from agents.core.regret_bounds import (
     batched_ucb_bound,
     bbkb_bound,
@@ -20,7 +21,9 @@ from agents.core.regret_bounds import (
     rkhs_width,
     variance_constant,
 )
+from agents.exact.gp_bucb import GPBUCB
 from gpbandit_envs.gp import SE, Kernel, Matern, RationalQuadratic
+from gpbandit_envs.problem import Problem
 from leaderboards.play.make import make_env
 from leaderboards.play.spec import Ref
 from leaderboards.score.theory import greedy_information, realised_information
@@ -124,3 +127,11 @@ def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: flo
 def test_bad_input_is_named(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_a_batch_whose_gain_makes_any_bound_vacuous_has_none() -> None:
+    problem = Problem(name="p", dim=1, arms=np.zeros((3, 1)), kernel=SE(0.2), noise_std=0.1, norm_bound=1.0)
+    gamma = np.linspace(1.0, 900.0, 1_000)
+    inputs = BoundInputs(problem, 1_000, gamma, None, 1.0, 0.1)
+    assert GPBUCB(batch_size=1_000).regret_guarantee(inputs).bound is None  # exp(899) overflows
+    assert GPBUCB(batch_size=10).regret_guarantee(inputs).bound is not None

@@ -20,7 +20,7 @@ def test_a_batch_of_thirty_never_holds_all_pairs_of_arms() -> None:
     X = np.random.default_rng(0).standard_normal((A, 8))
     problem = Problem(name="large", dim=8, arms=X, kernel=SE(10.0), noise_std=0.01, horizon=10_000)
     mean, noise = np.sin(X[:, 0]), np.random.default_rng(1)
-    agent = agents.make("ASYNC-TS", batch_size=BATCH, max_rank=RANK, scale=0.1)
+    agent = agents.make("ASYNC-TS", batch_size=BATCH, max_rank=RANK, width=0.1)
     nothing = Pending.empty(problem)
     tracemalloc.start()
     agent.reset(problem, np.random.default_rng(0))

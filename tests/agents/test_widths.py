@@ -49,6 +49,7 @@ FORMULAS = [
     (widths.BBKBTheorem2(), 2 * (0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.EffectiveDimension(), 2 * (3 + 0.5 * sqrt(log(7) * 4 + log(20)))),
     (widths.LogDeterminant(), 3 + 0.5 * sqrt(2 * 1.7 + log(20))),
+    (widths.Scaled(widths.FiniteBayes(), 0.2), 0.4 * sqrt(2 * log(20 * 49 * pi**2 / 0.3))),
 ]
 
 

@@ -37,7 +37,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "NTB-UCB": [{"batch_size": 4, "n_start": 3}],
     "SM-UCB": [{"batch_size": 4, "n_simulations": 5, "n_start": 2}],
     "SM-MEI": [{"batch_size": 4, "n_simulations": 5}],
-    "ASYNC-TS": [{"batch_size": 4}, {"scale": 0.1, "n_start": 2, "max_rank": 3}],
+    "ASYNC-TS": [{"batch_size": 4}, {"width": {"name": "practical", "scale": 0.1}, "n_start": 2, "max_rank": 3}],
     "BoTorch-EI": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     "BoTorch-UCB": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     **{id: [LEARNS] for id in LEARNERS},

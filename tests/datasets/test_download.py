@@ -145,16 +145,31 @@ def test_a_connection_cut_half_way_leaves_nothing(fresh_cache: Path) -> None:
     assert files_below(fresh_cache) == []
 
 
-def test_a_damaged_cache_is_an_error_that_names_the_file(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
+def test_a_damaged_file_of_the_cache_is_set_aside_and_fetched_again(
+    tmp_path: Path,
+    fresh_cache: Path,
+    variables: SetAll,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     wheel = toy.build_wheel(tmp_path / "index")
     variables(toy.pip_environment(str(wheel.parent)))
     path = get(toy.pip_card(wheel))
     for damage in (toy.CONTENT[:-1], b"", toy.CONTENT.replace(b"9", b"8", 1)):
         path.write_bytes(damage)
-        with pytest.raises(IntegrityError, match=r"numbers\.csv: expected sha256 .* Delete it"):
-            get(toy.pip_card(wheel))
-    path.unlink()
-    assert get(toy.pip_card(wheel)).read_bytes() == toy.CONTENT
+        caplog.clear()
+        assert get(toy.pip_card(wheel)).read_bytes() == toy.CONTENT
+        (line,) = caplog.messages
+        assert line.endswith("quarantine/numbers.csv was damaged and is set aside; numbers.csv is made anew")
+        assert (fresh_cache / "quarantine" / "numbers.csv").read_bytes() == damage
+    path.write_bytes(b"")
+
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(IntegrityError, match=r"numbers\.csv: expected sha256 .* Delete it"):
+        get(toy.pip_card(wheel))
 
 
 def test_two_processes_fetch_once_and_agree(tmp_path: Path, fresh_cache: Path) -> None:

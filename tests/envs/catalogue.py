@@ -80,7 +80,7 @@ class Case:
 @lru_cache
 def _unavailable(env_id: str, kwargs: tuple[tuple[str, Any], ...]) -> str | None:
     """Why the data cannot be had; None if they can, from the cache, a source, or the folder with test data."""
-    name = env_id.removeprefix("GPBandit/").removesuffix("-v0")
+    name = env_id.removeprefix("GPBandit/").rpartition("-v")[0]
     if name == "NASBench101":
         return None if PARTIAL_NASBENCH101.exists() else f"{PARTIAL_NASBENCH101.name} is not in {TEST_DATA}"
     try:
@@ -115,8 +115,8 @@ CASES = (
     Case("GPBandit/Needle-v0", {"n_arms": 40, "dim": 2}),
     Case("GPBandit/VarianceStarvation-v0", {"n_arms": 50}),
     Case("GPBandit/BPEF1-v0"),
-    Case("GPBandit/BPEF2-v0"),
-    Case("GPBandit/BPEF2-v0", {"grid": None}),
+    Case("GPBandit/BPEF2-v1"),
+    Case("GPBandit/BPEF2-v1", {"grid": None}),
     Case("GPBandit/Cosines-v0"),
     Case("GPBandit/Rosenbrock-v0"),
     Case("GPBandit/Branin-v0"),

@@ -21,6 +21,7 @@ from gpbandit_envs.functions.needle import NeedleArms, NeedleShape, log_spectral
 from gpbandit_envs.functions.rkhs import (
     BPE_F1,
     BPE_F2,
+    BPE_F2_SIDE,
     Expansion,
     FixedExpansion,
     RKHSArms,
@@ -34,7 +35,7 @@ BOXES = {
     **{name: ClosedForm(formula) for name, formula in FORMULAS.items()},
     **{f"deceptive{dim}": ClosedForm(deceptive(dim)) for dim in (1, 2, 5)},
     "bpe_f1": FixedExpansion(BPE_F1),
-    "bpe_f2": FixedExpansion(BPE_F2),
+    "bpe_f2": FixedExpansion(BPE_F2, BPE_F2_SIDE),
     "rkhs se 1": RKHSBox(SE(0.1), 1, 1.0, 32),
     "rkhs se 2": RKHSBox(SE((0.2, 0.4)), 2, 3.0, 32),
     "rkhs matern 3": RKHSBox(2.0 * Matern(0.4, 2.5), 3, 1.0, 16),
@@ -268,20 +269,25 @@ def test_bpe_functions_have_their_shapes() -> None:
     several = peaks(BPE_F2)
     assert len(several) == 4
     assert several[0] - several[-1] < 0.03
+    edges = BPE_F2(lattice(50, 2)).reshape(50, 50)[[0, -1]]
+    assert edges.max() < several[-1] - 0.03  # the maxima are in the interior
+    assert FixedExpansion(BPE_F2, BPE_F2_SIDE).high.tolist() == [2.0, 2.0]
+    np.testing.assert_allclose(lattice(50, 2)[np.argmax(BPE_F1(lattice(50, 2)))], [0.76, 0.24], atol=0.011)
     assert BPE_F1.norm == pytest.approx(np.sqrt(2))
     assert BPE_F2.norm == pytest.approx(np.sqrt(6))
 
 
-@pytest.mark.parametrize(("name", "norm"), [("BPEF1", np.sqrt(2)), ("BPEF2", np.sqrt(6)), ("Branin", None)])
+@pytest.mark.parametrize(("name", "norm"), [("BPEF1-v0", np.sqrt(2)), ("BPEF2-v1", np.sqrt(6)), ("Branin-v0", None)])
 def test_the_norm_is_the_same_on_the_grid_and_on_the_box(name: str, norm: float | None) -> None:
     for grid in (50, 7, None):
-        env = gym.make(f"GPBandit/{name}-v0", grid=grid)
+        env = gym.make(f"GPBandit/{name}", grid=grid)
         env.reset(seed=0)
         assert env.unwrapped.certificate.norm == (None if norm is None else pytest.approx(norm, rel=1e-12))  # type: ignore[attr-defined]
     if norm is not None:
         # What the arms alone imply is no more; the jitter only makes it smaller.
-        arms, f = lattice(7, 2), {"BPEF1": BPE_F1, "BPEF2": BPE_F2}[name](lattice(7, 2))
-        implied = np.sqrt(f @ np.linalg.solve(SE(0.5)(arms, arms) + 1e-10 * np.eye(49), f))
+        arms, function = lattice(7, 2), {"BPEF1-v0": BPE_F1, "BPEF2-v1": BPE_F2}[name]
+        f, K = function(arms), function.kernel(arms, arms)
+        implied = np.sqrt(f @ np.linalg.solve(K + 1e-10 * np.eye(49), f))
         assert 0.9 * norm < implied <= norm
 
 

@@ -73,7 +73,7 @@ def test_a_box_has_none() -> None:
         ([0.5], [1.0], "arms: expected at least one index"),
         ([-1], [1.0], "arms: expected at least one index"),
         ([0, 1], [1.0], "rewards: expected one for each of 2 arms"),
-        ([0, 1], [1.0, float("nan")], "rewards: expected finite numbers, got nan"),
+        ([0, 1], [1.0, float("nan")], r"rewards: expected finite numbers of at most 1e\+50 in size, got nan"),
     ],
 )
 def test_what_does_not_fit_together_is_named(arms: list[int], rewards: list[float], words: str) -> None:

@@ -16,7 +16,7 @@ from gpbandit_envs.envs.bandit import FiniteArmEnv
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("RKHS", {"n_arms": 30}),
     ("RKHS", {"n_arms": 1}),
-    ("BPEF2", {}),
+    ("BPEF1", {}),
     ("Hartmann3", {}),
     ("RKHS", {"n_arms": 40, "dim": 4}),
     ("RKHS", {"n_arms": None}),

@@ -21,7 +21,9 @@ from gpbandit_envs.gp.hyperparameters import (
     LogNormal,
     LogPosterior,
     Prior,
+    as_hyper_prior,
     map_estimate,
+    noise_estimate,
 )
 from gpbandit_envs.gp.observations import Observations
 from tests.reference.likelihood import log_marginal_likelihood
@@ -117,6 +119,29 @@ def test_map_reaches_scikit_learns_maximum_of_the_likelihood() -> None:
     assert found.hyperparameters.lengthscales[0] == pytest.approx(theirs.kernel_.k1.k2.length_scale[0], rel=1e-2)
 
 
+@pytest.mark.parametrize("prior", [FLAT, HyperPrior()], ids=["flat", "paper"])
+@pytest.mark.parametrize("true", [1e-4, 0.05, 2.0])
+def test_the_noise_alone_is_at_the_mode_of_its_own_posterior(prior: HyperPrior, true: float) -> None:
+    X, y = draw(40, Hyperparameters(1.0, true, (0.2, 0.5)), 3)
+    known = Hyperparameters(1.3, 7.0, (0.25, 0.4))
+    found = noise_estimate(X, 1e3 * y, known.rescaled(1e3), prior=prior).rescaled(1e-3)
+    assert (found.variance, *found.lengthscales) == pytest.approx((1.3, 0.25, 0.4))
+    data, _, scale = Observations.of(X, y).standardised()
+    target, theta = LogPosterior(data, prior), found.rescaled(1 / scale).vector()
+    heights = []
+    for log_noise in np.linspace(target.lower[1], target.upper[1], 2_000):
+        heights.append(target(np.r_[theta[0], log_noise, theta[2:]])[0])
+    assert target(theta)[0] >= max(heights) - 1e-4
+
+
+def test_readings_of_the_papers_prior_have_names() -> None:
+    assert as_hyper_prior("gamma-mean") == as_hyper_prior(None) == HyperPrior()
+    literal = as_hyper_prior("gamma-rate")
+    assert {literal.variance, literal.noise, literal.lengthscale} == {Gamma(1e-3, 10.0)}
+    with pytest.raises(ValueError, match="prior: expected one of 'gamma-mean', 'gamma-rate', got 'gamma'"):
+        as_hyper_prior("gamma")
+
+
 def test_log_normal_prior_decides_where_the_data_do_not() -> None:
     X, y = draw(30, Hyperparameters(1.0, 0.01, (0.3, 50.0)), 4)
     free = map_estimate(X, y, rng()).hyperparameters.lengthscales[1]
@@ -208,7 +233,7 @@ def test_a_fit_in_twelve_dimensions_is_no_worse_than_scikit_learns() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"family": "cosine"}, "family: expected one of matern52, matern32, se"),
+        ({"family": "cosine"}, "family: expected 'matern52', 'matern32' or 'se'"),
         ({"starts": 0}, "starts: expected at least 1"),
         ({"units": (0.0, 0.0)}, "units: expected a finite offset and a scale > 0"),
     ],

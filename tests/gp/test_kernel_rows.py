@@ -95,12 +95,26 @@ def test_whole_rows_are_copied_and_their_bits_do_not_depend_on_what_else_is_kept
     assert rows.n_kept == (30 if kept is None else min(30, kept))
 
 
-def test_copied_rows_are_all_kept_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_rows_are_kept_from_their_second_use_on_without_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_KEEP_BYTES", 8 * 8 * len(X))
     rows = KernelRows(SE(0.3), X)
     for arm in ARMS:
         rows.take(np.array([arm]))
-    assert rows.n_kept == 40
+    assert rows.n_kept == 0
+    for n, arm in enumerate(ARMS):
+        assert rows.n_kept == n
+        np.testing.assert_array_equal(rows.take(np.array([arm]))[0], KernelRows(SE(0.3), X).take(np.array([arm]))[0])
+    restored = pickle.loads(pickle.dumps(rows))
+    restored.take(ARMS)
+    assert restored.n_kept == 40
+
+
+def test_which_rows_were_used_once_is_restored() -> None:
+    rows = KernelRows(SE(0.3), X)
+    rows.take(ARMS[:5])
+    restored = pickle.loads(pickle.dumps(rows))
+    restored.take(ARMS[:6])
+    assert restored.n_kept == 5
 
 
 def test_a_budget_changes_no_posterior() -> None:

@@ -74,7 +74,7 @@ def test_bessel_form_survives_tiny_and_huge_distances(nu: float) -> None:
         ({"name": "sse"}, ValueError, 'expected "name" to be one of se, matern'),
         ({"name": "se", "lengthscales": 1}, ValueError, "unknown parameter 'lengthscales'"),
         ({"name": "se", "lengthscale": 0}, ValueError, "lengthscale: expected a finite number > 0, got 0"),
-        ({"name": "se", "lengthscale": "1"}, TypeError, "lengthscale: expected a positive number"),
+        ({"name": "se", "lengthscale": "1"}, TypeError, "lengthscale: expected a finite number > 0"),
         ({"name": "se", "lengthscale": []}, ValueError, "empty sequence"),
         ({"name": "matern", "nu": 1000}, ValueError, "nu: expected at most 100"),
         ({"name": "scale", "variance": 2}, ValueError, "missing parameter 'kernel'"),

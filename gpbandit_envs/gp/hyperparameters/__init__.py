@@ -13,7 +13,7 @@ All estimates are made on standardised feedback and reported in the units of the
 
 from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
 from gpbandit_envs.gp.hyperparameters.likelihood import FAMILIES, Hyperparameters, LogMarginalLikelihood
-from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, map_estimate
+from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, map_estimate, noise_estimate
 from gpbandit_envs.gp.hyperparameters.posterior import (
     Flat,
     Gamma,
@@ -38,5 +38,6 @@ __all__ = [
     "as_hyper_prior",
     "hmc",
     "map_estimate",
+    "noise_estimate",
     "sample_hyperparameters",
 ]

@@ -179,13 +179,15 @@ class _Leapfrog:
     def _reflect(self, theta: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self._walls is None:
             return theta, p
-        # However many walls the step went through, it ends folded into the box.
         lower, upper = self._walls
+        inside = (theta >= lower) & (theta <= upper)
+        if inside.all():
+            return theta, p
+        # However many walls the step went through, it ends folded into the box.
         width = upper - lower
         z = (theta - lower) % (2 * width)
         turned = z > width
         folded = lower + np.where(turned, 2 * width - z, z)
-        inside = (theta >= lower) & (theta <= upper)
         return np.where(inside, theta, np.clip(folded, lower, upper)), np.where(turned, -p, p)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg.lapack import dpotri
 
+from gpbandit_envs.arguments import as_word
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale, Stationary
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.observations import Observations
@@ -31,9 +32,7 @@ def as_family(family: str) -> Callable[[tuple[float, ...]], Stationary]:
     Raises:
         ValueError: if there is none.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"family: expected one of {', '.join(FAMILIES)}, got {family!r}")
-    return FAMILIES[family]
+    return FAMILIES[as_word("family", family, tuple(FAMILIES))]
 
 
 @dataclass(frozen=True)

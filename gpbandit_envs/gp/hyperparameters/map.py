@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["MAPEstimate", "map_estimate", "standard_start"]
+__all__ = ["MAPEstimate", "map_estimate", "noise_estimate", "standard_start"]
 
 _ITERATIONS = 200
 _SCREENED = 4  # random points evaluated for each one climbed from
 _TIE = 1e-3  # log posteriors closer than this are the same mode
+_NOISE_GRID = 16  # the likelihood of the noise can have two modes, decades apart
 _ROUGH, _FINE = 1e-4, 1e-7  # relative gains of the log posterior at which a climb ends
 
 
@@ -93,6 +94,40 @@ def map_estimate(
     best_theta, best, calls = _climb(target, best_theta, _FINE)
     spent += calls
     return MAPEstimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
+
+
+def noise_estimate(
+    X: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    known: Hyperparameters,
+    *,
+    family: str = "matern52",
+    prior: HyperPrior | None = None,
+    units: tuple[float, float] | None = None,
+) -> Hyperparameters:
+    """`known` with the noise variance that is most probable given the data, kernel variance and lengthscales fixed.
+
+    Args:
+        X: Inputs, shape (n, d), n >= 1.
+        y: Feedback, shape (n,), in any unit.
+        known: Kernel variance and lengthscales, in the units of `y`.
+        family: `"matern52"`, `"matern32"` or `"se"`.
+        prior: Priors and bounds; None for the defaults of `HyperPrior`.
+        units: Offset and scale to standardise `y` with; None for its own mean and standard deviation.
+    """
+    data, _, scale = standardised(X, y, units)
+    target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
+    theta = known.rescaled(1 / scale).vector()
+
+    def loss(log_noise: float) -> float:
+        theta[1] = log_noise
+        return -target(theta)[0]
+
+    grid = np.linspace(target.lower[1], target.upper[1], _NOISE_GRID)
+    best = int(np.argmin([loss(at) for at in grid.tolist()]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, _NOISE_GRID - 1)])
+    theta[1] = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-3}).x
+    return Hyperparameters.from_vector(theta).rescaled(scale)
 
 
 def standardised(

@@ -12,15 +12,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from math import lgamma, log, pi
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import as_number, positive_number, shown
 from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["Flat", "Gamma", "HyperPrior", "LogNormal", "LogPosterior", "Prior", "as_hyper_prior", "as_prior"]
+__all__ = [
+    "HYPER_PRIORS",
+    "Flat",
+    "Gamma",
+    "HyperPrior",
+    "LogNormal",
+    "LogPosterior",
+    "Prior",
+    "as_hyper_prior",
+    "as_prior",
+]
 
 
 class Prior(ABC):
@@ -43,9 +55,9 @@ class Flat(Prior):
 class Gamma(Prior):
     """`x ~ Gamma(a, b)` of mean `a / b`: the density of `log x` is `b^a x^a exp(-b x) / G(a)`.
 
-    The UHE-BO paper's "Gamma(1e-3, 10)" does not say what its numbers are. The default reads it as shape 1e-3 and mean
-    10; as expectation and variance, GPy's `Gamma.from_EV(1e-3, 10)`, it would be shape 1e-7 and rate 1e-4. Both are
-    flat in `log x` up to `x` of some thousands, so that the data decide.
+    The UHE-BO paper's "Gamma(1e-3, 10)" does not say what its numbers are; `HYPER_PRIORS` has two readings. The default
+    one, shape 1e-3 and mean 10, is flat in `log x` up to `x` of some thousands, so that the data decide; so would be
+    expectation and variance. Shape 1e-3 and rate 10, as GPy's `Gamma` has its arguments, falls off beyond `x = 0.1`.
 
     Attributes:
         shape: `a > 0`.
@@ -57,8 +69,7 @@ class Gamma(Prior):
 
     def __post_init__(self) -> None:
         for name in ("shape", "rate"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ValueError(f"{name}: expected a finite number > 0, got {getattr(self, name)!r}")
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def log_density(self, theta: Float[np.ndarray, " k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         scaled = self.rate * np.exp(theta)
@@ -79,10 +90,8 @@ class LogNormal(Prior):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.location):
-            raise ValueError(f"location: expected a finite number, got {self.location!r}")
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"scale: expected a finite number > 0, got {self.scale!r}")
+        object.__setattr__(self, "location", as_number("location", self.location, "a finite number"))
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
 
     def log_density(self, theta: Float[np.ndarray, " k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         z = (theta - self.location) / self.scale
@@ -102,7 +111,7 @@ def as_prior(prior: Prior | Mapping[str, Any]) -> Prior:
     if isinstance(prior, Prior):
         return prior
     if not isinstance(prior, Mapping):
-        raise TypeError(f"prior: expected a Prior or a mapping with its name, got {prior!r}")
+        raise TypeError(f"prior: expected a Prior or a mapping with its name, got {shown(prior)}")
     parameters = dict(prior)
     name = parameters.pop("name", None)
     if name not in _BY_NAME:
@@ -141,9 +150,10 @@ class HyperPrior:
 
     def __post_init__(self) -> None:
         for name in ("variance_bounds", "noise_bounds", "lengthscale_bounds"):
-            low, high = getattr(self, name)
-            if not 0 < low < high < float("inf"):
-                raise ValueError(f"{name}: expected finite numbers 0 < low < high, got {(low, high)!r}")
+            object.__setattr__(self, name, _bounds(name, getattr(self, name)))
+        for name in ("variance", "noise", "lengthscale"):
+            if not isinstance(getattr(self, name), Prior):
+                raise TypeError(f"{name}: expected a Prior, got {shown(getattr(self, name))}")
 
     def bounds(self, dim: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
         """Lower and upper bounds of `theta`, each of shape (d + 2,)."""
@@ -164,12 +174,30 @@ class HyperPrior:
         return float(sum(value.sum() for value, _ in parts)), np.concatenate([slope for _, slope in parts])
 
 
-def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
-    """The priors given by a JSON form.
+def _bounds(name: str, given: Any) -> tuple[float, float]:
+    expected = "finite numbers 0 < low < high"
+    if not isinstance(given, (tuple, list, np.ndarray)) or len(given) != 2:
+        raise TypeError(f"{name}: expected {expected}, got {shown(given)}")
+    low, high = (as_number(name, number, expected, lambda number: number > 0) for number in given)
+    if not low < high:
+        raise ValueError(f"{name}: expected {expected}, got {(low, high)!r}")
+    return low, high
+
+
+_LITERAL = Gamma(1e-3, 10.0)
+HYPER_PRIORS: Mapping[str, HyperPrior] = MappingProxyType(
+    {"gamma-mean": HyperPrior(), "gamma-rate": HyperPrior(_LITERAL, _LITERAL, _LITERAL)}
+)
+"""The UHE-BO paper's Gamma(1e-3, 10) on all hyperparameters, its second number read as the mean or as the rate."""
+
+
+def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | str | None) -> HyperPrior:
+    """The priors given by a name or a JSON form.
 
     Args:
-        prior: A `HyperPrior`; a mapping of its fields, a prior being `{"name": "flat"}`, `{"name": "gamma", "shape": a,
-            "rate": b}` or `{"name": "log_normal", "location": m, "scale": s}`; or None for the defaults.
+        prior: A `HyperPrior`; a name in `HYPER_PRIORS`; a mapping of its fields, a prior being `{"name": "flat"}`,
+            `{"name": "gamma", "shape": a, "rate": b}` or `{"name": "log_normal", "location": m, "scale": s}`; or None
+            for the defaults.
 
     Raises:
         TypeError: if it is none of these.
@@ -179,14 +207,18 @@ def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | None) -> HyperPrior:
         return HyperPrior()
     if isinstance(prior, HyperPrior):
         return prior
+    if isinstance(prior, str):
+        if prior not in HYPER_PRIORS:
+            raise ValueError(f"prior: expected one of {', '.join(map(repr, HYPER_PRIORS))}, got {prior!r}")
+        return HYPER_PRIORS[prior]
     if not isinstance(prior, Mapping):
-        raise TypeError(f"prior: expected a HyperPrior, a mapping of its fields or None, got {prior!r}")
+        raise TypeError(f"prior: expected a HyperPrior, a name, a mapping of its fields or None, got {shown(prior)}")
     known = [entry.name for entry in fields(HyperPrior)]
     unknown = sorted(set(prior) - set(known))
     if unknown:
         raise ValueError(f"prior: unknown field {unknown[0]!r}; it has {', '.join(known)}")
     stated: dict[str, Any] = {
-        name: tuple(value) if name.endswith("_bounds") else as_prior(value) for name, value in prior.items()
+        name: value if name.endswith("_bounds") else as_prior(value) for name, value in prior.items()
     }
     return HyperPrior(**stated)
 

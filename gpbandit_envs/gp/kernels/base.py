@@ -5,34 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs", "positive"]
+from gpbandit_envs.arguments import positive_number
+
+__all__ = ["Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs"]
 
 Lengthscale: TypeAlias = float | tuple[float, ...]
-
-
-def positive(name: str, value: object) -> float:
-    """A finite number > 0, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name}: expected a positive number, got {value!r}")
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
-    return number
 
 
 def as_lengthscale(value: object) -> Lengthscale:
     """One number, or a tuple of one per feature."""
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
-        scales = tuple(positive("lengthscale", v) for v in value)
+        scales = tuple(positive_number("lengthscale", v) for v in value)
         if not scales:
             raise ValueError("lengthscale: expected one number or one per feature, got an empty sequence")
         return scales
-    return positive("lengthscale", value)
+    return positive_number("lengthscale", value)
 
 
 def check_inputs(X: np.ndarray, Y: np.ndarray, lengthscale: Lengthscale = 1.0) -> None:
@@ -94,7 +87,7 @@ class Scale(Kernel):
     variance: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", positive("variance", self.variance))
+        object.__setattr__(self, "variance", positive_number("variance", self.variance, 0.0, inf))
 
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         K = self.kernel(X, Y)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs
 
 __all__ = ["Linear", "Polynomial"]
@@ -30,10 +31,10 @@ class Polynomial(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
-        if isinstance(self.degree, bool) or int(self.degree) != self.degree or self.degree < 1:
-            raise ValueError(f"degree: expected an integer >= 1, got {self.degree!r}")
-        if not (np.isfinite(self.offset) and self.offset >= 0):
-            raise ValueError(f"offset: expected a finite number >= 0, got {self.offset!r}")
+        object.__setattr__(self, "degree", as_count("degree", self.degree))
+        object.__setattr__(
+            self, "offset", as_number("offset", self.offset, "a finite number >= 0", lambda offset: offset >= 0)
+        )
 
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         check_inputs(X, Y, self.lengthscale)

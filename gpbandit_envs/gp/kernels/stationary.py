@@ -11,7 +11,8 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, kve
 
-from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs, positive
+from gpbandit_envs.arguments import positive_number
+from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs
 
 __all__ = ["SE", "Matern", "RationalQuadratic", "Stationary"]
 
@@ -109,7 +110,7 @@ class Matern(Stationary):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
-        object.__setattr__(self, "nu", positive("nu", self.nu))
+        object.__setattr__(self, "nu", positive_number("nu", self.nu))
         if self.nu > MAX_NU:
             raise ValueError(f"nu: expected at most {MAX_NU:g} (use the SE kernel, its limit), got {self.nu!r}")
 
@@ -189,7 +190,7 @@ class RationalQuadratic(Stationary):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
-        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
+        object.__setattr__(self, "alpha", positive_number("alpha", self.alpha))
 
     def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
         """The formula of the class at squared distance `r2`."""

@@ -236,7 +236,7 @@ def test_random_search_draws_uniformly_and_recommends_the_best_average() -> None
     [
         ("MAP-UCB", {"width": 0.0}, "width: expected a finite number > 0"),
         ("MAP-UCB", {"n_initial": 0}, "n_initial: expected an integer >= 1"),
-        ("MAP-UCB", {"family": "cosine"}, "family: expected one of matern52"),
+        ("MAP-UCB", {"family": "cosine"}, "family: expected 'matern52', 'matern32' or 'se'"),
         ("MAP-UCB", {"prior": {"nois": {"name": "flat"}}}, "prior: unknown field 'nois'"),
         ("MAP-UCB", {"prior": {"noise": {"name": "beta"}}}, 'expected "name" to be one of flat, gamma, log_normal'),
         ("MCMC-UCB", {"samples": 0}, "samples: expected an integer >= 1"),

@@ -100,8 +100,29 @@ def test_random_exp3_estimates_from_the_data_and_uhe_bo_from_pseudo_data() -> No
 
 @pytest.mark.parametrize("id", ["UHE-BO", "Random+EXP3"])
 def test_noise_that_is_known_is_not_estimated(id: str) -> None:
-    agent, _ = play(agents.make(id, noise_std=0.1, n_initial=20), make_problem(LINE), 22, seed=4)
+    agent, _ = play(agents.make(id, noise=0.1, n_initial=20), make_problem(LINE), 22, seed=4)
     assert agent.hyperparameters[0].noise == pytest.approx(0.01)  # type: ignore[attr-defined]
+
+
+def test_the_noise_of_the_problem_is_taken_where_asked() -> None:
+    agent, _ = play(agents.make("UHE-BO", noise="stated", n_initial=8), make_problem(LINE, noise_std=0.2), 10)
+    assert agent.hyperparameters[0].noise == pytest.approx(0.04)  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"noise: 'stated' needs a problem that states its noise_std, .* states None"):
+        agent.reset(make_problem(LINE), np.random.default_rng(0))
+
+
+def test_noise_can_be_estimated_from_the_data_alone() -> None:
+    kernel: list[tuple[float, ...]] = []
+    for noise in ("pseudo", "data"):
+        agent, _ = play(agents.make("UHE-BO", noise=noise, n_initial=40), make_problem(LINE), 40, noise_std=0.1, seed=4)
+        assert isinstance(agent, UHEBO)
+        agent.rng = np.random.default_rng(1)
+        agent.estimate()
+        known = agent.hyperparameters[0]
+        kernel.append((known.variance, *known.lengthscales))
+        if noise == "data":
+            assert 0.003 < known.noise < 0.03
+    assert kernel[0] == pytest.approx(kernel[1], rel=1e-2)  # the same pseudo-observations
 
 
 @pytest.mark.slow
@@ -109,7 +130,7 @@ def test_copied_feedback_passes_for_noise() -> None:
     """What Branin's function changes between evaluated points is far more than its noise."""
     known = 0.1
     noise, simple = {}, {}
-    for name, settings in (("estimated", {}), ("known", {"noise_std": known})):
+    for name, settings in (("estimated", {}), ("known", {"noise": known}), ("data", {"noise": "data"})):
         env = ("GPBandit/Branin-v0", {"noise_std": known})
         traces = [leaderboards.run(env, ("UHE-BO", settings), repetition=r, horizon=80).trace for r in range(4)]
         noise[name] = np.median([trace["noise"].iloc[-1] for trace in traces])
@@ -117,6 +138,8 @@ def test_copied_feedback_passes_for_noise() -> None:
     assert noise["estimated"] > 100 * known**2
     assert noise["known"] == pytest.approx(known**2)
     assert simple["known"] < 0.5 * simple["estimated"]
+    assert 0.1 * known**2 < noise["data"] < 10 * known**2
+    assert simple["data"] < 0.5 * simple["estimated"]
 
 
 @pytest.mark.parametrize("lost", ["first", "second", "both"])
@@ -141,10 +164,10 @@ def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"loss": "biased"}, "loss: expected one of unbiased, plain"),
-        ({"sampling": "always"}, "sampling: expected one of exp3, alternate"),
+        ({"loss": "biased"}, "loss: expected 'unbiased' or 'plain'"),
+        ({"sampling": "always"}, "sampling: expected 'exp3' or 'alternate'"),
         ({"pseudo": 0.5}, "pseudo: expected a finite number >= 1"),
-        ({"noise_std": 0.0}, "noise_std: expected a finite number > 0 or None"),
+        ({"noise": 0.0}, "noise: expected 'pseudo', 'data', 'stated' or a finite standard deviation > 0"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], words: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from leaderboards.audit.replay import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
+from leaderboards.play.run_file import write_table
 
 FACTS = AuditFacts(
     width="theory",
@@ -55,7 +56,22 @@ def test_a_damaged_or_foreign_audit_counts_as_none_and_is_named(
     pd.DataFrame({"t": [1]}).to_parquet(files.path("d" * 32))
     with caplog.at_level(logging.WARNING, "gpbandit"):
         assert files.read([letter * 32 for letter in "abcd"]).keys() == {"a" * 32}
-    assert sum("is no audit that this version can read" in message for message in caplog.messages) == 3
+    assert len(caplog.messages) == 3
+    assert all("was damaged and is set aside (" in message for message in caplog.messages)
+    assert all(message.endswith("gpbandit audit makes it again") for message in caplog.messages)
+    assert files.keys() == {"a" * 32}, "which `gpbandit audit` then finds missing"
+    assert len(list((tmp_path / "quarantine").iterdir())) == 3
+
+
+def test_an_audit_of_a_newer_schema_is_left_where_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = AuditStore(tmp_path)
+    path = files.write(audit())
+    metadata = json.dumps({"schema": 99, "key": "a" * 32}).encode()
+    write_table(path, pa.table({"t": [1]}).replace_schema_metadata({b"gpbandit-audit": metadata}))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert files.read(["a" * 32]) == {}
+    assert "is left as it is: its schema is newer, upgrade gpbandit-envs" in caplog.text
+    assert path.exists()
 
 
 def test_an_audit_of_the_first_schema_is_read_under_todays_names(tmp_path: Path) -> None:

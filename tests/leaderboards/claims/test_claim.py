@@ -6,9 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.claims.claim import Claim, judge
+from leaderboards.claims.claim import Checked, Claim, judge
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
-from leaderboards.claims.measures import batches, faster, found, gap, growth, more_regret, simple, spread
+from leaderboards.claims.measures import (
+    batches,
+    bounce,
+    faster,
+    found,
+    gap,
+    growth,
+    minimum_so_far,
+    more_regret,
+    more_regret_in,
+    near_optimal,
+    order_kept,
+    simple,
+    spread,
+)
 from leaderboards.claims.reproduce import check, suite_of
 from leaderboards.claims.runs import NotPlayedError, Runs, rows_of
 from leaderboards.score.statistics import Interval
@@ -104,6 +118,46 @@ def test_the_interval_of_a_spread_covers_what_it_should(n: int) -> None:
     assert hits / 300 > 0.89  # nominally 0.95, and 0.93 in 600 samples; a percentile bootstrap covers 0.91
 
 
+def test_minimum_so_far_is_that_of_the_whole_curve() -> None:
+    a, b = np.full((4, 4), 0.4), np.full((4, 4), 0.4)
+    a[:, 2] = 0.0  # minima of a: .4 .4 0 0
+    assert minimum_so_far("a", "b")(runs(a=a, b=b)).estimate == pytest.approx((0.2 - 0.4) / 0.4)
+
+
+def test_more_regret_in_the_unit_of_a_third() -> None:
+    made = runs(a=np.full((3, 6), 0.5), b=np.full((3, 6), 0.3), u=np.full((3, 6), 2.0))
+    assert more_regret_in("a", "b", "u", 3, 4)(made).estimate == pytest.approx(0.1)
+    assert near_optimal("b", 4, "u")(made).estimate == pytest.approx(0.15)
+
+
+def test_a_bounce_is_the_rise_after_the_dip() -> None:
+    rises = np.tile([1.0, 0.2, 0.9, 1.5, 0.1, 0.1], (5, 1))  # averages: 1, .6, .7, .9, .74, .63
+    assert bounce("a", 4, 6)(runs(a=rises)).estimate == pytest.approx(0.5)
+    assert bounce("a", 4, 6)(runs(a=np.tile([1.0, 0.5, 0.4, 0.3], (5, 1)))).estimate == 0
+
+
+def test_the_order_of_rows_is_compared_by_repetition() -> None:
+    base = np.array([1.0, 2.0, 3.0])
+    rows = {f"{name}{i}": np.full((4, 3), base[j]) for name, order in (("x", (0, 1, 2)), ("y", (2, 1, 0)))
+            for i, j in enumerate(order)}  # fmt: skip
+    x, y = ["x0", "x1", "x2"], ["y0", "y1", "y2"]
+    assert order_kept(x, x)(runs(**rows)).estimate == 1
+    assert order_kept(x, y)(runs(**rows)).estimate == -1
+
+
+def test_an_open_verdict_says_how_many_repetitions_would_tell() -> None:
+    claim = Claim("x", "Fig. 0", "a is worse.", "more regret", more_regret("a", "b"), low=0.0)
+
+    def checked(low: float, high: float, n: int = 10) -> Checked:
+        found = Interval((low + high) / 2, low, high, n)
+        return Checked(claim, found, judge(found, claim.low, claim.high))
+
+    assert checked(-0.25, 0.75).needs == 40  # twice as short an interval ends at 0
+    assert checked(0.1, 0.3).needs is None
+    assert checked(-0.1, 0.1).needs is None
+    assert checked(math.nan, math.nan).needs is None
+
+
 def test_seconds_growth_and_batches() -> None:
     made = runs(a=np.ones((3, 40)), b=np.ones((3, 40)))
     assert faster("a", "b")(made).estimate == pytest.approx(0.0)
@@ -143,7 +197,7 @@ def test_experiments_are_whole(name: str) -> None:
     assert {entry.ref.label for entry in suite_of(one, quick=True).agents} == set(one.quick.agents or labels)
     # Every measured claim asks only for rows that the suite has.
     rows = {
-        label: 0.5 + RNG.random((4, 120))
+        label: 0.5 + RNG.random((4, 220))
         for label in rows_of(list(suite.specs()), len(suite.environments) > 1).values()
     }
     for claim in one.claims:

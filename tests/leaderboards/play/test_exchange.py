@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from leaderboards.play.exchange import add, merge, pack
 from leaderboards.play.query import QueryError, query
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_spec
+from leaderboards.play.run_file import write_table
 from leaderboards.play.schedule import run_missing, shard
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError
@@ -66,7 +68,7 @@ def alter(store: Store, agent: str) -> str:
     frame = table.to_pandas()
     frame.loc[run.start + 6, "reward"] += 1e-6
     columns = [frame[name].to_numpy() for name in table.column_names]
-    pq.write_table(type(table).from_arrays(columns, schema=table.schema), path)
+    write_table(path, type(table).from_arrays(columns, schema=table.schema))
     return key
 
 
@@ -266,20 +268,40 @@ def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
     assert {entry["from"] for entry in source.values()} == {archive.name}
 
 
-@pytest.mark.parametrize("content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}'])
-def test_a_damaged_provenance_file_is_named(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}', '{"else": {}}']
+)
+def test_a_damaged_provenance_file_is_set_aside_and_nothing_counts_as_verified(
+    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
     store = played(tmp_path / "r", [ONE])
-    archive = submitted(tmp_path, run_spec(TWO))
-    (store.directory / "provenance.json").write_text(content)
+    path = store.directory / "provenance.json"
     calls: list[Callable[[], Any]] = [
         store.runs,
-        lambda: add(archive, store.directory),
+        lambda: add(submitted(tmp_path, run_spec(TWO)), store.directory),
         lambda: merge([store.directory], tmp_path / "all"),
     ]
     for call in calls:
-        with pytest.raises(StoreError, match=r"r/provenance\.json cannot be read \(.*: delete it; what it says"):
-            call()
-    assert len(list(store.runs_directory.iterdir())) == 1
+        path.write_text(content)
+        caplog.clear()
+        call()
+        (line,) = caplog.messages
+        assert re.search(r"quarantine/provenance(-\w+)?\.json was damaged and is set aside \(", line)
+        assert line.endswith("what it said is verified has to be verified again")
+    assert set(Store(store.directory).runs()["standing"]) == {"local", "submitted"}
+    assert len(list((store.directory / "quarantine").iterdir())) == 3
+
+
+def test_a_file_with_damaged_data_is_not_merged(tmp_path: Path) -> None:
+    store = played(tmp_path / "r", [ONE])
+    path = next(store.runs_directory.iterdir())
+    whole = bytearray(path.read_bytes())
+    whole[40] ^= 1
+    path.write_bytes(whole)
+    received = merge([store.directory], tmp_path / "all")
+    assert received.runs == 0
+    assert f"{path}: data cannot be read (its data do not match their digest)" in received.rejected
+    assert not (tmp_path / "all" / "runs").exists()
 
 
 def test_a_suite_that_nobody_could_read_is_not_taken_over(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import leaderboards
 from agents import Feedback
+from gpbandit_envs.problem import Certificate
 from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET
@@ -56,6 +57,15 @@ def test_an_adaptive_agent_closes_its_own_batches() -> None:
     np.testing.assert_array_equal(record.trace["batch"], np.repeat([1, 2, 3, 4], [1, 2, 3, 4]))
     # The state is that after the last feedback, so it stands still inside a batch.
     np.testing.assert_array_equal(record.trace["told"], [1, 1, 3, 3, 3, 6, 6, 6, 6, 10])
+
+
+def test_diagnostics_of_a_batch_are_those_of_its_start() -> None:
+    trace = play(("GP-BUCB", {"batch_size": 3}), SMALL, 9).trace
+    for name in ("width", "information_gain"):
+        known = trace[name].to_numpy()
+        assert np.isnan(known[:2]).all()
+        np.testing.assert_array_equal(known[2:8], np.repeat(known[[2, 5]], 3))
+        assert known[2] < known[5] < known[8]
 
 
 def test_state_is_unknown_before_the_first_feedback() -> None:
@@ -297,15 +307,15 @@ def test_bad_diagnostics_are_named(diagnostics: Any) -> None:
 
 def test_a_crash_keeps_rows_and_traceback() -> None:
     record = play(Raises(at=5))
-    assert (record.status, record.reason) == ("crashed", "RuntimeError: no idea what to pull")
+    assert (record.status, record.reason) == ("crashed", "agent: RuntimeError: no idea what to pull")
     assert len(record.trace) == 5
     assert 'raise RuntimeError("no idea what to pull")' in str(record.error)
     assert "crashed" in repr(record)
 
 
 def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
-    assert play(Mutates()).reason == "ValueError: assignment destination is read-only"
-    assert play(Exits()).reason == "SystemExit: 3"
+    assert play(Mutates()).reason == "agent: ValueError: assignment destination is read-only"
+    assert play(Exits()).reason == "agent: SystemExit: 3"
 
 
 def test_what_does_not_fit_is_skipped_with_its_reason() -> None:
@@ -402,3 +412,54 @@ def test_what_cannot_be_built_is_an_error_at_once(
 ) -> None:
     with pytest.raises(error, match=message.replace("(", r"\(")):
         leaderboards.run(env, agent, horizon=horizon)
+
+
+class _Moody(Plain):
+    """Raises where `where` says."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def reset(self, **kwargs: Any) -> Any:
+        self._raise_at("reset")
+        return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        self._raise_at("step")
+        return super().step(action)
+
+    def mean(self, actions: Any) -> Any:
+        self._raise_at("mean")
+        return super().mean(actions)
+
+    def _raise_at(self, where: str) -> None:
+        if self.where == where:
+            raise ZeroDivisionError("no luck")
+
+
+@pytest.mark.parametrize("where", ["reset", "step", "mean"])
+def test_what_an_environment_raises_is_its_own(where: str) -> None:
+    record = play(Counter(), _Moody(where))
+    assert (record.status, record.reason) == ("crashed", "environment: ZeroDivisionError: no luck")
+    assert not record.final  # it may have been an accident
+    assert "Raised by the environment of the run." in str(record.error)
+
+
+@pytest.mark.parametrize("where", ["reset", "select", "observe", "recommend", "diagnostics"])
+def test_what_an_agent_raises_is_its_own(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Moody(Counter):
+        pass
+
+    def fail(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(Moody, where, fail)
+    record = play(Moody())
+    assert (record.status, record.reason) == ("crashed", "agent: MemoryError")
+
+
+def test_a_certificate_of_no_numbers_is_the_environments_fault() -> None:
+    env = Plain()
+    env.certificate = Certificate(optimum=float("inf"), optimal_action=0)
+    assert play(Counter(), env).reason == "environment: optimum: expected a finite number up to 1e+50 in size, got inf"

@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaderboards.play import store as stores
+from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.record import RunRecord
-from leaderboards.play.run_file import FileError, Seeds, origin, read_columns, read_runs
+from leaderboards.play.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
+from leaderboards.play.sealed import SEALED, open_json
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store, StoreError
+from leaderboards.play.store import Store, StoreError, SuiteLostError
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite, parse_suite
 from tests.leaderboards.folders import stacked
@@ -192,7 +194,7 @@ def damage_label(path: Path) -> None:
 def damage_type(path: Path) -> None:
     table = pq.read_table(path)
     words = table.set_column(table.column_names.index("reward"), "reward", [["high"] * 20])
-    pq.write_table(words.replace_schema_metadata(table.schema.metadata), path)
+    write_table(path, words.replace_schema_metadata(table.schema.metadata))
 
 
 @pytest.mark.wrong_arguments
@@ -378,14 +380,83 @@ def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pyt
     assert only_file(store).read_bytes() == before
 
 
-def test_a_damaged_suite_file_says_what_to_do(store: Store) -> None:
+def test_a_damaged_suite_is_set_aside_until_it_is_written_anew(store: Store) -> None:
     assert store.suite() is None
-    store.write_suite(load_suite("quick"))
-    assert store.suite() == load_suite("quick").frozen()
-    for content in ("{", "[]", '{"name": "x"}'):
-        (store.directory / "suite.json").write_text(content)
-        with pytest.raises(StoreError, match="delete it and run the suite again"):
+    quick, path = load_suite("quick"), store.directory / "suite.json"
+    for content in ("{", "[]", '{"name": "x"}', None):
+        store.write_suite(quick)
+        assert store.suite() == quick.frozen()
+        path.write_text(path.read_text().replace("quick", "quack", 1) if content is None else content)
+        with pytest.raises(
+            SuiteLostError, match=r"was damaged and is set aside \(.*\): run the suite again with --out"
+        ):
             store.suite()
+        assert not path.exists()
+        for _ in range(2):  # what belongs to the suite is not guessed, until it is there again
+            with pytest.raises(SuiteLostError, match="has lost its suite, which was damaged: run the suite again"):
+                Store(store.directory).runs()
+    assert len(list((store.directory / "quarantine").iterdir())) == 4
+    # A suite of a version that wrote no digest.
+    path.write_text(json.dumps(quick.frozen().model_dump(mode="json")))
+    assert store.suite() == quick.frozen()
+
+
+def test_files_of_a_version_without_digests_are_read(store: Store) -> None:
+    store.write(record(0), record(1))
+    expected, path = rows_of(store), only_file(store)
+    table = pq.read_table(path)
+    metadata = {name: value for name, value in table.schema.metadata.items() if name != SEALED}
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
+    for _ in range(2):
+        fresh = Store(store.directory)
+        pd.testing.assert_frame_equal(rows_of(fresh), expected, check_exact=True)
+        assert not fresh.quarantined
+        fresh.write_manifest()
+        manifest = open_json((store.directory / "manifest.json").read_bytes())
+        (store.directory / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_damaged_manifest_is_made_anew(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.write(record(0))
+    store.write_manifest()
+    path = store.directory / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"seconds": 0.5', b'"seconds": 0.7'))
+    fresh = Store(store.directory)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert fresh.runs()["seconds"].tolist() == [0.5]
+        fresh.write_manifest()
+    (line,) = caplog.messages
+    assert "manifest.json was damaged and is set aside (its content does not match its digest)" in line
+    assert path.read_bytes() == whole
+    before = path.stat().st_ino
+    fresh.write_manifest()
+    assert path.stat().st_ino == before, "a manifest that says what is there is not written again"
+
+
+def test_two_processes_set_the_same_file_aside(store: Store) -> None:
+    one, other = Quarantine(store.directory), Quarantine(store.directory)
+    store.directory.mkdir()
+    (store.directory / "x").touch()
+    for quarantine in (one, other):
+        found = quarantine.move(store.directory / "x", "broken")
+        assert str(found) == f"{store.directory / 'quarantine' / 'x'}: broken"
+
+
+def test_what_cannot_be_set_aside_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    damage_half(path)
+
+    def refused(*_: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "replace", refused)
+    fresh = Store(store.directory)
+    assert fresh.keys() == set()
+    (found,) = fresh.quarantined
+    assert found.path == path
+    assert found.reason.endswith("it could not be moved to quarantine/ (Read-only file system)")
 
 
 def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,133 @@
+"""A share of the flipped bits of `python -m tests.faults`, and the digests that find them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leaderboards.play.run_file import FileError, open_table, write_table
+from leaderboards.play.sealed import (
+    SealError,
+    check_parquet,
+    open_bytes,
+    open_json,
+    seal_bytes,
+    seal_json,
+    seal_parquet,
+)
+from tests.faults.commands import gpbandit
+from tests.faults.flips import FILES, File, flip, places, played
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_flipped_bit_is_found_or_without_effect(tmp_path: Path, file: File) -> None:
+    """`python -m tests.faults` flips one in every byte."""
+    expected = file.make(tmp_path / "work")
+    size = file.path(tmp_path / "work").stat().st_size
+    share = 2 if "page" in file.name else 40
+    counts, wrong = flip(file, tmp_path / "work", places(size, share), expected)
+    assert wrong == []
+    assert counts.total() == share
+    # Of an archive some bytes say nothing, such as times; a page is written anew without being read.
+    assert counts["found"] >= (0 if "page" in file.name else share // 2)
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def table() -> pa.Table:
+    return pa.table({"x": [0.5, 1.5, 2.5]}).replace_schema_metadata({b"about": b"three numbers"})
+
+
+def test_every_bit_of_a_parquet_file_counts(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    write_table(path, table())
+    whole = path.read_bytes()
+    assert check_parquet(whole)
+    with open_table(path) as file:
+        assert file.read().equals(table())
+    assert pq.read_table(path).column("x").to_pylist() == [0.5, 1.5, 2.5], "other readers skip the digests"
+    for bit in range(8 * len(whole)):
+        path.write_bytes(flipped(whole, bit))
+        with pytest.raises(FileError), open_table(path):
+            pass
+
+
+def test_a_parquet_file_without_digests_is_of_an_earlier_version(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(table(), path)
+    assert not check_parquet(path.read_bytes())
+    with open_table(path) as file:
+        assert file.read().equals(table())
+    for content in (b"", b"PAR1", b"x" * 100):
+        assert not check_parquet(content)
+    with pytest.raises(SealError, match="data do not match"):
+        check_parquet(seal_parquet(path.read_bytes()).replace(b"PAR1", b"PAR2", 1))
+
+
+def test_every_bit_of_a_json_file_counts() -> None:
+    values = {"name": "naïve", "number": 0.1, "list": [1, {"a": None}], "zeros": "0" * 64}
+    for indent in (None, 2):
+        text = seal_json(values, indent)
+        assert open_json(text) == values
+        assert list(json.loads(text)) == ["sha256", *values]
+        silent = 0
+        for bit in range(8 * len(text)):
+            try:
+                found = open_json(flipped(text, bit))
+            except SealError:
+                continue
+            # Without the key of the digest it is a file of an earlier version with a key that nobody knows.
+            assert found.keys() - values.keys()
+            assert {name: found[name] for name in values} == values
+            silent += 1
+        assert silent <= 8 * len("sha256")
+    assert open_json(json.dumps(values).encode()) == values
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"3", b'{"sha256": 3}', b'{"sha256": "00", "x": 1}', b"[" * 100_000]
+)
+def test_what_is_no_sealed_json_is_named(text: bytes) -> None:
+    with pytest.raises(SealError, match=r"no JSON|expected a JSON object|does not match"):
+        open_json(text)
+
+
+def test_every_bit_behind_a_digest_counts() -> None:
+    sealed = seal_bytes(b"state")
+    assert open_bytes(sealed) == b"state"
+    for bit in range(8 * len(sealed)):
+        with pytest.raises(SealError):
+            open_bytes(flipped(sealed, bit))
+    with pytest.raises(SealError):
+        open_bytes(b"")
+
+
+def test_a_page_does_not_count_a_run_that_it_has_set_aside(tmp_path: Path) -> None:
+    pages = []
+    for name in ("damaged", "without"):
+        folder = tmp_path / name
+        folder.mkdir()
+        with contextlib.chdir(folder):
+            played(folder)
+            path = min((folder / "r" / "runs").iterdir())
+            if name == "damaged":
+                path.write_bytes(flipped(path.read_bytes(), 400))
+            else:
+                path.unlink()
+            said = gpbandit("page", "r")
+        assert said.code == 0
+        assert len(said.lines) == (name == "damaged")
+        pages.append((folder / "r" / "index.html").read_text())
+    for page in pages:
+        assert "<dt>Runs done</dt><dd>3</dd>" in page
+        assert "<dt>Runs not run</dt><dd>1</dd>" in page

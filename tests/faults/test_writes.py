@@ -1,0 +1,90 @@
+"""A share of the faults of `python -m tests.faults`, and what the disk that fails does itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpbandit_envs.atomic import written_whole
+from tests.faults.commands import COMMANDS, Command, disturb, operations
+from tests.faults.disk import FAULTS, Died, Disk
+
+FULL, EIO, _, CUT = FAULTS
+
+
+def write_and_read(folder: Path) -> None:
+    with written_whole(folder / "a" / "x.txt") as temporary:
+        temporary.write_bytes(b"12345678")
+    assert (folder / "a" / "x.txt").read_text() == "12345678"
+    assert [entry.name for entry in os.scandir(folder / "a")] == ["x.txt"]
+    shutil.copyfile(folder / "a" / "x.txt", folder / "y.txt")
+
+
+def test_operations_are_counted_where_they_are_watched(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+    with Disk(inside).in_force() as disk:
+        write_and_read(outside)
+        assert disk.operations == []
+        write_and_read(inside)
+    names = [name.split()[0] for name, _ in disk.operations]
+    assert names.index("mkdir") < names.index("write") < names.index("replace") < names.index("read")
+    assert {"open", "scandir"} < set(names)
+    assert all(writes == (name.split()[0] not in ("read", "scandir", "stat")) for name, writes in disk.operations[1:4])
+    before = len(disk.operations)
+    shutil.rmtree(inside / "a")
+    assert len(disk.operations) == before
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_disk_fails_at_the_operation_that_was_chosen(tmp_path: Path, fault: object) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    with Disk(inside).in_force() as disk:
+        write_and_read(inside)
+    at = next(i for i, (name, _) in enumerate(disk.operations) if name.startswith("write"))
+    for path in list(inside.iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    disk = Disk(inside, at=at, fault=fault)  # type: ignore[arg-type]
+    with pytest.raises((OSError, Died)), disk.in_force():
+        write_and_read(inside)
+    assert disk.failed.startswith("write ")
+    left = list((inside / "a").iterdir())
+    # A process that lives cleans up; one that died leaves half of its bytes, under another name.
+    assert [path.read_bytes() for path in left] == ([b"1234"] if fault is CUT else [])
+    assert not (inside / "a" / "x.txt").exists()
+
+
+def test_a_full_disk_stays_full_and_a_dead_process_dead(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old")
+    with Disk(tmp_path, at=0, fault=FULL).in_force():
+        assert (tmp_path / "old.txt").read_text() == "old"
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left") as raised:
+                (tmp_path / "new.txt").write_text("new")
+            assert raised.value.errno == errno.ENOSPC
+        (tmp_path / "old.txt").unlink()
+    with Disk(tmp_path, at=0, fault=CUT).in_force():
+        for _ in range(2):
+            with pytest.raises(Died):
+                (tmp_path / "new.txt").write_text("new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_what_was_done_is_kept_and_the_same_command_goes_on(tmp_path: Path, command: Command) -> None:
+    """`python -m tests.faults` tries every operation."""
+    steps, expected = operations(command, tmp_path / "work")
+    cases = [(at, fault) for fault in FAULTS for at, (_, writes) in enumerate(steps) if writes or not fault.writing]
+    share = 4 if command.name.startswith("page") else 16
+    rng = np.random.default_rng(0)
+    for i in rng.choice(len(cases), share, replace=False):
+        at, fault = cases[i]
+        assert disturb(command, tmp_path / "work", at, fault, expected) == ""
