@@ -488,7 +488,7 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
     if isinstance(width, Mapping):
         return _with_settings(dict(width), named, wanted)
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(width)  # type: ignore[arg-type]
+        return Constant(float(width))
     raise TypeError(f"width: expected {wanted}, got {shown(width)}")
 
 
