@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import agents
 from agents import Feedback, Pending
+from agents.core.widths import DualMixture
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -27,6 +28,7 @@ from gpbandit_envs.problem import Problem
 from tests.reference.published import PublishedSketch, play
 
 XI = 0.01
+T_DUAL = 400  # evaluations of the cases of DMM
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,30 @@ def product_seconds() -> float:
     return time.process_time() - start
 
 
+def dmm_case(n_arms: int) -> Case:
+    """A step of GP-UCB with DMM, against as many plain steps as its grid has regularisers."""
+    problem, mean = synthetic(n_arms, 2.0, T_DUAL)
+    arms = np.random.default_rng(2).integers(n_arms // 10, size=T_DUAL)  # the same for both, some pulled again
+    rewards = noisy(mean, 1)(arms)
+
+    def seconds_of_step(width: str) -> float:
+        agent, nothing = agents.make("GP-UCB", width=width), Pending.empty(problem)
+        agent.reset(problem, np.random.default_rng(0))
+        start = time.process_time()
+        for t in range(T_DUAL):
+            agent.select(1, nothing)
+            agent.observe(Feedback.of([t], arms[t : t + 1], rewards[t : t + 1]))
+        return (time.process_time() - start) / T_DUAL
+
+    n = len(DualMixture().grid)
+    return Case(
+        f"step of GP-UCB with DMM, {n} regularisers, A = {n_arms:,}, T = {T_DUAL}, over {n} plain steps",
+        1 / 1.3,
+        lambda: seconds_of_step("dmm"),
+        lambda: n * seconds_of_step("theory"),
+    )
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "bbkb-17.5": lambda: sketched_case("BBKB, Abalone 17.5, T = 1e4", 30, "BBKB", "bbkb", abalone(17.5, 10_000)),
     "bbkb-5": lambda: sketched_case("BBKB, Abalone 5, T = 1e4", 18, "BBKB", "bbkb", abalone(5.0, 10_000)),
@@ -295,6 +321,8 @@ CASES: dict[str, Callable[[], Case]] = {
         "BKB coupled, Abalone 5, T = 2000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
     ),
     "gp-ucb-step": gp_ucb_step_case,
+    "gp-ucb-dmm": lambda: dmm_case(1_000),
+    "gp-ucb-dmm-4000": lambda: dmm_case(4_000),
     "gp-aucb": gp_aucb_case,
     "bpe": bpe_case,
     "gp-ucb-refit": refit_case,

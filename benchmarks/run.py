@@ -41,6 +41,8 @@ SLOWER = 0.6  # the share of a kept ratio below which a case has regressed; one 
 
 POLICIES = {
     "gp-ucb-step": 5,
+    "gp-ucb-dmm": 5,
+    "gp-ucb-dmm-4000": 5,
     "gp-ucb-refit": 5,
     "bpe": 1,
     "gp-aucb": 1,
@@ -53,6 +55,7 @@ POLICIES = {
 
 PROMISES = {
     "policies/gp-ucb-refit": 40.0,
+    "policies/gp-ucb-dmm": 1 / 1.3,
     "policies/async-ts-20640": 0.5,
     "envs/step": 0.5,
     "envs/bpef1": 100.0,

@@ -78,13 +78,16 @@ class GPAgent(Agent):
         self.lam = self.model.lam
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
         if problem.arms is None:
-            assert self._search is not None
-            self.beliefs = BoxBeliefs(problem, self.model, self._search, data)
+            self.beliefs = self._beliefs_on_box(data)
         else:
             self.beliefs = self._beliefs_on_arms(data)
             if data is None:
                 self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
         self._begin_batch()
+
+    def _beliefs_on_box(self, data: InitialData | None) -> BoxBeliefs:
+        assert self._search is not None
+        return BoxBeliefs(self.problem, self.model, self._search, data)
 
     def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
         return ArmBeliefs(self.problem, self.model, data)

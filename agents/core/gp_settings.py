@@ -22,7 +22,7 @@ _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
-0.5; None for the problem's, or 1."""
+0.5; `{"times": 3.0}` for three times the problem's, or 3; None for the problem's, or 1."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,12 @@ class GPSettings:
         delta: float | None = None,
         initial: Initial = None,
     ) -> None:
-        bound, self.doubling = _first_guess(norm_bound)
+        bound, factor, self.doubling = _stated_norm(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         positive = "a finite number > 0 or None"
         self.lam = None if lam is None else as_variance("lam", lam, positive)
         self.norm_bound = None if bound is None else as_number("norm_bound", bound, positive, lambda F: F > 0)
+        self.norm_factor = as_number("norm_bound", factor, positive, lambda F: F > 0)
         self.delta = delta
         if delta is not None:
             self.delta = as_number("delta", delta, "a probability in (0, 1) or None", lambda p: 0 < p < 1)
@@ -136,7 +137,7 @@ class GPSettings:
             # Noise-free feedback: the posterior still needs a positive lam, here well above rounding.
             lam=self.lam if self.lam is not None else max(noise_std**2, _NOISE_FREE * largest),
             noise_std=noise_std,
-            norm_bound=self.norm_bound or problem.norm_bound or 1.0,
+            norm_bound=self.norm_bound or self.norm_factor * (problem.norm_bound or 1.0),
             delta=self.delta_on(problem),
             prior_variance=largest,
             doubling=self.doubling,
@@ -146,32 +147,45 @@ class GPSettings:
         """The failure probability on a problem."""
         return self.delta or (1 / problem.horizon if problem.horizon is not None and problem.horizon > 1 else 0.05)
 
-    def band_guarantee(self, width: str, schedule: WidthSchedule | None, delta: float) -> BandGuarantee:
+    def band_guarantee(
+        self, width: str, schedule: WidthSchedule | None, delta: float, unmet: str = "", refuted: bool = False
+    ) -> BandGuarantee:
         """The guarantee that a policy with these settings states for its confidence band.
 
         Args:
             width: The policy's setting of its width, as text.
             schedule: The schedule behind it; None for a constant of the policy's own.
             delta: Failure probability.
+            unmet: Condition of the schedule's theorem that the policy does not meet.
+            refuted: Whether the data refute what the policy was given.
         """
+        assumes = None if schedule is None else schedule.assumes
         return BandGuarantee(
             width=width,
             delta=delta,
-            assumes=None if schedule is None else schedule.assumes,
+            assumes=assumes,
+            theorem="" if schedule is None else schedule.theorem,
+            unmet="" if schedule is None or assumes is None else schedule.unmet or unmet,
             own_model=self.kernel is not None or self.lam is not None,
             norm_bound=self.norm_bound,
+            norm_factor=self.norm_factor,
             doubles_norm=self.doubling,
+            refuted=refuted,
         )
 
 
-def _first_guess(norm_bound: NormBound) -> tuple[float | None, bool]:
-    """The number in a `NormBound`, if there is one, and whether it is to be doubled."""
+def _stated_norm(norm_bound: NormBound) -> tuple[float | None, float, bool]:
+    """The number in a `NormBound`, if there is one, the factor of the problem's, and whether it is to be doubled."""
     if isinstance(norm_bound, str) and norm_bound == "double":
-        return None, True
+        return None, 1.0, True
     if isinstance(norm_bound, Mapping):
-        if set(norm_bound) != {"double"}:
-            raise ValueError(f"norm_bound: expected a mapping such as {{'double': 0.5}}, got {shown(norm_bound)}")
-        return norm_bound["double"], True
+        if set(norm_bound) == {"double"}:
+            return norm_bound["double"], 1.0, True
+        if set(norm_bound) == {"times"}:
+            return None, norm_bound["times"], False
+        raise ValueError(
+            "norm_bound: expected a mapping such as {'double': 0.5} or {'times': 3.0}, got " + shown(norm_bound)
+        )
     if isinstance(norm_bound, str):
         raise ValueError(f"norm_bound: expected a number, 'double' or None, got {norm_bound!r}")
-    return norm_bound, False
+    return norm_bound, 1.0, False

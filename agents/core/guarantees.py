@@ -15,11 +15,14 @@ from jaxtyping import Float
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "RegretGuarantee", "Sketch"]
+__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "Kind", "RegretGuarantee", "Sketch"]
 
 Assumption = Literal["norm", "prior"]
 """What a width's theorem assumes of the mean function, besides the true kernel and noise: `"norm"`, a known bound on
 its RKHS norm; `"prior"`, that it is a draw from the Gaussian process."""
+Kind = Literal["proven", "Bayesian", "unproven", "tuned"]
+"""What a width is: `"proven"` for every mean of bounded norm, `"Bayesian"`, proven for draws from the prior,
+`"unproven"`, the form of a theorem whose conditions the policy does not meet, or `"tuned"`."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,35 @@ class BandGuarantee:
             such setting.
         delta: Probability in (0, 1) with which some mean may ever be outside the band; None if the policy states none.
         assumes: What the theorem behind the width assumes of the mean function; None where there is no theorem.
+        theorem: Source of that theorem; "" without one.
+        unmet: Condition of the theorem that the policy does not meet, whatever the problem; "" if it meets all.
         own_model: Whether the kernel or the noise variance are the policy's arguments instead of the problem's.
         norm_bound: Bound on the RKHS norm among the policy's arguments; None if it takes the problem's.
+        norm_factor: What it multiplies the problem's bound on the norm by, > 0.
         doubles_norm: Whether the bound on the norm is a guess that is doubled when the data refute it.
+        refuted: Whether the data of this episode refute the bound on the norm, the noise or the kernel that the policy
+            was given: impossible while the band holds, so that its probability is at most `delta`.
     """
 
     width: str = ""
     delta: float | None = None
     assumes: Assumption | None = None
+    theorem: str = ""
+    unmet: str = ""
     own_model: bool = False
     norm_bound: float | None = None
+    norm_factor: float = 1.0
     doubles_norm: bool = False
+    refuted: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What the width is, whatever the problem."""
+        if self.assumes is None:
+            return "tuned"
+        if self.unmet:
+            return "unproven"
+        return "proven" if self.assumes == "norm" else "Bayesian"
 
 
 @dataclass(frozen=True)

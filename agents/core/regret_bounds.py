@@ -22,6 +22,7 @@ from agents.core.guarantees import BoundInputs, RegretGuarantee
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
 __all__ = [
+    "amm_width",
     "batched_ucb_bound",
     "bbkb_bound",
     "bkb_bound",
@@ -66,7 +67,7 @@ def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> f
 
 
 def ucb_guarantee(
-    inputs: BoundInputs, delta: float, ratio: float = 1.0, theorem: str = "", start: int = 0
+    inputs: BoundInputs, delta: float, ratio: float = 1.0, theorem: str = "", start: int = 0, mixture: bool = False
 ) -> RegretGuarantee:
     """The guarantee of GP-UCB, or of an exact relative that plays in batches, with a width that its theorem allows.
 
@@ -80,12 +81,15 @@ def ucb_guarantee(
         theorem: Source of the bound; "" for that of the width.
         start: Evaluations of the initial design, each of regret up to twice the largest mean; without a norm bound
             that is not known, and there is no bound.
+        mixture: Whether the policy's width is AMM, or DMM, whose band lies within it.
     """
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
     exponent = proven_exponent(problem.kernel, problem.dim)
     F = problem.norm_bound
     t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
-    if F is not None:
+    if F is not None and mixture:
+        width, source = amm_width(gamma, F, inputs.noise_std, delta, lam), "Flynn and Reeb (2025), AMM"
+    elif F is not None:
         width, source = rkhs_width(gamma, F, inputs.noise_std, delta, lam), "Chowdhury and Gopalan (2017), Theorem 3"
     elif problem.knowledge == "oracle" and not start:
         width, source = finite_bayes_width(t, problem.n_arms, delta), "Srinivas et al. (2010), Theorem 1"
@@ -178,6 +182,16 @@ def rkhs_width(
     Theorem 1, case 3, which asks for bounded noise.
     """
     return norm + noise / math.sqrt(lam) * np.sqrt(2 * (np.asarray(gamma) + 1 + math.log(1 / delta)))
+
+
+def amm_width(
+    gamma: Float[np.ndarray, " p"], norm: float, noise: float, delta: float, lam: float
+) -> Float[np.ndarray, " p"]:
+    """`sqrt(F^2 + R^2 / lam (2 gamma_t + 2 log(1 / delta)))`, for a mean of RKHS norm at most F.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the AMM bound.
+    """
+    return np.sqrt(norm**2 + noise**2 / lam * 2 * (np.asarray(gamma) + math.log(1 / delta)))
 
 
 def bkb_bound(

@@ -17,22 +17,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import log, pi, sqrt
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
+from math import inf, log, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
 
 from agents.core.guarantees import Assumption
 from gpbandit_envs.arguments import as_number, positive_number, shown
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
+    "AnalyticMixture",
     "BBKBTheorem2",
     "BKBTheorem2",
     "BoundedNoise",
     "CompactBayes",
     "Constant",
+    "DualMixture",
     "EffectiveDimension",
     "FiniteBayes",
     "GrowingWidth",
@@ -46,6 +52,8 @@ __all__ = [
     "as_width",
     "width_setting",
 ]
+
+_ROUNDING = 1e-9  # relative error of a misfit, many times that of its sum
 
 
 @dataclass(frozen=True)
@@ -89,11 +97,17 @@ class WidthSchedule(ABC):
     Attributes:
         assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
             noise; None where no theorem says that such a band holds, or where it asks for more than that.
+        theorem: Source of that theorem; "" without one.
+        unmet: Condition of the theorem that a band at all arms or points never meets; "" if there is none.
+        for_sketch: Whether the theorem is about a sketched posterior; the others are about the exact one.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
     """
 
     assumes: ClassVar[Assumption | None] = None
+    theorem: ClassVar[str] = ""
+    unmet: ClassVar[str] = ""
+    for_sketch: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
@@ -130,6 +144,7 @@ class FiniteBayes(WidthSchedule):
     """
 
     assumes = "prior"
+    theorem = "Srinivas et al. (2010), Theorem 1"
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
@@ -154,6 +169,9 @@ class Logarithmic(WidthSchedule):
 class CompactBayes(WidthSchedule):
     """`C sqrt(2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))))` on a draw over `[0, r]^d`.
 
+    The theorem bounds the regret: in its proof the band holds at the evaluated points and on a grid that grows finer,
+    up to `1 / t^2`, and not at all points. So no theorem guarantees the band of `Agent.predict`.
+
     Reference: Desautels et al. (2012), Theorem 1, case 2; Srinivas et al. (2010), Theorem 2.
 
     Attributes:
@@ -164,6 +182,8 @@ class CompactBayes(WidthSchedule):
     """
 
     assumes = "prior"
+    theorem = "Srinivas et al. (2010), Theorem 2"
+    unmet = "its theorem covers a grid and the evaluated points, with constants of the slopes that are not known"
     depends_on_pulls: ClassVar[bool] = False
 
     a: float = 1.0
@@ -204,11 +224,89 @@ class InformationGain(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Chowdhury and Gopalan (2017), Theorem 2"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
+
+
+@dataclass(frozen=True)
+class AnalyticMixture(WidthSchedule):
+    """AMM: `C sqrt(F^2 + R^2 / lam (2 gamma + 2 log(1 / delta)))` with the gain of the pulls themselves, for any `lam`.
+
+    By `sqrt(a^2 + b^2) <= a + b` never above `F + R / sqrt(lam) sqrt(2 (gamma + log(1 / delta)))`, and so always below
+    `InformationGain`.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the AMM bound.
+    """
+
+    assumes = "norm"
+    theorem = "Flynn and Reeb (2025), AMM"
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * _log_ratio(c))
+
+
+@dataclass(frozen=True)
+class DualMixture(WidthSchedule):
+    """DMM: the intersection of the bands of several regularisers, all valid on the event of `AnalyticMixture`.
+
+    With `mean_a, sd_a` the posterior of the same data with noise variance `a` in the place of `lam`,
+    `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x)` where
+    `rad_a^2 = R_t^2 + a F^2 - a y^T (K_t + a I)^-1 y` and
+    `R_t^2 = lam y^T (K_t + lam I)^-1 y + R^2 (2 gamma + 2 log(1 / delta))`.
+    At `a = lam` this is `AnalyticMixture`, which is what the schedule itself returns; the policy intersects the bands.
+
+    Every `a > 0` is a Lagrange multiplier of the same convex programme, so a larger grid costs no probability.
+    `rad_a^2 < 0` does not happen on the event: it refutes `F`, `R` or the kernel.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the DMM bound.
+
+    Attributes:
+        grid: Regularisers in units of `lam`, numbers > 0; 1, whose posterior the radius needs, is always among them,
+            and first.
+    """
+
+    assumes = "norm"
+    theorem = "Flynn and Reeb (2025), DMM"
+
+    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+    def __post_init__(self) -> None:
+        try:
+            given = [float(ratio) for ratio in self.grid]
+        except (TypeError, ValueError):
+            given = []
+        if not given or not all(0 < ratio < inf for ratio in given):
+            raise ValueError(f"grid: expected finite numbers > 0, in units of lam, got {self.grid!r}")
+        object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
+
+    def __call__(self, context: WidthContext) -> float:
+        return AnalyticMixture()(context)
+
+    def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+        """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
+
+        Args:
+            context: The inputs of the width.
+            misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
+        """
+        c, a = context, context.lam * np.array(self.grid)
+        terms = c.noise_std**2 * _log_ratio(c) + a * c.norm_bound**2
+        squares = terms + (misfits[0] - misfits)
+        # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
+        rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
+        factors = np.sqrt(np.maximum(squares, 0.0) / a)
+        factors[squares < -rounding] = inf
+        return factors
+
+
+def _log_ratio(c: WidthContext) -> float:
+    """`2 gamma + 2 log(1 / delta)`."""
+    return 2 * (c.information_gain + log(1 / c.delta))
 
 
 @dataclass(frozen=True)
@@ -224,6 +322,8 @@ class BKBTheorem2(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Calandriello et al. (2019), Theorem 2"
+    for_sketch: ClassVar[bool] = True
 
     eps: float = 0.5
 
@@ -245,6 +345,8 @@ class BBKBTheorem2(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Calandriello et al. (2020), Theorem 2"
+    for_sketch: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -255,6 +357,9 @@ class BBKBTheorem2(WidthSchedule):
 @dataclass(frozen=True)
 class EffectiveDimension(WidthSchedule):
     """`C (F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta)))`: practical, without the constants of the theorems.
+
+    No theorem stands behind it, and it need not be narrow: `log(t) d_eff` is mostly more than the `2 gamma` of
+    `InformationGain`, and the band then wider than the proven one.
 
     Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020).
     """
@@ -289,6 +394,7 @@ class OfflineTheorem(WidthSchedule):
     """
 
     assumes = "norm"
+    theorem = "Vakili et al. (2021), Theorem 1"
 
     n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
@@ -336,7 +442,13 @@ class Scaled(WidthSchedule):
 
 
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
-    {"theory": InformationGain(), "practical": EffectiveDimension(), "bayes": FiniteBayes(), "growing": Logarithmic()}
+    {
+        "theory": InformationGain(),
+        "amm": AnalyticMixture(),
+        "practical": EffectiveDimension(),
+        "bayes": FiniteBayes(),
+        "growing": Logarithmic(),
+    }
 )
 """The named widths of GP-UCB on arms, and of all whose width is GP-UCB's.
 
@@ -345,32 +457,61 @@ They are wide: within a few dozen evaluations a policy that plays them hardly do
 
 
 def width_setting(width: object) -> str:
-    """The argument `width` of a policy as text: a name, `scale x name`, or a number; "" for a schedule."""
+    """The argument `width` of a policy as text: a name, `scale x name`, a name with settings, or a number.
+
+    It is "" for a schedule.
+    """
     if isinstance(width, str):
         return width
     if isinstance(width, Mapping):
-        return f"{float(width['scale']):.3g} x {width['name']}"
+        others = ", ".join(f"{key} {_text(value)}" for key, value in width.items() if key not in ("name", "scale"))
+        scaled = f"{float(width['scale']):.3g} x " if "scale" in width else ""
+        return f"{scaled}{width['name']}" + (f" ({others})" if others else "")
     return f"{float(width):g}" if not isinstance(width, bool) and isinstance(width, Real) else ""
 
 
 def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule:
-    """The schedule given by a number, one of the names, `{"name": ..., "scale": ...}`, or a schedule.
+    """The schedule given by a number, a name, a name with settings, or a schedule.
+
+    Args:
+        width: Such as `1.96`, `"dmm"`, `{"name": "dmm", "grid": [1, 10]}` or `{"name": "theory", "scale": 0.5}`.
+        named: The schedules behind the names.
 
     Raises:
         TypeError: if it is none of these.
-        ValueError: for an unknown name, a negative number, or a mapping without just these two keys.
+        ValueError: for an unknown name or setting, or a negative number.
     """
     if isinstance(width, WidthSchedule):
         return width
-    if isinstance(width, Mapping):
-        if set(width) != {"name", "scale"}:
-            raise ValueError(f'width: expected a mapping {{"name": ..., "scale": ...}}, got {dict(width)!r}')
-        return Scaled(as_width(width["name"], named), float(width["scale"]))
+    wanted = f"one of {', '.join(map(repr, named))}, a number or a schedule"
     if isinstance(width, str):
         if width in named:
             return named[width]
-        raise ValueError(f"width: expected one of {', '.join(map(repr, named))}, a number or a schedule, got {width!r}")
+        raise ValueError(f"width: expected {wanted}, got {width!r}")
+    if isinstance(width, Mapping):
+        return _with_settings(dict(width), named, wanted)
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(width)  # type: ignore[arg-type]
-    wanted = f"one of {', '.join(map(repr, named))}, a number or a schedule"
+        return Constant(float(width))
     raise TypeError(f"width: expected {wanted}, got {shown(width)}")
+
+
+def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], wanted: str) -> WidthSchedule:
+    name = width.pop("name", None)
+    if not isinstance(name, str) or name not in named:
+        raise ValueError(f"width: expected {wanted}, got {{'name': {name!r}}}")
+    schedule = named[name]
+    known = [field.name for field in dataclass_fields(schedule)]  # type: ignore[arg-type]
+    if not isinstance(schedule, DualMixture):
+        known.append("scale")  # an intersection of bands is no multiple of a standard deviation
+    unknown = sorted(set(width) - set(known))
+    if unknown:
+        raise ValueError(f"width: {name!r} has {', '.join(known)}, got {', '.join(unknown)}")
+    scale = width.pop("scale", None)
+    if isinstance(width.get("grid"), list):
+        width["grid"] = tuple(width["grid"])
+    schedule = replace(schedule, **width)  # type: ignore[type-var]
+    return schedule if scale is None else Scaled(schedule, float(scale))
+
+
+def _text(value: object) -> str:
+    return " ".join(f"{part:g}" for part in value) if isinstance(value, (list, tuple)) else str(value)

@@ -12,7 +12,7 @@ from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import FiniteBayes, InformationGain, LogDeterminant
+from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, LogDeterminant
 from gpbandit_envs.arguments import as_word
 
 __all__ = ["GPAUCB"]
@@ -22,8 +22,9 @@ class GPAUCB(UCBAgent):
     """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
 
     The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
-    information gain, `"bayes"` is `c` times the width for a draw from the prior, `"practical"` the one of the BBKB
-    experiments. Other arguments: see `agents.core.ucb.UCBAgent`.
+    information gain, `"amm"` is `c` times the narrower one of Flynn and Reeb (2025), `"bayes"` is `c` times the width
+    for a draw from the prior, `"practical"` the one of the BBKB experiments. Other arguments:
+    see `agents.core.ucb.UCBAgent`.
 
     Args:
         c: Threshold `C >= 1` on the drift; 1 gives GP-UCB.
@@ -52,7 +53,12 @@ class GPAUCB(UCBAgent):
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
-            {"theory": InformationGain(), "practical": LogDeterminant(), "bayes": FiniteBayes()},
+            {
+                "theory": InformationGain(),
+                "amm": AnalyticMixture(),
+                "practical": LogDeterminant(),
+                "bayes": FiniteBayes(),
+            },
             UniformDesign(n_start),
             bound,
             batch_ratio=bound.c,
@@ -60,4 +66,5 @@ class GPAUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         theorem = "Calandriello et al. (2020), Proposition 3"
-        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), self.batch_ratio, theorem)
+        delta = self.settings.delta_on(inputs.problem)
+        return ucb_guarantee(inputs, delta, self.batch_ratio, theorem, mixture=self.is_mixture)

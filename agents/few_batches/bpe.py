@@ -215,7 +215,15 @@ class BPE(FiniteArmAgent):
         return mean, self._known_width * np.sqrt(variance)
 
     def band_guarantee(self) -> BandGuarantee:
-        return self._given.band_guarantee(self._width_setting, self._schedule, self.delta)
+        return self._given.band_guarantee(self._width_setting, self._schedule, self.delta, self._unmet())
+
+    def _unmet(self) -> str:
+        """Which condition of the theorem behind the width these settings do not meet; "" if none."""
+        if self._full and isinstance(self._schedule, OfflineTheorem):
+            return "its theorem is for the data of one batch alone, and the posterior has those of all"
+        if self._grid is not None:
+            return "its theorem covers the points of the grid that stands for the box, and no others"
+        return ""
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F = inputs.problem, inputs.problem.norm_bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,7 +24,7 @@ from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent"]
+__all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
 
 
 @dataclass
@@ -136,6 +137,8 @@ class SketchedUCBAgent(UCBAgent):
     """
 
     policy_family = "sketched"
+    least_lam = 0.0
+    """Regularisation that the policy's theorem asks for, unit of the squared reward."""
 
     def __init__(
         self,
@@ -155,5 +158,27 @@ class SketchedUCBAgent(UCBAgent):
         assert isinstance(self.beliefs, SketchedBeliefs)
         return Sketch(self.beliefs.posterior, self.beliefs.resparsifications)
 
+    def _unmet(self, schedule: WidthSchedule) -> str:
+        sketch, horizon = self._sketch_settings, self.problem.horizon
+        if not schedule.for_sketch:
+            return "its proof is for the exact posterior, and this one is sketched"
+        if sketch.resampling != "fresh":
+            return "its theorem asks for dictionaries that are drawn afresh"
+        if self.lam < self.least_lam:
+            return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {self.lam:g}"
+        if horizon is None:
+            return "its theorem asks for a qbar that depends on the horizon, which is not known"
+        least = least_oversampling(horizon, self.delta, self.batch_ratio)
+        return "" if sketch.qbar >= least else f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
+
     def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
+
+
+def least_oversampling(horizon: int, delta: float, c: float = 1.0) -> float:
+    """`72 C log(4 T / delta)`: the oversampling from which the widths of the theorems hold, dictionaries within 1/2.
+
+    Reference: Calandriello et al. (2019), Theorem 2, `6 alpha log(4 T / delta) / eps^2` with `eps = 1/2`; Calandriello
+    et al. (2020), Theorem 2.
+    """
+    return 72 * c * log(4 * horizon / delta)

@@ -13,7 +13,7 @@ from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_constant
-from agents.core.widths import BBKBTheorem2, LogDeterminant
+from agents.core.widths import AnalyticMixture, BBKBTheorem2, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 from gpbandit_envs.arguments import as_word
@@ -26,7 +26,8 @@ class BBKB(SketchedUCBAgent):
 
     Within a batch the mean and the dictionary are frozen and the variance shrinks with every pick; the batch ends when
     a bound on its drift exceeds `c`. Then the dictionary is drawn anew from all pulled arms.
-    `width="theory"` is the paper's Theorem 2, `"practical"` the one of its experiments.
+    `width="theory"` is the paper's Theorem 2, proven where `qbar` and `lam` are those of the theorem; `"practical"` is
+    the one of its experiments. `"amm"` is unproven here: its proof is for the exact posterior.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:
@@ -50,6 +51,7 @@ class BBKB(SketchedUCBAgent):
     """
 
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
+    least_lam = 1.0
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class BBKB(SketchedUCBAgent):
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
-            {"theory": BBKBTheorem2(), "practical": LogDeterminant()},
+            {"theory": BBKBTheorem2(), "amm": AnalyticMixture(), "practical": LogDeterminant()},
             UniformDesign(n_start) if min_batch is None else UncertaintyDesign(min_batch=min_batch),
             bound,
             batch_ratio=bound.c,

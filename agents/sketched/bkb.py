@@ -12,7 +12,7 @@ from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import bkb_bound, proven_exponent
-from agents.core.widths import BKBTheorem2, EffectiveDimension
+from agents.core.widths import AnalyticMixture, BKBTheorem2, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent, SketchSettings
 from agents.sketched.dictionary import Draws, Resampling
 
@@ -27,7 +27,8 @@ class BKB(SketchedUCBAgent):
     authors' code does; with the oversampling of the theorems both take every arm with a probability near one. The proof
     holds for arms too: n pulls of one are one row `sqrt(n) phi(x)` of leverage score `n lev`, with the same covariance.
 
-    `width="theory"` is the paper's Theorem 2, `"practical"` the one of the BBKB experiments.
+    `width="theory"` is the paper's Theorem 2, proven where `qbar` is that of the theorem; `"practical"` is the one of
+    the BBKB experiments. `"amm"` is unproven here: its proof is for the exact posterior.
     Other arguments: see `agents.core.ucb.UCBAgent`.
 
     Args:
@@ -63,7 +64,7 @@ class BKB(SketchedUCBAgent):
         super().__init__(
             GPSettings(kernel, lam, norm_bound, delta, initial),
             width,
-            {"theory": BKBTheorem2(), "practical": EffectiveDimension()},
+            {"theory": BKBTheorem2(), "amm": AnalyticMixture(), "practical": EffectiveDimension()},
             UniformDesign(n_start),
             sketch=SketchSettings(qbar, draws, resampling, max_memory),
         )

@@ -6,12 +6,15 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from agents.core.batch import Batch, RowBatch
 from agents.core.batch_rules import FixedRule, ProductRule, SequentialRule, SumRule
+from agents.core.dual_band import DualArms
 from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
+from agents.core.widths import DualMixture, WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.problem import Problem
@@ -51,10 +54,12 @@ class VectorUCB(VectorAgent):
         beliefs = policy.arms
         self._each = np.arange(R)
         self.posterior = ExactPosteriors(beliefs.posterior.rows, policy.lam, R)
+        schedule = policy.schedule
+        self._dual = DualArms(self.posterior, schedule.grid) if isinstance(schedule, DualMixture) else None
         data = np.flatnonzero(beliefs.counts)
         if len(data):
             for i in range(R):
-                self.posterior.observe(i, data, beliefs.counts[data], beliefs.sums[data])
+                self._condition(i, data, beliefs.counts[data], beliefs.sums[data])
         self._pulls, self._batch = np.full(R, beliefs.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
@@ -62,10 +67,16 @@ class VectorUCB(VectorAgent):
         self._open: dict[int, Batch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
         self._width = np.full(R, policy.width)
+        self._refuted = np.full(R, policy.refuted)
+        if self._dual is not None:
+            self._factors = [self._dual_factors(i) for i in range(R)]
         self._recommended = self.posterior.mean.argmax(axis=1)
 
     def select(self, left: int) -> VectorChoice:
-        if isinstance(self._policy.rule, SequentialRule):
+        if self._dual is not None:
+            arms = np.array([self._dual.best(factors, i) for i, factors in enumerate(self._factors)])
+            closes = np.ones(len(arms), bool)
+        elif isinstance(self._policy.rule, SequentialRule):
             arms = self.posterior.best_scores(self._width)
             closes = np.ones(len(arms), bool)
         else:
@@ -96,6 +107,8 @@ class VectorUCB(VectorAgent):
             self._sum_log[updated] += np.log1p(leverage)
             self._sum_log_3[updated] += np.log1p(3 * leverage)
             self.posterior.update(updated, feedback.arms, feedback.rewards)
+            if self._dual is not None:
+                self._dual.update(updated, feedback.arms, feedback.rewards)
         else:
             for i, group in zip(updated.tolist(), groups):
                 arms, counts, sums = group_pulls(feedback.arms[group], feedback.rewards[group])
@@ -103,7 +116,7 @@ class VectorUCB(VectorAgent):
                 leverage = posterior.variance_at(arms) / posterior.lam
                 self._sum_log[i] += counts @ np.log1p(leverage)
                 self._sum_log_3[i] += counts @ np.log1p(3 * leverage)
-                posterior.update(arms, counts, sums)
+                self._condition(i, arms, counts, sums)
         self._pulls[updated] += self._batch[updated]
         self._batch_length[updated] = self._batch[updated]
         self._batch[updated] = 0
@@ -111,29 +124,44 @@ class VectorUCB(VectorAgent):
         for i in updated.tolist():
             self._open.pop(i, None)
             self._d_eff[i] = self.posterior.effective_dimension(i)
-            self._width[i] = self._scheduled(i)
+            self._width[i] = self._policy.schedule(self._context(i))
+            if self._dual is not None:
+                self._factors[i] = self._dual_factors(i)
+                self._refuted[i] |= np.isinf(self._factors[i]).any()
 
-    def _scheduled(self, i: int) -> float:
-        return self._policy.schedule(
-            self._policy.model.width_context(
-                self._policy.problem,
-                int(self._pulls[i]) + 1,
-                information_gain=float(self.posterior.information_gain[i]),
-                effective_dimension=float(self._d_eff[i]),
-                sum_log_leverage=float(self._sum_log[i]),
-                sum_log_3_leverage=float(self._sum_log_3[i]),
-                batch_ratio=self._policy.batch_ratio,
-            )
+    def _condition(self, i: int, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition repetition `i` on pulls of distinct arms."""
+        self.posterior[i].update(arms, counts, sums)
+        if self._dual is not None:
+            self._dual.condition(i, arms, counts, sums)
+
+    def _dual_factors(self, i: int) -> Float[np.ndarray, " G"]:
+        """The factor of each regulariser's band in repetition `i`."""
+        assert self._dual is not None
+        assert isinstance(self._policy.schedule, DualMixture)
+        return self._policy.schedule.factors(self._context(i), self._dual.misfits(i))
+
+    def _context(self, i: int) -> WidthContext:
+        """The inputs of the width of repetition `i`."""
+        return self._policy.model.width_context(
+            self._policy.problem,
+            int(self._pulls[i]) + 1,
+            information_gain=float(self.posterior.information_gain[i]),
+            effective_dimension=float(self._d_eff[i]),
+            sum_log_leverage=float(self._sum_log[i]),
+            sum_log_3_leverage=float(self._sum_log_3[i]),
+            batch_ratio=self._policy.batch_ratio,
         )
 
     def recommend(self) -> np.ndarray:
         return self._recommended.copy()
 
     def diagnostics(self) -> dict[str, np.ndarray]:
-        return {
+        facts = {
             "width": self._width.copy(),
             "information_gain": self.posterior.information_gain.copy(),
             "d_eff": self._d_eff.copy(),
             "unique_arms": np.array([float(len(self.posterior.distinct(i))) for i in range(len(self._each))]),
             "batch_length": self._batch_length.copy(),
         }
+        return facts if self._dual is None else {**facts, "refuted": self._refuted.astype(np.float64)}

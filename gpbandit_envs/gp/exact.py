@@ -76,6 +76,8 @@ class ExactPosteriors:
             into drift.
         n, sums: Pulls of each arm whose feedback has arrived, and the sum of it, shape (R, A).
         information_gain: `0.5 logdet(I + K_t / lam)` of these pulls, shape (R,), in nats.
+        quadratic: `sum_s z_s^2`, shape (R,): `y^T (K_t + lam I)^-1 y` of the feedback less the prior mean, without the
+            scatter, over lam, of feedback on one arm that came together.
         renewals: How often all rows of each repetition were computed anew, shape (R,).
 
     Raises:
@@ -93,7 +95,7 @@ class ExactPosteriors:
         self._prior_mean = np.zeros(A) if prior_mean is None else prior_mean.copy()
         self.mean, self.v = np.tile(self._prior_mean, (R, 1)), np.tile(rows.prior, (R, 1))
         self.n, self.sums = np.zeros((R, A)), np.zeros((R, A))
-        self.information_gain, self.renewals = np.zeros(R), np.zeros(R, np.int64)
+        self.information_gain, self.quadratic, self.renewals = np.zeros(R), np.zeros(R), np.zeros(R, np.int64)
         capacity = max(_SPARE, min(_RESERVED // (8 * R * A), 2 * A + _SPARE))
         self._W = np.empty((R, capacity, A))
         self._rows = [_Rows() for _ in range(R)]
@@ -154,7 +156,9 @@ class ExactPosteriors:
         self._compact(i)
         row, root = self._append_one(i, arm)
         mean, v = self.mean[i], self.v[i]
-        mean += np.multiply(row, (y - float(mean[arm])) / root, out=self._spare)
+        z = (y - float(mean[arm])) / root
+        mean += np.multiply(row, z, out=self._spare)
+        self.quadratic[i] += z * z
         v -= np.square(row, out=self._spare)
         rows.told = rows.used
         self._count(i, arm, 1.0, y)
@@ -281,7 +285,9 @@ class ExactPosteriors:
         # Pulls of one arm are exchangeable: each is given their mean, so that nothing depends on their order.
         y = dict(zip(arms.tolist(), (sums / counts).tolist()))
         residual = np.array([y[arm] for arm in rows.arms[first:last]]) - self.mean[i, rows.arms[first:last]]
-        self.mean[i] += solve_lower(self._factor(i, first, last), residual) @ W
+        z = solve_lower(self._factor(i, first, last), residual)
+        self.mean[i] += z @ W
+        self.quadratic[i] += float(z @ z)
         self.v[i] -= np.einsum("ij,ij->j", W, W)
         d = (root * root * count for root, count in zip(rows.roots[first:last], rows.counts[first:last]))
         self.information_gain[i] += 0.5 * sum(log(one / self.lam) for one in d)

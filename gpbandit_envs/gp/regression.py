@@ -34,6 +34,10 @@ class GPRegression:
         lam: Noise variance `lam >= 0`.
         prior_mean: Constant `c`, unit of y.
 
+    Attributes:
+        quadratic: `(m - c)^T (K + lam / n)^-1 (m - c)` of the mean feedback m of the distinct inputs, which is
+            `(y - c)^T (K + lam I)^-1 (y - c)` without the scatter, over lam, of feedback at equal inputs.
+
     Raises:
         ValueError: if the shapes do not fit, a number is not finite, or `lam` is negative.
         FactorisationError: if the kernel is not positive semi-definite on `X`.
@@ -61,7 +65,9 @@ class GPRegression:
             K[np.diag_indices_from(K)] += noise
         self._noise = noise
         self._L = jittered_cholesky(K)[0] if len(K) else K
-        self._weights = solve_lower(self._L, solve_lower(self._L, residual), transposed=True)
+        whitened = solve_lower(self._L, residual)
+        self.quadratic = float(whitened @ whitened)
+        self._weights = solve_lower(self._L, whitened, transposed=True)
 
     @property
     def information_gain(self) -> float:

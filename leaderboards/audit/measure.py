@@ -86,19 +86,26 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
     """Why no theorem guarantees the band on this problem; "" if one does.
 
     The RKHS widths need a bound on the norm of the mean, the Bayesian ones a draw from the prior; both need the true
-    kernel and noise. A problem of knowledge `"oracle"` that states no norm bound is a draw from its prior.
+    kernel and noise. A problem of knowledge `"oracle"` that states no norm bound is a draw from its prior. Of a bound
+    below that of the problem nothing is known.
     """
     has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
     if not guarantee.width:
         return "no width is stated"
     if guarantee.assumes is None:
         return "a tuned width has no guarantee"
+    if guarantee.unmet:
+        return guarantee.unmet
     if problem.knowledge != "oracle" or guarantee.own_model:
         return "the kernel and noise it is given are not known to be true"
     if guarantee.assumes == "norm" and guarantee.doubles_norm:
         return "the norm of the mean is guessed, and doubled when the data refute the guess"
     if guarantee.assumes == "norm" and not has_norm:
         return "no bound on the norm of the mean is known"
+    if guarantee.assumes == "norm" and problem.norm_bound:
+        bound = guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound
+        if bound < problem.norm_bound:
+            return "the bound on the norm that it is given is below the problem's"
     if guarantee.assumes == "prior" and has_norm:
         return "the mean is no draw from the prior"
     return ""

@@ -16,6 +16,7 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Float, Int
 
+from leaderboards.audit.conic import conic_band
 from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, sketch_accuracy
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text
@@ -109,6 +110,11 @@ class AuditFacts:
         on_box: Whether they are points of a box.
         sampled: Arms at which sketched and exact variances were compared.
         differs: Where the replay left the stored trace; "" if nowhere.
+        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width, or in audits of old versions.
+        theorem: Source of the theorem behind the width; "" without one.
+        refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
+        over_conic: Half-width of the band at the end over that of CMM, the tightest one on the same assumptions:
+            geometric mean over sampled arms; None where it was not measured.
     """
 
     width: Text
@@ -120,6 +126,10 @@ class AuditFacts:
     on_box: bool
     sampled: int
     differs: Text
+    kind: Text = ""
+    theorem: Text = ""
+    refuted: bool = False
+    over_conic: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +153,7 @@ def audit_run(
     checkpoints: int = CHECKPOINTS,
     sampled: int = SAMPLED,
     stored: pd.DataFrame | None = None,
+    conic: int = 0,
 ) -> RunAudit:
     """Play the run `spec` again and measure the agent at log-spaced checkpoints.
 
@@ -151,8 +162,10 @@ def audit_run(
         checkpoints: How many, at least 2; every evaluation is one if there are no more.
         sampled: At how many arms variances are compared; on a box, at how many points the band is.
         stored: The run's trace, to be compared with the replay.
+        conic: At how many arms the band at the end is compared with that of CMM, which needs CVXPY; 0 for none.
 
     Raises:
+        ImportError: if CVXPY is asked for and not installed.
         ReplayError: if the run cannot be played again.
         ValueError: if a number is out of range, or what the agent predicts is no band.
     """
@@ -175,6 +188,7 @@ def audit_run(
             rows.append({"t": t, "bytes": held_bytes(agent), **violations, **sketch_accuracy(agent.sketch(), arms)})
         differs = compare(stored, replayed.trace()) if stored is not None else None
         guarantee = agent.band_guarantee()
+        over_conic, contradiction = _over_conic(replayed, arms[:conic]) if conic and not no_band else (None, False)
         facts = AuditFacts(
             width="" if no_band else guarantee.width,
             no_guarantee=no_band or guarantee_status(guarantee, problem),
@@ -185,8 +199,39 @@ def audit_run(
             on_box=not problem.is_finite,
             sampled=len(arms),
             differs=differs or "",
+            kind=guarantee.kind if guarantee.width and not no_band else "",
+            theorem="" if no_band else guarantee.theorem,
+            refuted=guarantee.refuted or contradiction,
+            over_conic=over_conic,
         )
     return RunAudit(spec.key, facts, pd.DataFrame(rows))
+
+
+def _over_conic(replayed: Replayed, arms: Int[np.ndarray, " p"]) -> tuple[float | None, bool]:
+    """Half-width of the band over that of CMM at `arms`, and whether no function meets the constraints of CMM."""
+    agent, problem = replayed.loop.agent, replayed.loop.problem
+    guarantee = agent.band_guarantee()
+    norm = guarantee.norm_bound or guarantee.norm_factor * (problem.norm_bound or 0.0)
+    if len(arms) == 0 or guarantee.delta is None or not norm or problem.kernel is None or not problem.noise_std:
+        return None, False
+    assert problem.arms is not None
+    trace = replayed.trace()
+    known = trace["reward"].notna().to_numpy()
+    found = conic_band(
+        problem.kernel,
+        problem.arms[trace["action"].to_numpy(np.int64)[known]],
+        trace["reward"].to_numpy(np.float64)[known],
+        problem.arms[arms],
+        lam=problem.noise_std**2,
+        noise_std=problem.noise_std,
+        norm_bound=norm,
+        delta=guarantee.delta,
+    )
+    band = agent.predict(problem.arms[arms])
+    if found is None or band is None:
+        return None, found is None
+    half = 0.5 * (found[1] - found[0])
+    return float(np.exp(np.log(band[1] / half).mean())), False
 
 
 def _audited_points(

@@ -53,12 +53,27 @@ class BandReport:
         delta: Failure probability that the band is held to; None if the agent states none.
         width: The agent's setting of its confidence width; "" if it has none.
         no_guarantee: Why no theorem guarantees this band; "" if one does.
+        kind: What the width is: proven, Bayesian, unproven or tuned; "" if it is not known.
+        theorem: Source of the theorem behind the width; "" without one.
+        refuted: Repetitions in which the data refuted the norm, the noise or the kernel that the agent was given.
+        over_conic: Half-width at the end over that of CMM, the tightest band on the same assumptions: mean over
+            repetitions; None where it was not measured.
     """
 
     checkpoints: pd.DataFrame
     delta: float | None
     width: str = ""
     no_guarantee: str = ""
+    kind: str = ""
+    theorem: str = ""
+    refuted: int = 0
+    over_conic: Interval | None = None
+
+    @property
+    def setting(self) -> str:
+        """The agent's setting of its width, and what it is on this task: `practical (tuned)` is no theorem's."""
+        kind = "unproven" if self.kind == "proven" and self.no_guarantee else self.kind
+        return f"{self.width} ({kind})" if self.width and kind else self.width
 
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())
@@ -181,7 +196,18 @@ def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandR
     rows = pd.concat([audit.checkpoints.assign(repetition=i) for i, audit in enumerate(banded)], ignore_index=True)
     facts = banded[0].facts
     columns = ["repetition", "t", "violations", "required_scaling", "half_width"]
-    return BandReport(rows[columns], delta or facts.delta, facts.width, facts.no_guarantee)
+    refuted = sum(audit.facts.refuted for audit in banded)
+    over = [audit.facts.over_conic for audit in banded if audit.facts.over_conic is not None]
+    return BandReport(
+        rows[columns],
+        delta or facts.delta,
+        facts.width,
+        facts.no_guarantee,
+        facts.kind,
+        facts.theorem,
+        refuted,
+        mean_interval(np.array(over)) if over else None,
+    )
 
 
 def audit_band(

@@ -154,7 +154,12 @@ def unaudited(store: Store, keys: Sequence[str]) -> list[str]:
 
 
 def audit_runs(
-    store: Store, keys: Sequence[str], workers: int = 1, checkpoints: int = CHECKPOINTS, sampled: int = SAMPLED
+    store: Store,
+    keys: Sequence[str],
+    workers: int = 1,
+    checkpoints: int = CHECKPOINTS,
+    sampled: int = SAMPLED,
+    conic: int = 0,
 ) -> Iterator[AuditOutcome]:
     """Audit the runs `keys` and keep the audits; yields how each went, as they end.
 
@@ -164,6 +169,7 @@ def audit_runs(
         workers: Processes; 1 works in this one.
         checkpoints: How many a run has.
         sampled: At how many arms variances are compared.
+        conic: At how many arms bands are compared with that of CMM; 0 for none.
 
     Raises:
         OSError: if an audit cannot be written.
@@ -171,13 +177,13 @@ def audit_runs(
     """
     if workers == 1:
         for key in keys:
-            yield _audit_one(store.directory, key, checkpoints, sampled)
+            yield _audit_one(store.directory, key, checkpoints, sampled, conic)
         return
     from loky.process_executor import BrokenProcessPool
 
     pool = process_pool(min(workers, max(len(keys), 1)))
     try:
-        futures = [pool.submit(_audit_one, store.directory, key, checkpoints, sampled) for key in keys]
+        futures = [pool.submit(_audit_one, store.directory, key, checkpoints, sampled, conic) for key in keys]
         for future in as_completed(futures):
             yield future.result()
     except BrokenProcessPool:
@@ -190,7 +196,7 @@ def audit_runs(
         pool.shutdown(kill_workers=True)
 
 
-def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int) -> AuditOutcome:
+def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int, conic: int) -> AuditOutcome:
     load_plugins()
     store = Store(directory)
     try:
@@ -198,7 +204,7 @@ def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int) -> Aud
     except (StoreError, KeyError) as error:
         return AuditOutcome(key, str(error))
     try:
-        audit = audit_run(store.spec(key), checkpoints, sampled, trace)
+        audit = audit_run(store.spec(key), checkpoints, sampled, trace, conic)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
         return AuditOutcome(key, reason_of(error))
     AuditStore(directory).write(audit)

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from leaderboards.audit.conic import require_cvxpy
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
-from leaderboards.cli.errors import results_folder, user_errors
+from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.results import choose
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
@@ -38,11 +39,20 @@ def audit(
         int,
         typer.Option(min=1, help="Sampled arms at which sketched and exact variances are compared; points of a box."),
     ] = SAMPLED,
+    conic: Annotated[
+        int,
+        typer.Option(min=0, help="Arms at which bands are compared with the tightest one, by CVXPY (extra `conic`)."),
+    ] = 0,
     again: Annotated[bool, typer.Option("--again", help="Also runs that have an audit.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
 ) -> None:
     """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
+    if conic:
+        try:
+            require_cvxpy()
+        except ImportError as error:
+            raise UserError(str(error)) from None
     with user_errors(directory):
         store = Store(results_folder(directory))
         keys = choose(store, row or [])
@@ -55,7 +65,7 @@ def audit(
         outcomes: list[AuditOutcome] = []
         with Progress(console=Console(stderr=True), transient=True) as progress:
             bar = progress.add_task("auditing", total=len(todo))
-            for outcome in audit_runs(store, todo, workers, checkpoints, arms):
+            for outcome in audit_runs(store, todo, workers, checkpoints, arms, conic):
                 outcomes.append(outcome)
                 progress.advance(bar)
         _report(store, outcomes, len(keys) - len(todo))

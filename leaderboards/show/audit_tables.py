@@ -42,15 +42,16 @@ class BandRow:
 
     Attributes:
         head: Whose it is.
-        width: The agent's setting.
+        width: The agent's setting, and what it is: proven, Bayesian, unproven or tuned.
         nominal: Nominal probability `1 - delta` that the band holds.
         coverage: Share of repetitions in which it held.
         conservativeness: Factor by which it could be narrower.
+        over_conic: Half-width over that of CMM; a dash where it was not measured.
         most_violations: Largest number of means outside at one checkpoint.
         first_violation: Time of the first checkpoint with a mean outside.
         verdict: "kept" or "broken" where a theorem guarantees the band, else "held" or "left".
         status: Class of the verdict in the style sheet.
-        why: Why no theorem guarantees the band; "" if one does.
+        why: Which theorem guarantees the band, or why none does, and whether data refute what it was given.
     """
 
     head: RowHead
@@ -58,6 +59,7 @@ class BandRow:
     nominal: TableCell
     coverage: TableCell
     conservativeness: TableCell
+    over_conic: TableCell
     most_violations: TableCell
     first_violation: TableCell
     verdict: str
@@ -97,6 +99,7 @@ class AuditTables:
         bands: One row a band.
         costs: One row an agent, or a task.
         sketched: Whether one of them has a sketch.
+        conic: Whether a band was compared with that of CMM.
         alpha: Factor within which theorems guarantee sketched variances.
         bandless: Agents, or tasks, without a band, with the reason.
     """
@@ -109,6 +112,7 @@ class AuditTables:
     bands: list[BandRow]
     costs: list[CostRow]
     sketched: bool
+    conic: bool
     alpha: str
     bandless: list[str]
 
@@ -164,6 +168,7 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         bands=bands,
         costs=costs,
         sketched=any(report.sketch is not None for report in reports.values()),
+        conic=any(report.band is not None and report.band.over_conic is not None for report in reports.values()),
         alpha=f"{ALPHA:g}",
         bandless=_bandless(reports, task is not None),
     )
@@ -188,7 +193,7 @@ def _coverage_cell(band: BandReport | None) -> CoverageCell:
         return CoverageCell(TableCell(NONE, why="not audited, or without a band"), broken=False)
     coverage = band.coverage()
     broken = _verdict(band) == "broken"
-    why = f"width {band.width or NONE}; {band.no_guarantee or 'guaranteed by a theorem'}"
+    why = f"width {band.setting or NONE}; {band.no_guarantee or _guaranteed(band)}{_refuted(band)}"
     cell = TableCell(
         f"{'broken: ' if broken else ''}{coverage.estimate:.0%} of {coverage.n}",
         coverage.estimate,
@@ -223,6 +228,17 @@ def _verdict(band: BandReport) -> str:
     return "kept" if band.passes else "broken"
 
 
+def _guaranteed(band: BandReport) -> str:
+    return f"guaranteed by {band.theorem or 'a theorem'}"
+
+
+def _refuted(band: BandReport) -> str:
+    """In how many repetitions the data refuted what the agent was given; "" if in none."""
+    return (
+        f"; the data refute the norm, the noise or the kernel in {band.refuted} of {len(band)}" if band.refuted else ""
+    )
+
+
 def _band_row(head: RowHead, band: BandReport) -> BandRow:
     coverage, width_ratio, first = band.coverage(), band.conservativeness(), band.first_violation()
     n, most = len(band), band.most_violations
@@ -235,22 +251,26 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
         )
     return BandRow(
         head=head,
-        width=band.width or NONE,
+        width=band.setting or NONE,
         nominal=nominal,
         coverage=TableCell(
             f"{coverage.estimate:.0%}",
             coverage.estimate,
-            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}",
+            f"{round(coverage.estimate * n)} of {n}; {coverage.low:.0%} – {coverage.high:.0%}"
+            + (f"; refuted in {band.refuted}" if band.refuted else ""),
             why="repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval",
         ),
         conservativeness=TableCell(
             _times(width_ratio.estimate), min(width_ratio.estimate, LAST), _times_between(width_ratio)
         ),
+        over_conic=TableCell(NONE)
+        if band.over_conic is None
+        else TableCell(_times(band.over_conic.estimate), band.over_conic.estimate, _times_between(band.over_conic)),
         most_violations=TableCell(number(most) if most else "0", most),
         first_violation=TableCell("never") if first is None else TableCell(f"{first:,.0f}", first),
         verdict=verdict,
         status={"kept": "done", "broken": "crashed"}.get(verdict, "skipped"),
-        why=band.no_guarantee,
+        why=(band.no_guarantee or _guaranteed(band)) + _refuted(band),
     )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "dictionary_chart",
     "difference_chart",
     "frontier_chart",
+    "guarantee_chart",
     "memory_chart",
     "metric_chart",
     "profile_chart",
@@ -131,8 +132,7 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
         lines.append(Line(name, np.array([seconds]), np.array([regret.estimate]), *ends))
     if len(lines) < 2:
         return None
-    undominated = (name for name in points if not any(_dominates(other, points[name]) for other in points.values()))
-    frontier = tuple(sorted(undominated, key=lambda name: points[name]))
+    frontier = _frontier(points)
     ends_text = ", ".join(f"{name} {number(points[name][1])} in {duration(points[name][0])}" for name in frontier)
     return Chart(
         "frontier",
@@ -146,6 +146,48 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
         mark="points",
         frontier=frontier,
     )
+
+
+def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, AuditReport]) -> Chart | None:
+    """Final regret against the share of runs whose band held, one point an agent; None for fewer than two.
+
+    Args:
+        by_agent: Scores of the agents on one task.
+        audits: Their audits there; agents without a band are left out.
+    """
+    points: dict[str, tuple[float, float]] = {}
+    lines, texts = [], []
+    for name, scores in by_agent.items():
+        band = audits[name].band if name in audits else None
+        regret = mean_interval(scores.finals["cumulative_regret"])
+        if band is None or not math.isfinite(regret.estimate):
+            continue
+        held = band.coverage()
+        points[name] = (-held.estimate, regret.estimate)
+        ends = (np.array([max(regret.low, 0.0)]), np.array([regret.high])) if regret.is_known else (None, None)
+        lines.append(Line(name, np.array([held.estimate]), np.array([regret.estimate]), *ends))
+        texts.append(f"{name} {number(regret.estimate)}, held in {held.estimate:.0%} of {held.n} ({band.setting})")
+    if len(lines) < 2:
+        return None
+    return Chart(
+        "guarantee",
+        "Regret and guarantee",
+        Axis("share of runs whose band held", limits=(-0.05, 1.05)),
+        Axis("final cumulative regret", log=_is_wide(regret for _, regret in points.values())),
+        tuple(lines),
+        meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, "
+        "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a "
+        "band held here is no proof: the table of bands says which are guaranteed.",
+        alt=f"Final cumulative regret against the share of repetitions in which the band held: {'; '.join(texts)}.",
+        mark="points",
+        frontier=_frontier(points)[::-1],
+    )
+
+
+def _frontier(points: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
+    """Names of the points that no other beats in both coordinates, the smaller the better, from left to right."""
+    undominated = (name for name in points if not any(_dominates(other, points[name]) for other in points.values()))
+    return tuple(sorted(undominated, key=lambda name: points[name]))
 
 
 def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -24,6 +24,7 @@ from leaderboards.show.charts import (
     best_first,
     dictionary_chart,
     frontier_chart,
+    guarantee_chart,
     memory_chart,
     metric_chart,
     time_chart,
@@ -130,7 +131,7 @@ def task_charts(site: Site, task: str) -> list[Chart]:
     cells, rule = site.summary.on(task), parse_feedback(site.summary.tasks[task].feedback)
     audits = {agent: report for (on, agent), report in site.audits.items() if on == task}
     charts = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
-    charts += [time_chart(cells, rule), frontier_chart(cells)]
+    charts += [time_chart(cells, rule), frontier_chart(cells), guarantee_chart(cells, audits)]
     charts += [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
     return [chart for chart in charts if chart is not None]
 

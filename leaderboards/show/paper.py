@@ -20,7 +20,14 @@ from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import summarise
 from leaderboards.show.chart import Chart
-from leaderboards.show.charts import band_chart, delay_chart, metric_chart, profile_chart, variance_chart
+from leaderboards.show.charts import (
+    band_chart,
+    delay_chart,
+    guarantee_chart,
+    metric_chart,
+    profile_chart,
+    variance_chart,
+)
 from leaderboards.show.format import number
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.site import Site, make_site
@@ -37,6 +44,7 @@ FORMATS = ("png", "pdf")
 
 _COLUMNS = 3  # panels beside each other
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
+_MARKERS = {"solid": "o", "dash": "s", "dot": "D", "dashdot": "^"}
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -52,8 +60,9 @@ def make_figures(
 
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
     `inference_regret`, `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), the cost of
-    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), and the final scores as
-    `scores.md` and `scores.tex`. A figure for which there are no numbers is left out.
+    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how
+    often bands held (`guarantee`), and the final scores as `scores.md` and `scores.tex`. A figure for which there are
+    no numbers is left out.
 
     Args:
         directory: The results folder.
@@ -117,6 +126,11 @@ def _figures(site: Site) -> dict[str, Figure]:
         audits.setdefault(task, {})[agent] = report
     panels["bands"] = [
         _panel(task, band_chart(audits[task]), log_y=False) for task in site.summary.tasks if task in audits
+    ]
+    panels["guarantee"] = [
+        chart and replace(chart.on_log_axes(x=False), title=task)
+        for task, found in audits.items()
+        for chart in [guarantee_chart(site.summary.on(task), found)]
     ]
     panels["sketches"] = [_panel(task, variance_chart(audits[task])) for task in site.summary.tasks if task in audits]
     figures = {}
@@ -193,6 +207,8 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
     curves: dict[str, Line2D] = {}
     least = _least(chart) if chart.y.log else -np.inf
     first = np.inf
+    if chart.frontier:
+        _draw_frontier(ax, chart)
     for line in chart.lines:
         style = styles[line.name]
         with np.errstate(invalid="ignore"):
@@ -203,10 +219,13 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
         curves[line.name] = drawn
         if chart.mark == "steps":
             drawn.set_drawstyle("steps-post")
+        if chart.mark == "points":
+            filled = style.light if line.name in chart.frontier else "white"
+            drawn.set(marker=_MARKERS[style.dash], markersize=5, markerfacecolor=filled, linestyle="none")
         if line.low is None or line.high is None:
             continue
         low = np.maximum(line.low, least)
-        if chart.mark == "joined points":
+        if chart.mark in ("points", "joined points"):
             ends = np.stack([y - low, line.high - y])
             ax.errorbar(line.x, y, ends, color=style.light, linestyle="none", elinewidth=1, capsize=2)
         else:
@@ -215,10 +234,20 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
     for level in chart.references:
         ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
+    if chart.x.limits is not None:
+        ax.set_xlim(chart.x.limits)
     if chart.x.log and np.isfinite(first):
         ax.set_xlim(first, None)
     ax.spines[["top", "right"]].set_visible(False)
     return curves
+
+
+def _draw_frontier(ax: Axes, chart: Chart) -> None:
+    """The step through the points that no other beats, on the side that is worse."""
+    ends = {line.name: (line.x[0], line.y[0]) for line in chart.lines}
+    x, y = np.array([ends[name] for name in chart.frontier]).T
+    step = "steps-pre" if y[-1] > y[0] else "steps-post"
+    ax.plot(x, y, color="0.35", linewidth=0.8, linestyle=(0, (1, 1.5)), drawstyle=step, zorder=1)
 
 
 def _least(chart: Chart) -> float:

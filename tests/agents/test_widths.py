@@ -41,6 +41,8 @@ FORMULAS = [
         2 * sqrt(2 * log(2 * 49 * pi**2 / 0.15) + 6 * log(49 * 3 * 2 * 4 * sqrt(log(4 * 3 * 1.5 / 0.05)))),
     ),
     (widths.BoundedNoise(), 2 * sqrt(2 * 9 + 300 * 2.5 * log(140) ** 3)),
+    (widths.AnalyticMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
+    (widths.DualMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (widths.InformationGain(), 2 * (3 + 0.5 * sqrt(2 * (2.5 + 1 + log(20))))),
     (widths.BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
@@ -70,7 +72,7 @@ def test_the_two_scales_agree() -> None:
     assert beta * sqrt(variance / 0.04) == pytest.approx(width * sqrt(variance))
 
 
-@pytest.mark.parametrize("width", ["theory", "practical", "bayes", "growing"])
+@pytest.mark.parametrize("width", ["theory", "amm", "practical", "bayes", "growing"])
 def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) -> None:
     X = np.random.default_rng(0).random((30, 2))
     problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)

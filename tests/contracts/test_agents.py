@@ -33,10 +33,15 @@ LEARNERS = (
 LEARNS = {**FEW, "n_initial": 3, "fits": 1}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "EpsGreedy": [{}, {"epsilon": 0.2}],
-    "GP-UCB": [{**FEW}, {"width": "practical", **FEW}, {"width": "bayes", "n_start": 3, **FEW}],
+    "GP-UCB": [
+        {**FEW},
+        {"width": "practical", **FEW},
+        {"width": "bayes", "n_start": 3, **FEW},
+        {"width": "dmm", **FEW},
+    ],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
-    "GP-AUCB": [{}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
+    "GP-AUCB": [{"width": "amm"}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
     "GP-BUCB": [{}, {"batch_size": 1}, {"batch_size": 7, "t_init": 5, "c": 0.5}, {"width": "bayes", "n_start": 2}],
     "NRB-UCB": [{"batch_size": 4}],
     "NTB-UCB": [{"batch_size": 4, "n_start": 3}],
@@ -48,7 +53,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     **{id: [LEARNS] for id in LEARNERS},
     "MCMC-UCB": [{**LEARNS, "burn_in": 5, "samples": 3}],
     "REG-EVOLUTION": [{"population": 8, "tournament": 3}],
-    "BKB": [{}, {"width": "practical", "draws": "pull"}],
+    "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
     "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],

@@ -38,6 +38,33 @@ def gp_ucb(K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, 
     return play
 
 
+def gp_ucb_dmm(
+    K: np.ndarray,
+    lam: float,
+    noise_std: float,
+    F: float,
+    delta: float,
+    grid: tuple[float, ...],
+    T: int,
+    feedback: Feedback,
+) -> Play:
+    """GP-UCB with the upper bound of DMM, by the t x t formulas at every step."""
+    play, y = Play(), np.zeros(0)
+    while len(play.arms) < T:
+        arms = play.arms.astype(np.int64)
+        Kt, upper = K[np.ix_(arms, arms)], np.full(len(K), np.inf)
+        logdet = np.linalg.slogdet(np.eye(len(arms)) + Kt / lam)[1]
+        radius = lam * y @ np.linalg.solve(Kt + lam * np.eye(len(arms)), y)
+        radius += noise_std**2 * (logdet + 2 * log(1 / delta))
+        for a in lam * np.array(grid):
+            mean, var = dense(K, arms, y, a) if len(arms) else (np.zeros(len(K)), np.diagonal(K))
+            square = radius + a * F**2 - a * y @ np.linalg.solve(Kt + a * np.eye(len(arms)), y)
+            upper = np.minimum(upper, mean + np.sqrt(square / a) * np.sqrt(np.maximum(var, 0)))
+        play.batches.append([int(np.argmax(upper))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
 def gp_aucb(
     K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, C: float, rule: str, T: int, feedback: Feedback
 ) -> Play:

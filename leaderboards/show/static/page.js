@@ -134,7 +134,8 @@
       const corners = chart.frontier.map((name) => chart.lines.find((line) => line.name === name));
       found.push({
         x: corners.map((line) => page.xs[line.x][0]), y: corners.map((line) => line.y[0]), type: "scatter", mode: "lines",
-        line: { color: css("--soft"), width: 1.2, dash: "dot", shape: "hv" }, hoverinfo: "skip", showlegend: false,
+        // What is reached with at most, or at least, so much of x: the step is on the side that is worse.
+        line: { color: css("--soft"), width: 1.2, dash: "dot", shape: corners.at(-1).y[0] > corners[0].y[0] ? "vh" : "hv" }, hoverinfo: "skip", showlegend: false,
       });
     }
     return found;

@@ -73,6 +73,9 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("GP-UCB", {}),
     ("GP-UCB", {"width": "practical", "lam": 0.5}),
     ("GP-UCB", {"width": 0.5}),
+    ("GP-UCB", {"width": "amm"}),
+    ("GP-UCB", {"width": "dmm"}),
+    ("GP-UCB", {"width": {"name": "dmm", "grid": [0.5, 20]}, "norm_bound": 0.1}),
     ("GP-AUCB", {}),
     ("GP-AUCB", {"rule": "sum", "c": 4.0, "width": "practical"}),
     ("GP-AUCB", {"width": 0.3, "c": 50.0, "lam": 1.0}),
@@ -87,13 +90,24 @@ class TestSameAsAlone:
         assert not isinstance(agent, Lockstep)
         assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM, **kwargs)
 
-    @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"])
-    def test_with_data_from_before_the_first_step(self, id: str) -> None:
+    @pytest.mark.parametrize(
+        ("id", "kwargs"),
+        [
+            ("Uniform", {}),
+            ("EpsGreedy", {}),
+            ("GP-UCB", {}),
+            ("GP-UCB", {"width": "dmm"}),
+            ("GP-AUCB", {}),
+            ("BBKB", {}),
+        ],
+    )
+    def test_with_data_from_before_the_first_step(self, id: str, kwargs: dict[str, Any]) -> None:
         arms = np.random.default_rng(2).integers(120, size=40)
         problem = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
-        agent = make_vec(id)
-        assert play_all(agent, problem) == play_alone(id, problem)
-        assert play_all(agent, replace(problem, initial=None)) == play_alone(id, replace(problem, initial=None))
+        agent = make_vec(id, **kwargs)
+        assert play_all(agent, problem) == play_alone(id, problem, **kwargs)
+        without = replace(problem, initial=None)
+        assert play_all(agent, without) == play_alone(id, without, **kwargs)
 
     @pytest.mark.parametrize("id", [id for id in agents.registered() if id in ("BBKB", "BKB", "ASYNC-TS")])
     def test_others_in_lockstep(self, id: str) -> None:
@@ -151,12 +165,13 @@ class TestSameAsAlone:
 
     @pytest.mark.parametrize("kernel", [SE(0.05), SE(0.5), Matern(0.2)], ids=repr)
     @pytest.mark.parametrize("noise_std", [1e-3, 1e-2, 1.0])
-    def test_all_diagnostics_bit_for_bit(self, kernel: Kernel, noise_std: float) -> None:
+    @pytest.mark.parametrize("width", ["theory", "dmm"])
+    def test_all_diagnostics_bit_for_bit(self, kernel: Kernel, noise_std: float, width: str) -> None:
         problem = replace(PROBLEM, kernel=kernel, noise_std=noise_std)
-        many = make_vec("GP-UCB")
+        many = make_vec("GP-UCB", width=width)
         play_all(many, problem)
         facts = many.diagnostics()
         for i, rng in enumerate(rngs()):
-            alone = agents.make("GP-UCB")
+            alone = agents.make("GP-UCB", width=width)
             play(alone, problem, feedback_of(i), rng)
             assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())

@@ -1,0 +1,168 @@
+"""What policies state of their bands: the kind of the width, its theorem, and the conditions that are not met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents import BandGuarantee, BoundInputs
+from agents.core.regret_bounds import amm_width, rkhs_width
+from agents.core.widths import InformationGain, OfflineTheorem
+from agents.sketched.base import least_oversampling
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import Problem
+from leaderboards.audit.measure import guarantee_status
+from leaderboards.audit.report import audit_band
+
+X = np.linspace(0, 1, 12)[:, None]
+ARMS = Problem(name="arms", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
+PRIOR = Problem(name="draw", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, horizon=50)
+BOX = Problem(name="box", dim=1, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
+ENOUGH = least_oversampling(50, 1 / 50, 2.0)
+
+
+def stated(id: str, problem: Problem, **kwargs: Any) -> tuple[BandGuarantee, str]:
+    agent = agents.make(id, **kwargs)
+    agent.reset(problem, np.random.default_rng(0))
+    found = agent.band_guarantee()
+    return found, guarantee_status(found, problem)
+
+
+PROVEN = [
+    ("GP-UCB", ARMS, {}, "proven", "Chowdhury and Gopalan (2017), Theorem 2"),
+    ("GP-UCB", ARMS, {"width": "amm"}, "proven", "Flynn and Reeb (2025), AMM"),
+    ("GP-UCB", ARMS, {"width": "dmm"}, "proven", "Flynn and Reeb (2025), DMM"),
+    ("GP-UCB", BOX, {"width": "dmm"}, "proven", "Flynn and Reeb (2025), DMM"),
+    ("GP-UCB", ARMS, {"width": "dmm", "norm_bound": {"times": 3.0}}, "proven", "Flynn and Reeb (2025), DMM"),
+    ("GP-BUCB", ARMS, {"width": "amm"}, "proven", "Flynn and Reeb (2025), AMM"),
+    ("GP-AUCB", ARMS, {"width": "amm"}, "proven", "Flynn and Reeb (2025), AMM"),
+    ("GP-UCB", PRIOR, {"width": "bayes"}, "Bayesian", "Srinivas et al. (2010), Theorem 1"),
+    ("BPE", ARMS, {}, "proven", "Vakili et al. (2021), Theorem 1"),
+    ("BKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2019), Theorem 2"),
+    ("BBKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2020), Theorem 2"),
+]
+
+
+@pytest.mark.parametrize(("id", "problem", "kwargs", "kind", "theorem"), PROVEN)
+def test_proven(id: str, problem: Problem, kwargs: dict[str, Any], kind: str, theorem: str) -> None:
+    found, status = stated(id, problem, **kwargs)
+    assert (found.kind, found.theorem, status) == (kind, theorem, "")
+
+
+NOT = [
+    ("BKB", ARMS, {"width": "amm"}, "unproven", "its proof is for the exact posterior"),
+    ("BBKB", ARMS, {"width": "amm"}, "unproven", "its proof is for the exact posterior"),
+    ("BKB", ARMS, {"width": InformationGain()}, "unproven", "its proof is for the exact posterior"),
+    ("BKB", ARMS, {"qbar": 2.0}, "unproven", "qbar >= 663, and qbar is 2"),
+    ("BBKB", ARMS, {"qbar": ENOUGH - 1}, "unproven", "qbar >= 1326, and qbar is 1325"),
+    ("BBKB", ARMS, {"qbar": ENOUGH, "resampling": "coupled"}, "unproven", "drawn afresh"),
+    ("BBKB", ARMS, {"qbar": ENOUGH, "lam": 0.5}, "unproven", "lam >= 1, and lam is 0.5"),
+    ("BPE", ARMS, {"posterior": "full"}, "unproven", "the data of one batch alone"),
+    ("BPE", BOX, {}, "unproven", "the points of the grid"),
+    ("GP-UCB", ARMS, {"width": OfflineTheorem(4)}, "unproven", "chosen without their feedback"),
+    ("GP-UCB", BOX, {"width": "bayes"}, "unproven", "a grid and the evaluated points"),
+    ("GP-UCB", ARMS, {"width": "practical"}, "tuned", "a tuned width"),
+    ("GP-UCB", ARMS, {"width": 2.0}, "tuned", "a tuned width"),
+    ("BPE", ARMS, {"posterior": "full", "width": "growing"}, "tuned", "a tuned width"),
+    ("GP-UCB", ARMS, {"width": "dmm", "norm_bound": {"times": 0.5}}, "proven", "is below the problem's"),
+    ("GP-UCB", ARMS, {"width": "amm", "norm_bound": 1.9}, "proven", "is below the problem's"),
+    ("GP-EI", ARMS, {}, "tuned", "no width is stated"),
+]
+
+
+@pytest.mark.parametrize(("id", "problem", "kwargs", "kind", "why"), NOT)
+def test_not_proven_and_why(id: str, problem: Problem, kwargs: dict[str, Any], kind: str, why: str) -> None:
+    width = kwargs.get("width")
+    if isinstance(width, InformationGain | OfflineTheorem):
+        # A schedule has no name of its own: a subclass states the band.
+        agent = agents.make(id, **kwargs)
+        agent.reset(problem, np.random.default_rng(0))
+        assert why in agent.band_guarantee().unmet
+        assert agent.band_guarantee().kind == kind
+        return
+    found, status = stated(id, problem, **kwargs)
+    assert found.kind == kind
+    assert why in status
+
+
+def test_an_unknown_horizon_leaves_the_sketch_unproven() -> None:
+    unlimited = Problem(name="x", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0)
+    assert "depends on the horizon" in stated("BKB", unlimited, qbar=1e6)[1]
+
+
+@pytest.mark.parametrize(
+    ("env", "agent"),
+    [
+        *(
+            (("GPBandit/RKHS-v0", {"n_arms": 40, "dim": 1, "norm": 2.0}), agent)
+            for agent in (
+                ("GP-UCB", {"width": "theory"}),
+                ("GP-UCB", {"width": "amm"}),
+                ("GP-UCB", {"width": "dmm"}),
+                ("GP-BUCB", {"width": "amm", "batch_size": 4}),
+                ("GP-AUCB", {"width": "amm"}),
+                ("BPE", {}),
+            )
+        ),
+        (("GPBandit/GPSample-v0", {"n_arms": 40}), ("GP-UCB", {"width": "bayes"})),
+        pytest.param(
+            ("GPBandit/RKHS-v0", {"n_arms": None, "dim": 1, "norm": 2.0}),
+            ("GP-UCB", {"width": "dmm", "candidates": 32, "starts": 1, "iterations": 5}),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_every_proven_width_keeps_its_promise_in_an_audit(env: Any, agent: Any) -> None:
+    """At every evaluation of six runs, with `delta` 0.1: more than three failures have a probability of 1e-3."""
+    report = audit_band(env, (agent[0], {"delta": 0.1, **agent[1]}), 6, horizon=20, checkpoints=20)
+    assert report.no_guarantee == ""
+    assert report.kind in ("proven", "Bayesian")
+    assert report.theorem
+    assert report.coverage().estimate >= 0.5
+    assert report.passes
+    assert report.refuted == 0
+
+
+def test_a_refuted_norm_is_counted() -> None:
+    env = ("GPBandit/RKHS-v0", {"n_arms": 40, "dim": 1, "norm": 5.0})
+    report = audit_band(env, ("GP-UCB", {"width": "dmm", "norm_bound": {"times": 0.02}}), 2, horizon=20, checkpoints=4)
+    assert report.refuted == 2
+    assert report.coverage().estimate == 0
+    assert "below the problem's" in report.no_guarantee
+
+
+class TestNormBound:
+    def test_a_multiple_of_the_problems(self) -> None:
+        for problem, F in ((ARMS, 6.0), (PRIOR, 3.0)):
+            agent: Any = agents.make("GP-UCB", norm_bound={"times": 3.0})
+            agent.reset(problem, np.random.default_rng(0))
+            assert agent.model.norm_bound == F
+        alone: Any = agents.make("GP-UCB", norm_bound=6.0)
+        agent.reset(ARMS, np.random.default_rng(0))
+        alone.reset(ARMS, np.random.default_rng(0))
+        assert alone.width == agent.width
+
+    @pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
+    def test_a_bad_factor_is_named(self, factor: float) -> None:
+        with pytest.raises(ValueError, match="norm_bound: expected a finite number > 0"):
+            agents.make("GP-UCB", norm_bound={"times": factor})
+
+    def test_another_mapping_is_none(self) -> None:
+        with pytest.raises(ValueError, match=r"norm_bound: expected a mapping such as \{'double': 0.5\} or \{'times'"):
+            agents.make("GP-UCB", norm_bound={"thrice": 1.0})
+
+
+def test_the_regret_bound_is_that_of_the_width() -> None:
+    gamma = np.linspace(0.5, 6.0, 50)
+    inputs = BoundInputs(ARMS, 50, gamma, None, 1.0, 1.0)
+    theory, amm, dmm = (agents.make("GP-UCB", width=w).regret_guarantee(inputs) for w in ("theory", "amm", "dmm"))
+    assert amm == dmm
+    assert amm.theorem == "Flynn and Reeb (2025), AMM"
+    assert theory.bound is not None
+    assert amm.bound is not None
+    ratio = amm_width(gamma[-1:], 2.0, 1.0, 1 / 50, 1.0) / rkhs_width(gamma[-1:], 2.0, 1.0, 1 / 50, 1.0)
+    assert amm.bound / theory.bound == pytest.approx(ratio[0])
+    assert ratio[0] < 1
