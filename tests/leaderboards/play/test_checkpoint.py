@@ -6,6 +6,7 @@ import itertools
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -285,5 +286,5 @@ def test_a_damaged_state_is_not_unpickled(tmp_path: Path, monkeypatch: pytest.Mo
     def unpickled(_: object) -> None:
         raise AssertionError("damaged bytes were unpickled")
 
-    monkeypatch.setattr(checkpoints.pickle, "loads", unpickled)
+    monkeypatch.setattr(pickle, "loads", unpickled)
     assert Checkpoint(path).load() is None
