@@ -11,12 +11,13 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
+from gpbandit_envs.datasets.errors import DataError, FetchError
 from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import RunSpec
 from leaderboards.text import visible
 
-__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace"]
+__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace", "data_reason", "lacks_data"]
 
 Text = Annotated[str, AfterValidator(visible)]
 """Text that is shown; what cannot be seen in it is written as escapes."""
@@ -41,6 +42,20 @@ before the first feedback of a run: in all rows of its first batch but the last.
 """
 
 
+_WITHOUT_DATA = "without its data: "
+
+
+def data_reason(error: DataError) -> str:
+    """The reason, in one line, for a run that is skipped because the data of its environment cannot be had."""
+    text = error.reason if isinstance(error, FetchError) else str(error).partition("\n")[0]
+    return f"{_WITHOUT_DATA}{text} (`gpbandit data fetch` says more and takes a file by hand)"
+
+
+def lacks_data(status: Status, reason: str | None) -> bool:
+    """Whether a run was skipped because its data could not be had, which may be different the next time."""
+    return status == "skipped" and (reason or "").startswith(_WITHOUT_DATA)
+
+
 def _visible_texts(value: Any) -> Any:
     """JSON values with all their texts made visible."""
     if isinstance(value, str):
@@ -54,7 +69,8 @@ class InstanceData(BaseModel):
     """Source of the problem instance of a run, and how true its stated model is.
 
     Attributes:
-        instance: Hash of the arms and their means; None where not all means are known.
+        instance: Hash of the arms and their means; where not all means are known, what the environment's certificate
+            states as its fact `instance`, or None.
         sources: What the problem's notes say of its data.
         knowledge: How true the stated kernel and noise are, see `gpbandit_envs.problem.Problem`; "" if the run failed
             before it was known.

@@ -464,7 +464,7 @@ def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: in
     Y = _scores(Y)
     n, k = Y.shape
     p = np.ones((k, k))
-    if k == 1:
+    if n == 1 or k == 1:
         return p
     i, j = np.triu_indices(k, 1)
     D = Y[:, i] - Y[:, j]
@@ -502,10 +502,10 @@ def holm(p: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
     if not ((raw >= 0) & (raw <= 1)).all():
         raise ValueError("p: expected entries in [0, 1]")
     adjusted = np.ones_like(p)
-    order = np.argsort(raw, kind="stable")
-    # statsmodels has it too, and collects the garbage of the whole process at every call, for a tenth of a second.
-    scaled = np.maximum.accumulate(raw[order] * (len(raw) - np.arange(len(raw))))
-    adjusted[i[order], j[order]] = adjusted[j[order], i[order]] = np.minimum(scaled, 1.0)
+    # Here and not by statsmodels, which collects garbage at every call: a second, in a process that holds much.
+    order = np.argsort(raw)
+    steps = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
+    adjusted[i[order], j[order]] = adjusted[j[order], i[order]] = np.minimum(steps, 1.0)
     return adjusted
 
 
