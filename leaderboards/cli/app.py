@@ -1,4 +1,4 @@
-"""The command line: its commands by name, and one line for every error a user can make.
+"""The command line: its commands by name.
 
 A command's module is imported when the command is used: `gpbandit --help` and `gpbandit list` need no pandas.
 """
@@ -8,21 +8,17 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 
-__all__ = ["app", "main"]
-
-_USER_ERROR = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+__all__ = ["app", "play"]
 
 
 @dataclass(frozen=True)
@@ -96,35 +92,35 @@ def _gpbandit(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit.
+def play(arguments: Sequence[str]) -> int:
+    """Play a command; returns its exit code.
 
-    The code is 0 if all is well, 1 if a run crashed, timed out or differs, 2 for what the user can mend, and 130 after
-    Ctrl-C.
+    Raises:
+        UserError: for what the user can mend.
     """
     # A suite or --agent may name a module of the folder that the command is given in, as with `python -m`.
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    # Batch systems stop their jobs with SIGTERM, which is then as clean as Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        given = None if arguments is None else list(arguments)
-        code = app(args=given, prog_name="gpbandit", standalone_mode=False)
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    except UserError as error:
-        _say(str(error))
-        sys.exit(_USER_ERROR)
+        here = os.getcwd()
+    except OSError as error:
+        raise UserError(f"the folder that this is given in has gone ({error.strerror}): change to another") from None
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    command = typer.main.get_command(app)
+    try:
+        # Not `app(...)`, which takes Ctrl-C, broken pipes and their codes into its own hands.
+        with command.make_context("gpbandit", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except typer.Abort as abort:  # at a question
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise abort.__context__ from None
+        raise UserError("a question was not answered, since the input has ended") from None
     except Exception as error:
         # Typer's own usage errors; their class moved between its versions, the method did not.
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        _say(f"{message().rstrip('.')}; see gpbandit --help")
-        sys.exit(_USER_ERROR)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _say(text: str) -> None:
-    typer.echo(f"error: {text}", err=True)
+        raise UserError(f"{message().rstrip('.')}; see gpbandit --help") from None
+    return 0

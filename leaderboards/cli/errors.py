@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leaderboards.cli.entry import output_error
+
 __all__ = ["UserError", "results_folder", "user_errors"]
 
 
 _SHOWN = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 
 
 class UserError(Exception):
@@ -32,7 +35,16 @@ def user_errors(directory: Path) -> Iterator[None]:
         yield
     except (SuiteError, StoreError, ExecutorError) as error:
         raise UserError(str(error)) from None
+    except UnicodeEncodeError as error:
+        if error.encoding != "utf-8":
+            raise  # the terminal's
+        raise UserError(
+            f"{str(directory)!r} cannot be written as UTF-8 ({error.reason}): give another folder, or set a locale "
+            "such as LC_ALL=C.UTF-8"
+        ) from None
     except OSError as error:
+        if output_error() is not None:
+            raise  # not the folder's fault: nobody reads the output, or its disk is full
         raise UserError(_explained(error, directory)) from None
 
 
@@ -50,6 +62,11 @@ def _explained(error: OSError, directory: Path) -> str:
         return f"cannot write to {where} ({what}): {kept}; make it writable, or give another folder"
     if file is not None and not os.path.exists(directory) and (file == directory or directory in file.parents):
         return f"cannot write to {directory}, which cannot be made ({what}): give another folder with --out"
+    if error.errno in _IN_THE_WAY and file is not None:
+        obstacle = directory if directory.is_file() else file
+        return (
+            f"cannot write to {directory}: {obstacle} is in the way ({what}); {kept}; move it, or give another folder"
+        )
     return (
         f"{type(error).__name__}: {what}{'' if file is None else f' ({file})'}; {kept} in {directory}, and the same "
         "command goes on from there"

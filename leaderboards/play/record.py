@@ -11,11 +11,12 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents import Agent
+from gpbandit_envs.datasets.errors import DataError, FetchError
 from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import RunSpec
 
-__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Trace"]
+__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Trace", "data_reason", "lacks_data"]
 
 Status = Literal["done", "crashed", "timeout", "skipped"]
 
@@ -37,11 +38,26 @@ before the first feedback of a run: in all rows of its first batch but the last.
 """
 
 
+_WITHOUT_DATA = "without its data: "
+
+
+def data_reason(error: DataError) -> str:
+    """The reason, in one line, for a run that is skipped because the data of its environment cannot be had."""
+    text = error.reason if isinstance(error, FetchError) else str(error).partition("\n")[0]
+    return f"{_WITHOUT_DATA}{text} (`gpbandit data fetch` says more and takes a file by hand)"
+
+
+def lacks_data(status: Status, reason: str | None) -> bool:
+    """Whether a run was skipped because its data could not be had, which may be different the next time."""
+    return status == "skipped" and (reason or "").startswith(_WITHOUT_DATA)
+
+
 class InstanceData(BaseModel):
     """Source of the problem instance of a run, and how true its stated model is.
 
     Attributes:
-        instance: Hash of the arms and their means; None where not all means are known.
+        instance: Hash of the arms and their means; where not all means are known, what the environment's certificate
+            states as its fact `instance`, or None.
         sources: What the problem's notes say of its data.
         knowledge: How true the stated kernel and noise are, see `gpbandit_envs.problem.Problem`; "" if the run failed
             before it was known.

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import agents
-from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.record import RunRecord, Status, lacks_data
 from leaderboards.play.run_file import RunEntry
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import SCRATCH, Store
@@ -50,10 +50,26 @@ class RunReport:
     ended: Counter[str] = field(default_factory=Counter)
     failures: tuple[RunOutcome, ...] = ()
 
+    def failed(self) -> dict[str, int]:
+        """One line for each way in which runs of a pair failed, and of how many runs it tells."""
+        same: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each repetition
+        for outcome in self.failures:
+            what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
+            same.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
+        lines = {}
+        for (what, reason), numbers in same.items():
+            which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
+            lines[f"{what}, {which}: {reason}"] = len(numbers)
+        return lines
+
 
 def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) -> list[RunSpec]:
-    """The runs of which `store` has no result; with `retry_failed` also those that are not done."""
-    there = store.done_keys() if retry_failed else store.keys()
+    """The runs of which `store` has no result, or whose data could not be had; with `retry_failed` all not done."""
+    there = {
+        key
+        for key, run in store.entries().items()
+        if run.status == "done" or not (retry_failed or lacks_data(run.status, run.reason))
+    }
     return [spec for spec in specs if spec.key not in there]
 
 
@@ -196,7 +212,12 @@ class ProgressReport:
         else:
             took = duration(now - self._started)
             line = f"{self.ended} of {self.total} runs, {took}{', ' if note else ''}{note}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            try:
+                # Not `Console.print`, which ends the process when nobody reads it any more: the runs go on.
+                self._console.file.write(f"{line}\n")
+                self._console.file.flush()
+            except OSError:
+                self._console = None
 
 
 class _Taken(NamedTuple):

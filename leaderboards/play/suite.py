@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import tomllib
 import traceback
@@ -16,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.make import check_agent_ref, check_env_ref, make_env
+from leaderboards.play.make import check_agent_ref, check_env_ref, make_env, pinned
+from leaderboards.play.record import data_reason
 from leaderboards.play.spec import Ref, RunSpec, task_key
 
 __all__ = [
@@ -180,6 +182,38 @@ class Suite(_Strict):
         agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
         return self.model_copy(update={"environments": environments, "agents": agents})
 
+    def pinned(self) -> Suite:
+        """The same suite, its environments of the user's own stated with all that they depend on.
+
+        Raises:
+            SuiteError: naming the entry whose file is gone.
+        """
+        entries = []
+        for entry in self.environments:
+            try:
+                ref = pinned(entry.ref)
+            except (ValueError, OSError) as error:
+                raise SuiteError(f"suite {self.name!r}, environments, {entry.ref.label!r}: {error}") from None
+            stated = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
+            entries.append(entry if ref == entry.ref else entry.model_copy(update=stated))
+        return self.model_copy(update={"environments": tuple(entries)})
+
+    def with_agents(self, further: Iterable[AgentEntry]) -> Suite:
+        """The suite with further agents; one whose label is taken has its full id for a label, or that with a number.
+
+        Raises:
+            SuiteError: if the suite has one of them already.
+        """
+        entries = list(self.agents)
+        for entry in further:
+            if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
+                raise SuiteError(f"{entry.id!r} plays already, as {same[0].ref.label!r}")
+            taken = {other.ref.label for other in entries}
+            labels = itertools.chain([entry.ref.label, entry.id], (f"{entry.id} {n}" for n in itertools.count(2)))
+            label = next(label for label in labels if label not in taken)
+            entries.append(entry.model_copy(update={"label": label}))
+        return self.model_copy(update={"agents": tuple(entries)})
+
     def check(self) -> None:
         """Check all ids and settings before anything runs.
 
@@ -212,22 +246,24 @@ def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
     return [key for key, spec in specs.items() if spec.task not in tasks or spec.seed != suite.seed]
 
 
-def build_environments_once(specs: Iterable[RunSpec]) -> None:
+def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Build every environment once, so that its data are fetched and its settings tried before anything runs.
 
+    Returns:
+        Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot.
+
     Raises:
-        SuiteError: naming the environment and why it cannot be built.
+        SuiteError: naming an environment that cannot be built for another reason.
     """
+    without_data = {}
     for spec in {spec.env.key: spec for spec in specs}.values():
         try:
             make_env(spec.env, spec.horizon).close()
         except DataError as error:
-            reason = str(error).partition("\n")[0]
-            raise SuiteError(
-                f"{spec.env.label} cannot be built: {reason} (`gpbandit data fetch` says more and takes a file by hand)"
-            ) from None
+            without_data[spec.env.key] = data_reason(error)
         except Exception as error:
             raise SuiteError(f"{spec.env.label} cannot be built: {type(error).__name__}: {error}") from None
+    return without_data
 
 
 def suite_names() -> list[str]:

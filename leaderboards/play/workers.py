@@ -17,13 +17,14 @@ import faulthandler
 import functools
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -32,6 +33,7 @@ from typing import Any, TextIO
 import gymnasium as gym
 
 import agents
+from gpbandit_envs.registry import OWN
 from leaderboards.play.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.play.make import preload_modules
 from leaderboards.play.plugins import load_plugins
@@ -67,8 +69,11 @@ _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
 _GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
 _PATIENCE_SECONDS = 60.0  # how long a Dask scheduler that went away is waited for
 _CONNECT_SECONDS = 5.0
+_STOPPED_SECONDS = 10.0  # a worker that something has stopped for so long is killed, and its run played again
+_IDLE_SECONDS = 10.0  # without any worker at a scheduler, before we say so
 _HARMLESS = (CancelledError, asyncio.CancelledError, asyncio.TimeoutError, TimeoutError, OSError)
 _ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^:/\s]+|\[[\da-f:]+\]):(?P<port>\d{1,5})", re.ASCII)
 _log = logging.getLogger("gpbandit")
 
 
@@ -92,18 +97,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Registrations:
-    """Agents and environments that only the parent process has registered."""
+    """Agents and environments that only the parent process has registered.
+
+    Functions and classes among them are pickled by value where the worker cannot import them.
+    """
 
     agents: tuple[tuple[str, Any, Mapping[str, Any]], ...] = ()
     envs: tuple[gym.envs.registration.EnvSpec, ...] = ()
 
     def apply(self) -> None:
-        """Register them in this process; existing registrations stay."""
+        """Register them in this process; existing registrations stay, but for environments of the user's own."""
         known = set(agents.registered())
         for id, entry_point, kwargs in self.agents:
             if id not in known:
                 agents.register(id, entry_point, kwargs)
         for spec in self.envs:
+            if spec.namespace == OWN:  # which a notebook may have defined anew since the worker was started
+                gym.registry[spec.id] = spec
             gym.registry.setdefault(spec.id, spec)
 
 
@@ -334,6 +344,7 @@ class LocalExecutor(Executor):
         self._memory = (limits or Limits()).memory
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
+        self._stopped = _StoppedWorkers()
 
     def free(self) -> int:
         return self.workers - len(self._running)
@@ -353,6 +364,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool
 
         endings: list[Ending] = []
+        self._stopped.kill(pid for pool, _ in self._running.values() for pid in list(pool._processes or ()))
         for future in wait(self._running, timeout, FIRST_COMPLETED).done:
             pool, job = self._running.pop(future)
             try:
@@ -399,10 +411,12 @@ class DaskExecutor(Executor):
         self.workers = workers
         self._dask: Any = distributed
         self._memory = (limits or Limits()).memory
-        self._scheduler = scheduler
+        self._scheduler = None if scheduler is None else _checked_address(scheduler)
+        self._idle_since: float | None = None
         self._cluster: Any = None
         self._client: Any = None
         self._running: dict[Any, Job] = {}
+        self._stopped = _StoppedWorkers()
         # We report lost connections and killed workers ourselves; Dask's own log would repeat them.
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
@@ -424,6 +438,8 @@ class DaskExecutor(Executor):
             with contextlib.suppress(*_HARMLESS), self._client.as_current():
                 self._dask.wait(list(self._running), timeout=timeout, return_when="FIRST_COMPLETED")
         gone = self._client.status != "running"
+        if not gone:
+            self._watch_workers()
         endings: list[Ending] = []
         for future, job in list(self._running.items()):
             if gone or future.status in ("cancelled", "lost"):
@@ -445,6 +461,21 @@ class DaskExecutor(Executor):
                 with contextlib.suppress(Exception):
                     thing.close()
 
+    def _watch_workers(self) -> None:
+        """Kill workers of the local cluster that something has stopped; say so if a scheduler has no worker at all."""
+        if self._cluster is not None:
+            nannies = list(self._cluster.workers.values())
+            self._stopped.kill(nanny.process.pid for nanny in nannies if nanny.process is not None)
+            if len(nannies) < self.workers:  # a nanny whose worker would not start again has given up
+                self._cluster.scale(self.workers)
+        if self._client.scheduler_info().get("workers"):
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = time.monotonic()
+        elif time.monotonic() - self._idle_since > _IDLE_SECONDS:
+            self._idle_since = float("inf")  # said once
+            _log.warning("the Dask scheduler has no worker; waiting for one (`dask worker ADDRESS` starts it)")
+
     def _outcomes(self, future: Any) -> list[RunOutcome] | None:
         if future.status == "finished":
             try:
@@ -462,21 +493,12 @@ class DaskExecutor(Executor):
             with contextlib.suppress(Exception):
                 self._client.close(timeout=1)
         if self._scheduler is None and self._cluster is None:
-            import dask
-
-            with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-                self._cluster = self._dask.LocalCluster(
-                    n_workers=self.workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address=":0",
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
-                )
-        address = self._scheduler if self._scheduler is not None else self._cluster
+            self._cluster = self._start_cluster()
+        address = self._scheduler if self._scheduler is not None else self._cluster.scheduler_address
         deadline = time.monotonic() + patience
         while True:
             try:
+                self._check_scheduler(address)
                 self._client = self._dask.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
                 break
             except (OSError, ValueError) as error:
@@ -489,6 +511,68 @@ class DaskExecutor(Executor):
                 time.sleep(1.0)
         if self._memory is not None:
             self._client.register_plugin(_bounded(self._memory))
+
+    def _start_cluster(self) -> Any:
+        """A cluster on this machine; tried again if a worker dies while it starts, which Dask gives up on.
+
+        Raises:
+            ExecutorError: if it cannot be started.
+        """
+        import dask
+
+        for attempt in range(1, TRIES + 1):
+            try:
+                # Dask leaves a cluster whose start is interrupted to the end of the process, and fails there.
+                with _signals_wait(), dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+                    return self._dask.LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address=None,
+                        memory_limit=0,
+                        silence_logs=logging.CRITICAL,
+                    )
+            except (RuntimeError, OSError) as error:
+                reason = _innermost(error)
+                if attempt == TRIES:
+                    raise ExecutorError(
+                        f"the local Dask cluster did not start, {TRIES} times out of {TRIES} ({reason}): give the same "
+                        "command again, perhaps with fewer --workers, or with --executor local; what is done is kept"
+                    ) from None
+                _log.warning("the local Dask cluster did not start (%s); trying again", reason)
+        raise AssertionError("unreachable")
+
+    def _check_scheduler(self, address: str) -> None:
+        """Make sure that a scheduler answers: Dask's client waits for ever for what something else never says.
+
+        Raises:
+            ExecutorError: if something else answers, or the address is none.
+            OSError: if nothing answers in time.
+        """
+        security = self._dask.Security().get_connection_args("client")
+
+        async def ask() -> Any:
+            async with self._dask.rpc(address, timeout=_CONNECT_SECONDS, connection_args=security) as peer:
+                return await asyncio.wait_for(peer.identity(), _CONNECT_SECONDS)
+
+        # In a thread of its own: this one may have a running loop, as in a notebook.
+        thread = ThreadPoolExecutor(1)
+        try:
+            found = thread.submit(asyncio.run, asyncio.wait_for(ask(), 2 * _CONNECT_SECONDS)).result()
+        except (OSError, TimeoutError) as error:
+            raise OSError(str(error) or "it was silent") from None
+        except Exception as error:
+            raise ExecutorError(
+                f"--scheduler: {address} is no Dask scheduler ({type(error).__name__}: {error}): "
+                "give the address that `dask scheduler` prints"
+            ) from None
+        finally:
+            thread.shutdown(wait=False)
+        if found.get("type") != "Scheduler":
+            raise ExecutorError(
+                f"--scheduler: expected the address of a Dask scheduler, which `dask scheduler` prints, got that of "
+                f"a {found.get('type', 'stranger').lower()}, {address}"
+            )
 
 
 def make_executor(name: str, workers: int, limits: Limits | None = None, scheduler: str | None = None) -> Executor:
@@ -520,13 +604,109 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
 # ---- worker processes ----
 
 
+class _StoppedWorkers:
+    """Kills workers that SIGSTOP or the like has stopped: they keep their run, and no limit of time reaches them.
+
+    Stopping the whole command, as Ctrl-Z does, stops this clock too.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, float] = {}
+        self._last = time.monotonic()
+
+    def kill(self, processes: Iterable[int]) -> None:
+        """Kill those of `processes` that are stopped, and have been at every call for `_STOPPED_SECONDS`."""
+        now = time.monotonic()
+        if now - self._last > _STOPPED_SECONDS / 2:  # this process was stopped itself
+            self._seen.clear()
+        self._last = now
+        stopped = {process for process in processes if _is_stopped(process)}
+        self._seen = {process: self._seen.get(process, now) for process in stopped}
+        for process, since in self._seen.items():
+            if now - since >= _STOPPED_SECONDS:
+                _log.warning("worker %d has been stopped for %.0f s: its run is played again", process, now - since)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+
+def _is_stopped(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):  # it has gone, or this is not Linux
+        return False
+    return state == "T"
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Hold back the first signal that stops this process until the end of the block; a second one is not held back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    first: list[tuple[int, Any]] = []
+
+    def wait(number: int, frame: Any) -> None:
+        if first:
+            handlers[number](number, frame)
+        first.append((number, frame))
+
+    handlers: dict[int, Any] = {}
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and callable(handler := signal.getsignal(number)):
+            handlers[number] = handler
+            signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if first:
+            handlers[first[0][0]](*first[0])
+
+
+def _innermost(error: BaseException) -> str:
+    """What the system said, or else the first cause, of an error of Dask, whose own text says only that it failed."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    said = next((one for one in reversed(chain) if isinstance(one, OSError)), chain[-1])
+    return (str(said) or str(error)).strip().partition("\n")[0]
+
+
+def _checked_address(address: str) -> str:
+    """`address` if it is written as one of a Dask scheduler.
+
+    Raises:
+        ExecutorError: if it is not.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 1 << 16:
+        raise ExecutorError(f"--scheduler: expected an address such as tcp://HOST:8786, got {address!r}")
+    return address
+
+
 def process_pool(workers: int, memory: int | None = None) -> Any:
     """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes."""
     from loky import ProcessPoolExecutor
 
+    _start_tracker()
     return ProcessPoolExecutor(
         workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory), env=_ONE_THREAD
     )
+
+
+def _start_tracker() -> None:
+    """Start loky's tracker of semaphores so that it outlives a closing terminal: of SIGHUP alone it would die."""
+    from loky.backend import resource_tracker
+
+    if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a new process inherits
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _init_worker(parent: int, memory: int | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpbandit_envs.datasets import Table, cache, load
+from gpbandit_envs.datasets import Table, cache, download, load
 
 REPOSITORY = Path(__file__).parents[2]
 TEST_DATA = "GPBANDIT_TEST_DATA"
@@ -37,6 +37,12 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetches are tried again at once."""
+    monkeypatch.setattr(download, "_FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from gpbandit_envs.datasets.errors import FetchError, IntegrityError
 from tests.datasets import toy
 from tests.datasets.conftest import REPOSITORY
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 SetAll = Callable[[Mapping[str, str]], None]
 
 CHILD = """

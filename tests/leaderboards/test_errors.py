@@ -47,6 +47,30 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         assert str(raised.value).endswith("): give another folder with --out")
 
 
+def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.touch()
+    with pytest.raises(UserError) as raised, user_errors(out):
+        (out / "suite.json").read_text()
+    assert str(raised.value).startswith(f"cannot write to {out}: {out} is in the way (Not a directory)")
+    out.unlink()
+    out.mkdir()
+    (out / "runs").touch()
+    with pytest.raises(UserError) as raised, user_errors(out):
+        (out / "runs").mkdir(parents=True, exist_ok=True)
+    assert str(raised.value).startswith(f"cannot write to {out}: {out / 'runs'} is in the way (File exists)")
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    def make(out: Path) -> None:
+        str(out).encode()
+        out.mkdir()
+
+    for name, says in (("x" * 300, "File name too long"), ("\udcff", "surrogates not allowed")):
+        with pytest.raises(UserError, match=says), user_errors(tmp_path / name):
+            make(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("error", "begins"),
     [

@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from agents import Action, Actions, Agent, Capabilities, Feedback, Pending
+from gpbandit_envs.datasets import FetchError
 from gpbandit_envs.problem import Certificate, Problem
 
 FINITE: frozenset[Literal["finite", "box"]] = frozenset({"finite"})
@@ -143,12 +144,14 @@ class Exits(Counter):
 
 
 class Hangs(Counter):
-    """Never answers; a deaf one does not listen to being asked to stop either."""
+    """Never answers; a deaf one does not listen to being asked to stop either. It touches `file` when it begins."""
 
-    def __init__(self, deaf: bool = False) -> None:
-        self.deaf = deaf
+    def __init__(self, deaf: bool = False, file: str | None = None) -> None:
+        self.deaf, self.file = deaf, file
 
     def select(self, n: int, pending: Pending) -> Actions:
+        if self.file is not None:
+            Path(self.file).touch()
         while True:
             try:
                 while True:
@@ -231,6 +234,15 @@ class Plain(gym.Env[Any, Any]):
         return 0, reward, self.end and self.t == 4, False, info
 
 
+class Fetched(Plain):
+    """Cannot be built until its file is there, like an environment whose data set cannot be fetched."""
+
+    def __init__(self, file: str) -> None:
+        if not Path(file).exists():
+            raise FetchError("could not get it. Tried:\n  - everything", "could not get it: everything failed")
+        super().__init__()
+
+
 class Box(gym.Env[Any, Any]):
     """A box of two dimensions whose noise-free mean nobody knows."""
 
@@ -254,4 +266,5 @@ def path(player: type) -> str:
 
 if "Test/Plain-v0" not in gym.registry:
     gym.register("Test/Plain-v0", entry_point=path(Plain), max_episode_steps=50)
+    gym.register("Test/Fetched-v0", entry_point=path(Fetched), max_episode_steps=50)
     gym.register("Test/Box-v0", entry_point=path(Box), max_episode_steps=50)

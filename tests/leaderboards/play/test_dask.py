@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +65,45 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
+
+
+@pytest.mark.parametrize(
+    "address", ["", "foo", "tcp://", "tcp://host", "tcp://host:abc", "tcp://host:99999", "http://host:80"]
+)
+def test_an_address_of_no_scheduler(address: str) -> None:
+    with pytest.raises(ExecutorError, match=f"expected an address such as tcp://HOST:8786, got '{address}'"):
+        make_executor("dask", 1, scheduler=address)
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [(b"", "does not answer"), (b"HTTP/1.0 400 Bad Request\r\n\r\n", "is no Dask scheduler|does not answer")],
+)
+def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch, says: bytes, expected: str) -> None:
+    monkeypatch.setattr("leaderboards.play.workers._CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        peers: list[socket.socket] = []
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    peers.append(server.accept()[0])
+                    peers[-1].sendall(says)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(ExecutorError, match=expected):
+            make_executor("dask", 1, scheduler=f"tcp://127.0.0.1:{server.getsockname()[1]}")
+    for peer in peers:
+        peer.close()
+
+
+def test_a_cluster_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(**_: object) -> None:
+        raise RuntimeError("Nanny failed to start.") from OSError(98, "Address already in use")
+
+    monkeypatch.setattr("distributed.LocalCluster", fails)
+    with pytest.raises(ExecutorError, match=r"3 times out of 3 \(.*Address already in use\): give the same"):
+        make_executor("dask", 1)
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,278 @@
+"""Fetching from a server that fails at random: every process ends with the data, or with one clear line."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import filelock
+import pytest
+
+from gpbandit_envs.datasets import download
+from gpbandit_envs.datasets.data_set import DataFile
+from gpbandit_envs.datasets.download import copy_user_files, fetch_file
+from gpbandit_envs.datasets.errors import FetchError, IntegrityError
+from tests.datasets import toy
+from tests.datasets.conftest import REPOSITORY
+
+FAULTS = ("none", "refuse", "cut", "stall", "busy", "other")
+SECONDS = 0.5  # after which a client takes a silent server for dead
+
+CHILD = """
+import logging, sys
+from gpbandit_envs.datasets import download
+from gpbandit_envs.datasets.errors import DataError
+from tests.datasets import toy
+logging.basicConfig(level=logging.WARNING)
+download._FIRST_WAIT_S, download._WEB_TIMEOUT_S = 0.05, float(sys.argv[2])
+card = toy.web_card(sys.argv[1])
+try:
+    print(download.fetch_file(card, card.files[0]))
+except DataError as error:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(2)
+"""
+
+
+class Unreliable(ThreadingHTTPServer):
+    """Serves `toy.CONTENT` under any path, with one of `faults` in turn for each request, then without."""
+
+    daemon_threads = True
+
+    def __init__(self, faults: Iterator[str]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.faults = faults
+        self.wheel: bytes | None = None  # served under its name, to make of this a package index
+        self.counts: Counter[str] = Counter()
+        self.lock = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are part of it."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/numbers.csv"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Unreliable
+
+    def do_GET(self) -> None:
+        with self.server.lock:
+            fault = next(self.server.faults, "none")
+            self.server.counts[fault] += 1
+        self.close_connection = True
+        if fault == "refuse":  # a reset, as from a closed port
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            return
+        if fault in ("busy", "limited"):
+            self.send_response(503 if fault == "busy" else 429)
+            self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = toy.CONTENT[::-1] if fault == "other" else toy.CONTENT
+        if self.server.wheel is not None:
+            links = f'<!DOCTYPE html><html><body><a href="/{toy.WHEEL}">{toy.WHEEL}</a></body></html>'.encode()
+            body = self.server.wheel if self.path.strip("/") == toy.WHEEL else links
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream" if b"<!DOC" not in body else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body[:1_000] if fault in ("cut", "stall") else body)
+            if fault == "stall":
+                self.wfile.flush()
+                time.sleep(3 * SECONDS)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing on stderr."""
+
+
+@contextlib.contextmanager
+def unreliable(*faults: str, endless: Iterator[str] | None = None) -> Iterator[Unreliable]:
+    server = Unreliable(iter(faults) if endless is None else endless)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def whole(folder: Path) -> bool:
+    """Whether nothing but the data is in a cache, with no lock held."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    for lock in folder.glob("locks/*.lock"):
+        filelock.FileLock(lock).acquire(timeout=0).lock.release()
+    return all(path.name == "numbers.csv" and path.read_bytes() == toy.CONTENT for path in files)
+
+
+@pytest.mark.parametrize("fault", FAULTS[1:])
+def test_a_fault_that_passes_costs_a_wait(
+    fault: str, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", SECONDS)
+    with unreliable(fault) as server:
+        card = toy.web_card(server.url)
+        assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
+        assert server.counts == {fault: 1, "none": 1}
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert said.startswith(f"numbers.csv from {server.url}: ")
+    assert said.endswith("; trying again in 0 s (try 2 of 5)")
+    assert whole(fresh_cache)
+
+
+def test_a_fault_that_does_not_pass_is_one_line(fresh_cache: Path, impatient: None) -> None:
+    with unreliable(*["busy"] * 9) as server:
+        card = toy.web_card(server.url)
+        with pytest.raises(FetchError) as caught:
+            fetch_file(card, card.files[0])
+        assert server.counts == {"busy": 5}
+    assert caught.value.reason.startswith(f"Toy: could not get numbers.csv: {server.url}: HTTPError: 503 ")
+    assert "\n" not in caught.value.reason
+    assert whole(fresh_cache)
+    with unreliable(*["other"] * 9) as server, pytest.raises(IntegrityError, match="hash"):
+        fetch_file(toy.web_card(server.url), toy.web_card(server.url).files[0])
+    assert server.counts == {"other": 2}  # other bytes hardly ever pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [("limited",), ("none", "limited"), ("none", "cut")], ids=" then ".join)
+def test_an_index_that_fails_once(
+    faults: tuple[str, ...],
+    tmp_path: Path,
+    fresh_cache: Path,
+    impatient: None,
+    variables: Callable[[Mapping[str, str]], None],
+) -> None:
+    """Pip takes 429 for an index without the archive, and a wheel that was cut short for one with other bytes."""
+    wheel = toy.build_wheel(tmp_path / "pinned")
+    with unreliable(*faults) as server:
+        server.wheel = wheel.read_bytes()
+        variables(toy.pip_environment(server.url.rpartition("/")[0]))
+        card = toy.pip_card(wheel)
+        assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
+    assert server.counts[faults[-1]] >= 1
+    assert whole(fresh_cache)
+
+
+def test_waits_grow_and_are_bounded(
+    fresh_cache: Path, variables: Callable[[Mapping[str, str]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("gpbandit_envs.datasets.download.time.sleep", waits.append)
+    card = toy.web_card(f"{toy.CLOSED}/numbers.csv")
+    variables(toy.no_network())
+    with pytest.raises(FetchError):
+        fetch_file(card, card.files[0])
+    assert len(waits) == 4
+    assert all(0.5 * 2**i <= wait <= 2**i for i, wait in enumerate(waits))
+
+
+def test_a_server_may_ask_for_a_minute_at_most(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("gpbandit_envs.datasets.download.time.sleep", waits.append)
+    original = _Handler.send_header
+
+    def patient(self: _Handler, keyword: str, value: str) -> None:
+        original(self, keyword, "86400" if keyword == "Retry-After" else value)
+
+    monkeypatch.setattr(_Handler, "send_header", patient)
+    with unreliable("busy") as server:
+        card = toy.web_card(server.url)
+        fetch_file(card, card.files[0])
+    assert waits == [60.0]
+
+
+def test_a_lock_that_is_held_is_named(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(download, "_LOCK_TIMEOUT_S", 0.1)
+    card = toy.web_card(f"{toy.CLOSED}/numbers.csv")
+    (fresh_cache / "locks").mkdir(parents=True)
+    with (
+        filelock.FileLock(fresh_cache / "locks" / "numbers.csv.lock"),
+        pytest.raises(FetchError, match=r"another process has held .*numbers\.csv\.lock for 0 s; stop it"),
+    ):
+        fetch_file(card, card.files[0])
+    assert "waiting for another process that fetches numbers.csv" in caplog.text
+
+
+def test_what_an_orphan_still_writes_does_no_harm(fresh_cache: Path) -> None:
+    """The pip of a process that was killed goes on for a while; its folder may not be removed under its hands."""
+    old = fresh_cache / "partial" / "numbers.csv-old"
+    old.mkdir(parents=True)
+    writing, end = threading.Event(), threading.Event()
+
+    def orphan() -> None:
+        for i in range(100_000):
+            with contextlib.suppress(OSError):
+                old.mkdir(exist_ok=True)
+                (old / str(i)).touch()
+            writing.set()
+            if end.is_set():
+                return
+
+    thread = threading.Thread(target=orphan)
+    thread.start()
+    writing.wait()
+    try:
+        with unreliable() as server:
+            card = toy.web_card(server.url)
+            assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_a_file_without_a_hash_is_offered_as_it_can_be_kept(tmp_path: Path, fresh_cache: Path) -> None:
+    card = toy.card_of(DataFile(name="numbers.csv", sha256=None, size=None, by_hand="a library"))
+    with pytest.raises(FetchError) as caught:
+        fetch_file(card, card.files[0])
+    text = str(caught.value)
+    assert 'datasets.load("Toy", file=PATH)' in text
+    assert "checked by its content, and the table made from it is then served" in text
+    (tmp_path / "numbers.csv").write_bytes(toy.CONTENT)
+    with pytest.raises(IntegrityError, match=r'only its table is kept: load\("Toy", file=PATH\)'):
+        copy_user_files(card, card.files, tmp_path / "numbers.csv")
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("seed", range(3))
+def test_six_processes_and_a_server_that_fails_at_random(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    faults = iter(lambda: dice.choices(FAULTS, (3, 2, 2, 1, 2, 1))[0], "")
+    environment = {**os.environ, "GPBANDIT_DATA": str(tmp_path)}
+    with unreliable(endless=faults) as server:
+        command = [sys.executable, "-c", CHILD, server.url, str(SECONDS)]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        children = [
+            subprocess.Popen(command, cwd=REPOSITORY, env=environment, text=True, **streams)  # type: ignore[call-overload]
+            for _ in range(6)
+        ]
+        endings = [(child.communicate(timeout=120), child.returncode) for child in children]
+    assert server.counts["none"] <= 1
+    for (out, err), code in endings:
+        assert "Traceback" not in err
+        if code == 0:
+            assert Path(out.strip()).read_bytes() == toy.CONTENT
+        else:
+            assert code == 2
+            assert "error: Toy: could not get numbers.csv" in err or "expected numbers.csv with sha256" in err
+    assert whole(tmp_path)
