@@ -16,13 +16,17 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import agents
 from agents import Agent, Feedback, Pending
-from benchmarks.measure import Row
+from benchmarks.measure import Row, against, seconds
+from gpbandit_envs.atomic import written_whole
 from leaderboards.play.make import make_env
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import one_blas_thread, run_on, run_spec, stated_problem
+from leaderboards.play.run_file import read_columns, write_table
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
@@ -91,6 +95,39 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
 
     for name in ("GP-UCB", "Uniform"):
         yield name.lower(), lambda name=name: row(name)  # type: ignore[misc]
+    yield "digests-written", lambda: digests(written=True)
+    yield "digests-read", lambda: digests(written=False)
+
+
+def digests(written: bool) -> Row:
+    """Files with digests over all their bytes against files with checksums of their pages alone."""
+    rng = np.random.default_rng(0)
+    names = ("t", "reward", "mean", "regret", "inference_regret", "cost", "policy_seconds", "width")
+    table = pa.table({name: rng.random(10_000) for name in names})
+    with tempfile.TemporaryDirectory() as folder:
+        sealed, plain = Path(folder) / "sealed.parquet", Path(folder) / "plain.parquet"
+
+        def write_plain() -> None:
+            with written_whole(plain) as temporary:
+                pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+
+        def read_plain() -> None:
+            pq.ParquetFile(plain, page_checksum_verification=True).read(columns=["regret", "t"], use_threads=False)
+
+        calls: tuple[Callable[[], object], Callable[[], object]] = (lambda: write_table(sealed, table), write_plain)
+        for call in calls:
+            call()
+        more = sealed.stat().st_size / plain.stat().st_size - 1
+        if not written:
+            calls = (lambda: read_columns(sealed, ["regret", "t"]), read_plain)
+        what = "write eight columns" if written else "read two columns of eight"
+        return against(
+            f"{what} of 10,000 rows with digests, {more:.2%} more bytes",
+            "checksums of pages alone",
+            lambda: seconds(calls[0], 50),
+            lambda: seconds(calls[1], 50),
+            ROUNDS,
+        )
 
 
 def scoring(agent: Agent) -> float:
@@ -153,9 +190,9 @@ def reading(runs: int, rows: int) -> None:
         for what in ("with the manifest", "without it"):
             started, cpu = time.perf_counter(), time.process_time()
             traces = list(Store(folder).traces(["regret", "inference_regret"]))
-            seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+            wall, cpu = time.perf_counter() - started, time.process_time() - cpu
             assert sum(run.rows for run, _ in traces) == runs * rows
-            print(f"two columns of {runs} x {rows} rows, {what}: {seconds:.2f} s, CPU {cpu:.2f} s, {size >> 20} MiB")
+            print(f"two columns of {runs} x {rows} rows, {what}: {wall:.2f} s, CPU {cpu:.2f} s, {size >> 20} MiB")
             (Path(folder) / "manifest.json").unlink(missing_ok=True)
 
 

@@ -108,11 +108,11 @@ def textbook_posterior(n: int) -> RankOne:
 
 
 def textbook_step() -> float:
-    """Seconds of one pull after 600; the mean of 20."""
-    posterior, (arms, y) = textbook_posterior(600), pulls(1)
+    """Seconds of one pull after 600; the mean of 20, of different arms."""
+    posterior, (arms, y) = textbook_posterior(600), pulls(20)
     start = time.process_time()
-    for _ in range(20):
-        posterior.pull(int(arms[0]), float(y[0]))
+    for arm, reward in zip(arms, y):
+        posterior.pull(int(arm), float(reward))
     return (time.process_time() - start) / 20
 
 

@@ -11,8 +11,9 @@ from gpbandit_envs.version import __version__
 
 if TYPE_CHECKING:
     import gpbandit_envs.problem
+    from gpbandit_envs.own import from_function, from_table
 
-__all__ = ["__version__", "problem_of"]
+__all__ = ["__version__", "from_function", "from_table", "problem_of"]
 
 register_all()
 
@@ -35,3 +36,12 @@ def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
     if not isinstance(problem, Problem):
         raise TypeError(f"env: expected an environment with a Problem as env.unwrapped.problem, got {env}")
     return problem
+
+
+def __getattr__(name: str) -> Any:
+    """Import `from_table` and `from_function` at first use: registering the ids needs neither NumPy nor pandas."""
+    if name not in ("from_function", "from_table"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gpbandit_envs import own
+
+    return getattr(own, name)

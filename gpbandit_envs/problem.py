@@ -159,9 +159,10 @@ class Certificate:
     """Certified facts about one instance; for scoring and theory, never shown to a policy.
 
     Attributes:
-        optimum: Largest mean over the domain, in units of the reward.
-        optimal_action: Where it is attained: an arm's index, or a point of the unit cube as a tuple.
-        optimum_tol: Bound on the error of `optimum`; 0 where it is exact.
+        optimum: Largest mean over the domain, in units of the reward; NaN where it is unknown.
+        optimal_action: Where it is attained: an arm's index, or a point of the unit cube as a tuple; `()` where it is
+            unknown.
+        optimum_tol: Bound on the error of `optimum`; 0 where it is exact, NaN where there is no bound.
         gap: Distance from the best mean to the best mean among all other arms; None on a box.
         norm: RKHS norm of the mean under the true kernel; None if unknown.
         facts: Further certified facts, such as `{"lengthscale": 0.2}`.

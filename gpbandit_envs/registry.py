@@ -9,9 +9,11 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["ENVIRONMENTS", "NAMESPACE", "EnvironmentRow", "register_all", "registered"]
+__all__ = ["ENVIRONMENTS", "NAMESPACE", "OWN", "TABLE", "EnvironmentRow", "register_all", "registered"]
 
 NAMESPACE = "GPBandit"
+OWN = "Own"
+"""Namespace of the ids that `from_table` and `from_function` register."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,13 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
 )
 
+TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")
+"""A table of one's own, which has to be named: `file=` and `target=`."""
+
 
 def register_all() -> None:
     """Register every row with Gymnasium; a second call changes nothing."""
-    for row in ENVIRONMENTS:
+    for row in (*ENVIRONMENTS, TABLE):
         if row.id not in gym.registry:
             gym.register(
                 id=row.id,
@@ -146,5 +151,5 @@ def register_all() -> None:
 
 
 def registered() -> tuple[str, ...]:
-    """All ids of this package, in the order of the table."""
+    """All ids of this package that can be made without further keywords, in the order of the table."""
     return tuple(row.id for row in ENVIRONMENTS)

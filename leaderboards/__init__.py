@@ -6,16 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leaderboards.notebook import run_suite
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
     from leaderboards.play.store import Store
+    from leaderboards.play.suite import Suite
+    from leaderboards.results import Results
 
-__all__ = ["RunRecord", "Store", "run"]
+__all__ = ["Results", "RunRecord", "Store", "Suite", "run", "run_suite"]
 
 _MODULES = {
+    "Results": "leaderboards.results",
     "RunRecord": "leaderboards.play.record",
     "Store": "leaderboards.play.store",
+    "Suite": "leaderboards.play.suite",
     "run": "leaderboards.play.run",
+    "run_suite": "leaderboards.notebook",
 }
 
 

@@ -44,7 +44,7 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # All but the command line, whose annotations are Typer's.
-_LEADERBOARDS = [f"leaderboards.{name}" for name in ("play", "score", "audit", "show", "claims")]
+_LEADERBOARDS = [f"leaderboards.{name}" for name in ("play", "score", "audit", "show", "claims", "results", "notebook")]
 jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
 
 

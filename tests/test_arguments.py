@@ -77,7 +77,8 @@ def test_counts() -> None:
 
 def test_words() -> None:
     assert as_word("w", "b", ("a", "b")) == "b"
-    for value in ("x", None, np.array(["a", "b"]), {}, ("a",)):
+    others: tuple[Any, ...] = ("x", None, np.array(["a", "b"]), {}, ("a",))
+    for value in others:
         with pytest.raises(ValueError, match=r"^w: expected 'a', 'b' or 'c', got "):
             as_word("w", value, ("a", "b", "c"))
 

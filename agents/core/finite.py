@@ -29,8 +29,8 @@ def group_pulls(
     return sorted_arms[starts], (bounds[1:] - starts).astype(np.float64), np.add.reduceat(rewards[order], starts)
 
 
-def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " g+1"]:
-    """Where the runs of equal entries begin in a sorted array of at least one entry, and its length."""
+def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " b"]:
+    """Where runs of equal entries begin in a sorted array of at least one entry, and its length: one more than runs."""
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 

@@ -109,7 +109,8 @@ class GPAgent(Agent):
         return Pending.empty(self.problem).actions
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
-        if isinstance(self.beliefs, BoxBeliefs):
+        if not self.problem.is_finite:
+            assert isinstance(self.beliefs, BoxBeliefs)
             assert isinstance(self.design, UniformDesign)
             if self.beliefs.n_pulls >= self.design.n:
                 return self._nothing

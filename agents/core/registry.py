@@ -15,7 +15,7 @@ from agents.core.protocol import Agent
 
 __all__ = ["AgentSpec", "load_entry_point", "make", "register", "registered", "spec"]
 
-_ID = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*\Z")
+_ID = re.compile(r"[A-Za-z][A-Za-z0-9+._#-]*\Z")
 _registry: dict[str, AgentSpec] = {}
 
 
@@ -60,15 +60,24 @@ def load_entry_point(entry_point: str) -> Callable[..., Agent]:
 def register(id: str, entry_point: str | Callable[..., Agent], kwargs: Mapping[str, Any] | None = None) -> None:
     """Make `agents.make(id)` build `entry_point(**kwargs)`.
 
+    A class that a notebook or script defines anew takes the place of the one before.
+
     Raises:
         ValueError: if the id is malformed or taken by another entry point.
     """
     if not _ID.match(id):
-        raise ValueError(f"id: expected letters, digits and +._- after a leading letter, got {id!r}")
+        raise ValueError(f"id: expected letters, digits and +._#- after a leading letter, got {id!r}")
     new = AgentSpec(id, entry_point, MappingProxyType(dict(kwargs or {})))
-    if id in _registry and _registry[id] != new:
+    if id in _registry and _registry[id] != new and not _is_again(_registry[id].entry_point, entry_point):
         raise ValueError(f"id: agent {id!r} is already registered as {_registry[id].entry_point!r}")
     _registry[id] = new
+
+
+def _is_again(old: object, new: object) -> bool:
+    """Whether `new` is the class or function `old` of the same notebook or function body, defined once more."""
+    names = [(getattr(each, "__module__", None), getattr(each, "__qualname__", None)) for each in (old, new)]
+    module, name = names[1]
+    return names[0] == names[1] and name is not None and (module == "__main__" or "<locals>" in name)
 
 
 def registered() -> Iterator[str]:

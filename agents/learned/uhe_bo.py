@@ -123,7 +123,7 @@ class UHEBO(LearnedAgent):
         as_word("loss", self.loss, get_args(Loss))
         as_word("sampling", self.sampling, get_args(Sampling))
         self.pseudo = as_number("pseudo", self.pseudo, "a number from 1 to 1000", lambda M: 1 <= M <= 1000)
-        if self.noise not in ("pseudo", "data", "stated"):
+        if not (isinstance(self.noise, str) and self.noise in ("pseudo", "data", "stated")):
             expected = "'pseudo', 'data', 'stated' or a finite standard deviation > 0"
             self.noise = as_number("noise", self.noise, expected, lambda xi: xi > 0)
 

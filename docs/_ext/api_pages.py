@@ -31,9 +31,24 @@ def packages(name: str) -> Iterator[tuple[str, list[str]]]:
         yield from packages(package)
 
 
+def public_names(package: str) -> list[str]:
+    """The functions and classes that users import from `package` itself; members of classes are on their own pages."""
+    found = importlib.import_module(package)
+    lines = []
+    for name in getattr(found, "__all__", ()):
+        thing = getattr(found, name)
+        if isinstance(thing, type):
+            lines += [f".. autoclass:: {package}.{name}", ""]
+        elif callable(thing):
+            lines += [f".. autofunction:: {package}.{name}", ""]
+    return lines
+
+
 def page(package: str, modules: list[str]) -> str:
-    """The text of a package's page."""
+    """The text of a package's page; of one of `ROOTS` it begins with what users import from it."""
     lines = [package, "=" * len(package), "", f".. automodule:: {package}", ""]
+    if package in ROOTS:
+        lines += public_names(package)
     for module in modules:
         title = module.removeprefix(f"{package}.")
         lines += [title, "-" * len(title), "", f"``{module}``", "", f".. automodule:: {module}", "   :members:"]

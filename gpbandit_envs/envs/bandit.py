@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,8 +33,9 @@ _EXACT_SPECTRUM = 2_000
 class BanditEnv(gym.Env[Any, Any]):
     """A bandit with one state: observation 0, reward the noisy feedback, never terminated.
 
-    The information of a step is `{"cost": float, "oracle": {"mean": float, "regret": float}}`. The oracle part is for
-    scoring alone. The end of an episode is the time limit that `gymnasium.make` puts around the environment.
+    The information of a step is `{"cost": float, "oracle": {"mean": float, "regret": float}}`, without the regret where
+    the optimum is unknown. The oracle part is for scoring alone. The end of an episode is the time limit that
+    `gymnasium.make` puts around the environment.
 
     Args:
         recipe: Mean functions, noise, costs and the stated prior of the problem description.
@@ -106,9 +108,10 @@ class BanditEnv(gym.Env[Any, Any]):
         return certificate
 
     @property
-    def optimum(self) -> float:
-        """Largest mean of the current instance, unit of the reward."""
-        return self.certificate.optimum
+    def optimum(self) -> float | None:
+        """Largest mean of the current instance, unit of the reward; None where it is unknown."""
+        optimum = self.certificate.optimum
+        return None if math.isnan(optimum) else optimum
 
     @abstractmethod
     def mean(self, actions: Any) -> np.ndarray:
@@ -257,11 +260,11 @@ class FiniteArmEnv(BanditEnv):
             title=self.problem.name,
             points=arms,
             mean=function.mean,
-            optimum=self.optimum,
+            optimum=self._best,
             pulled=arms[indices],
             indices=indices,
             rewards=np.array(history.rewards),
-            regrets=self.optimum - np.array(history.means),
+            regrets=self._best - np.array(history.means),
         )
 
 
@@ -302,7 +305,8 @@ class BoxEnv(BanditEnv):
         reward = self.recipe.noise.reward(mean, x, variate)
         info: dict[str, Any] = {"cost": self._family.cost(x) if self._family.expensive else 1.0}
         if self._reveal_oracle:
-            info["oracle"] = {"mean": mean, "regret": self.optimum - mean}
+            regret = self.certificate.optimum - mean
+            info["oracle"] = {"mean": mean} if math.isnan(regret) else {"mean": mean, "regret": regret}
         if self._family.expensive and self._family.failed(x):
             info["failed"] = True
         if self._history is not None:
@@ -322,15 +326,19 @@ class BoxEnv(BanditEnv):
             points = np.concatenate([np.array([self.certificate.optimal_action]), pulled])
         else:
             points = box_points(self._shape[0])
+        mean = self.mean(points)
+        best = self.certificate.optimum
+        if math.isnan(best):  # the picture shows the best of what it knows
+            best = max([float(mean.max()), *history.means])
         return Picture(
             title=self.problem.name,
             points=points,
-            mean=self.mean(points),
-            optimum=self.optimum,
+            mean=mean,
+            optimum=best,
             pulled=pulled,
             indices=None,
             rewards=np.array(history.rewards),
-            regrets=self.optimum - np.array(history.means),
+            regrets=best - np.array(history.means),
         )
 
 

@@ -46,6 +46,12 @@ class EntryPoint:
         self.parameters = inspect.signature(recipe).parameters
         functools.update_wrapper(self, recipe)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EntryPoint, (self._recipe,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> EntryPoint:
+        return self  # `gymnasium.make` copies the spec of an id, and a recipe may hold a table
+
     @overload
     def __call__(self, num_envs: None = None, **kwargs: Any) -> BanditEnv: ...
 

@@ -241,12 +241,9 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             return {}
         info: dict[str, Any] = {"cost": masked(self._costs(actions)), "_cost": mask()}
         if self._reveal_oracle:
-            info["oracle"] = {
-                "mean": masked(means),
-                "_mean": mask(),
-                "regret": masked(self._best - means),
-                "_regret": mask(),
-            }
+            info["oracle"] = {"mean": masked(means), "_mean": mask()}
+            if not np.isnan(self._best).any():
+                info["oracle"] |= {"regret": masked(self._best - means), "_regret": mask()}
             info["_oracle"] = mask()
         return info
 

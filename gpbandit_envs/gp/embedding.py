@@ -179,7 +179,7 @@ class Embedding:
 
     def explained(self) -> Float[np.ndarray, "m m"]:
         """`F^T T^T` with `F F^T = I - lam P`: these rows' squares times `k(S, x)` add up to `k(x, x) - v(x)`."""
-        F, _ = jittered_cholesky(np.eye(len(self.P)) - self.lam * self.P)
+        F, _ = jittered_cholesky(np.eye(len(self.P)) - self.lam * self.P, 1.0)
         return F.T @ self.T.T
 
     def norms_and_variances(self, positions: Int[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,9 @@ A pull of x has the covariance `c = k(x, .) - sum_s W_s(x) W_s`, one product of 
 there, `z_t W_t` with `z_t = (y - m(x)) / sqrt(d)` is added to the mean m. Rows of pulls whose feedback is awaited come
 last; they shrink variances and leave the mean alone.
 
+After row s the covariance of its own arm is `c - c(x) c / d = lam / sqrt(d) W_s`. So the row of an arm that has one
+already starts from there: neither `k(x, .)` nor the rows up to s are read again.
+
 Repeated pulls make W longer than the number u of distinct arms needs. Once it is much longer, it is computed anew from
 counts and sums: n pulls of an arm with mean feedback s / n are one observation with noise variance lam / n, so with
 `L L^T = K_uu + lam diag(1 / n)` the rows are `L^-1 k(U, .)`. Nothing grows with the number of pulls.
@@ -235,7 +238,6 @@ class ExactPosteriors:
         if last < 0:
             self.rows.take(np.array([arm]), out=row[None])
         else:
-            # What was its covariance before its last row is lam / (n d) times as much after it.
             np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=row)
         if last + 1 < t:
             W = self._W[i, last + 1 : t]
@@ -406,7 +408,8 @@ class _Rows:
 
     def add(self, arms: list[int], counts: list[float], roots: list[float]) -> None:
         """Rows behind all others."""
-        self.last.update((arm, row) for row, arm in enumerate(arms, self.used))
+        for row, arm in enumerate(arms, self.used):
+            self.last[arm] = row
         self.arms += arms
         self.counts += counts
         self.roots += roots

@@ -145,13 +145,13 @@ class KernelRows:
             out: Where to write them, shape (p, A); a new array by default.
         """
         slots = self._slot[arms]
-        if slots.min(initial=0) < 0:
+        if np.count_nonzero(slots < 0):
             again = arms[self._needed[arms] >= 0]
             if len(again):
                 self._keep(np.unique(again), self._budget)
                 slots = self._slot[arms]
         self._needed[arms] = self._time
-        if len(self._chunks) == 1 and slots.min(initial=0) >= 0:
+        if len(self._chunks) == 1 and np.count_nonzero(slots < 0) == 0:
             return np.take(self._chunks[0], slots, axis=0, out=out, mode="clip")  # "clip" writes into out unbuffered
         out = np.empty((len(arms), len(self.X))) if out is None else out
         for row, arm, slot in zip(out, arms.tolist(), slots.tolist()):

@@ -26,27 +26,32 @@ class FactorisationError(ArithmeticError):
     """A matrix that ought to be positive definite is not, beyond what rounding explains."""
 
 
-def jittered_cholesky(K: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, "n n"], float]:
+def jittered_cholesky(
+    K: Float[np.ndarray, "n n"], scale: float | None = None
+) -> tuple[Float[np.ndarray, "n n"], float]:
     """Lower Cholesky factor of a positive semi-definite matrix, with as little jitter as it takes.
 
-    No jitter is added unless the plain factorisation fails; then a multiple of machine epsilon times the mean
-    diagonal, growing tenfold until it succeeds.
+    No jitter is added unless the plain factorisation fails; then a multiple of machine epsilon times the scale,
+    growing tenfold until it succeeds.
 
     Args:
         K: Symmetric matrix, shape (n, n).
+        scale: Size of the numbers whose rounding is in `K`; None for the mean diagonal. That of a difference may be
+            smaller than its rounding, even negative.
 
     Returns:
         The factor `L` with `L L^T = K + jitter I`, and the jitter.
 
     Raises:
-        FactorisationError: if a jitter of 1e-4 of the mean diagonal is not enough, or `K` is not finite.
+        FactorisationError: if a jitter of 1e-4 of the scale is not enough, or `K` is not finite.
     """
     if not np.isfinite(K).all():
         raise FactorisationError("K: expected finite entries, got NaN or infinity")
     L, info = dpotrf(K, lower=1, clean=1)
     if info == 0:
         return L, 0.0
-    scale = float(np.mean(np.diagonal(K)))
+    if scale is None:
+        scale = float(np.mean(np.diagonal(K)))
     factor = 10 * _EPS * max(1, len(K))
     while factor <= _MAX_JITTER:
         jitter = factor * scale

@@ -43,10 +43,11 @@ def everything(context: typer.Context) -> None:
 @app.command("envs")
 def envs() -> None:
     """List environments with their time limits."""
-    from gpbandit_envs.registry import ENVIRONMENTS
+    from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
     for row in ENVIRONMENTS:
         typer.echo(f"  {row.id}  (horizon {row.horizon})")
+    typer.echo(f"  {TABLE.id}  (horizon {TABLE.horizon})  your own table, with file= and target=")
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 

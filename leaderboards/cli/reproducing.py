@@ -14,7 +14,7 @@ from leaderboards.claims.experiments import EXPERIMENTS, Experiment, experiment
 from leaderboards.claims.report import as_json, interval_text, write
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.run import adopt
+from leaderboards.play.adopt import adopt
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.store import Store
@@ -65,7 +65,8 @@ def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None
     specs = list(suite.specs())
     for reason in build_environments_once(missing(specs, store)).values():
         raise UserError(f"this experiment cannot be played {reason}")
-    adopt(suite, store)
+    for warning in adopt(suite, store):
+        typer.echo(f"warning: {warning}", err=True)
     limits = Limits()
     workforce = make_executor("serial" if workers == 1 else "local", workers, limits)
     try:

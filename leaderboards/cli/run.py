@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections import Counter
@@ -14,21 +13,21 @@ import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import RunRecord, lacks_data
-from leaderboards.play.run import NO_REGRET
+from leaderboards.play.run import why_no_regret
 from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store, SuiteLostError
+from leaderboards.play.store import Store
 from leaderboards.play.suite import (
     AgentEntry,
     Suite,
     SuiteError,
     build_environments_once,
     load_suite,
-    not_in_suite,
 )
 from leaderboards.play.workers import EXECUTORS, Limits, make_executor
 from leaderboards.text import duration
@@ -81,7 +80,7 @@ def run(
     load_plugins()
     directory = out if out is not None else Path("results") / Path(suite).stem
     with user_errors(directory):
-        found = with_agents(load_suite(suite), agent or ())
+        found = with_agents(load_suite(suite), agent or ()).pinned()
         found.check()
         store = Store(directory)
         specs = part(found.specs(), shard)
@@ -90,7 +89,8 @@ def run(
             return
         todo = missing(specs, store, retry_failed)
         without_data = build_environments_once(todo)
-        adopt(found, store)
+        for warning in adopt(found, store):
+            typer.echo(f"warning: {warning}", err=True)
         skip(store, todo, without_data)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
@@ -112,11 +112,7 @@ def run(
         finally:
             workforce.close()
         print_report(report, directory, time.monotonic() - started)
-        for env in without_regret(store, specs):
-            typer.echo(f"  {env}: {NO_REGRET}", err=True)
-        labels = {spec.env.key: spec.env.label for spec in specs}
-        for key, reason in without_data.items():
-            typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
+        print_gaps(store, specs, without_data)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
             if not report.failures:
                 typer.echo(
@@ -125,6 +121,15 @@ def run(
             raise typer.Exit(_FAILED)
         if without_data:
             raise typer.Exit(_FAILED)
+
+
+def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str, str]) -> None:
+    """Print which environments have no regret, and which were skipped for want of data."""
+    for env, reason in without_regret(store, specs).items():
+        typer.echo(f"  {env}: {reason}", err=True)
+    labels = {spec.env.key: spec.env.label for spec in specs}
+    for key, reason in without_data.items():
+        typer.echo(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
 
 
 def skip(store: Store, specs: Iterable[RunSpec], without_data: Mapping[str, str]) -> None:
@@ -173,59 +178,23 @@ def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_fa
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
-    """`suite` with further agents; one whose label is taken has its full id for a label, or that with a number.
+    """`suite` with further agents.
 
     Raises:
         UserError: if the suite has one of them already.
     """
-    entries = list(suite.agents)
-    for id in ids:
-        entry = AgentEntry(id=id)
-        if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
-            raise UserError(f"--agent: {id!r} plays already, as {same[0].ref.label!r}")
-        taken = {other.ref.label for other in entries}
-        labels = itertools.chain([entry.ref.label, id], (f"{id} {n}" for n in itertools.count(2)))
-        entries.append(AgentEntry(id=id, label=next(label for label in labels if label not in taken)))
-    return suite.model_copy(update={"agents": tuple(entries)})
-
-
-def adopt(suite: Suite, store: Store) -> None:
-    """Make `suite` the one of this folder; warns of results that are not in it.
-
-    Raises:
-        SuiteError: if the folder holds another suite.
-    """
     try:
-        there = store.suite()
-    except SuiteLostError:
-        there = None
-        typer.echo(f"warning: the suite of {store.directory} was damaged and is written anew", err=True)
-    if there is not None and there.name != suite.name:
-        raise SuiteError(
-            f"{store.directory} holds results of suite {there.name!r}: give another folder for {suite.name!r} "
-            "with --out"
-        )
-    store.write_suite(suite)
-    done = {key: run.spec for key, run in store.entries().items() if run.status == "done"}
-    if apart := not_in_suite(suite, done):
-        typer.echo(
-            f"warning: {store.directory} holds {len(apart)} runs of another environment, horizon, feedback or seed "
-            f"than suite {suite.name!r} asks for, such as {_what(done[apart[0]])}: the page shows them apart and "
-            "leaves them out of the mean rank",
-            err=True,
-        )
+        return suite.with_agents(AgentEntry(id=id) for id in ids)
+    except SuiteError as error:
+        raise UserError(f"--agent: {error}") from None
 
 
-def _what(spec: RunSpec) -> str:
-    name = f"{spec.agent.label} on {spec.env.label}"
-    return f"{name} (horizon {spec.horizon}, {spec.feedback}, seed {spec.seed})"
-
-
-def without_regret(store: Store, specs: Iterable[RunSpec]) -> list[str]:
-    """Labels of the environments without known regret, by one done run of each."""
+def without_regret(store: Store, specs: Iterable[RunSpec]) -> dict[str, str]:
+    """Why the regret is not known, by the label of each environment where it is not; by one done run of each."""
     done = store.done_keys()
     one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
-    return [env for env, key in one_each.items() if store.trace(key, ["regret"])["regret"].isna().all()]
+    reasons = {env: why_no_regret(store.trace(key, ["regret", "mean"])) for env, key in one_each.items()}
+    return {env: reason for env, reason in reasons.items() if reason is not None}
 
 
 def print_report(report: RunReport, directory: Path, seconds: float) -> None:
@@ -233,14 +202,10 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
     ended = sum(report.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
     typer.echo(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
-    repetitions: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each of them
-    for outcome in report.failures:
-        what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
-        repetitions.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
-    for (what, reason), numbers in list(repetitions.items())[:_FAILURES_SHOWN]:
-        which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
-        typer.echo(f"  {what}, {which}: {reason}", err=True)
-    hidden = sum(len(numbers) for numbers in list(repetitions.values())[_FAILURES_SHOWN:])
+    lines = report.failed()
+    for line in list(lines)[:_FAILURES_SHOWN]:
+        typer.echo(f"  {line}", err=True)
+    hidden = sum(list(lines.values())[_FAILURES_SHOWN:])
     if hidden:
         typer.echo(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):

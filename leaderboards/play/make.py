@@ -16,6 +16,7 @@ import agents
 import gpbandit_envs  # noqa: F401  registers the environments
 from agents import Agent
 from agents.core.registry import load_entry_point
+from gpbandit_envs.registry import OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "horizon_of",
     "make_agent",
     "make_env",
+    "pinned",
     "preload_modules",
     "to_plain_dict",
 ]
@@ -63,6 +65,26 @@ def describe_agent(agent: AgentLike) -> Ref:
         kind = type(agent)
         return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
     return Ref(*_pair(agent, "agent", "an agents.Agent"))
+
+
+def pinned(ref: Ref) -> Ref:
+    """The reference with all that its environment depends on, if that is one of the user's own; else as it is.
+
+    A table is stated with the hash of its file and a function with its bounds, so that runs on edited ones are others.
+
+    Raises:
+        ValueError: for an unknown id.
+        FileNotFoundError: if the file of a table is gone.
+    """
+    if ref.id != TABLE.id and not ref.id.rpartition(":")[2].startswith(f"{OWN}/"):
+        return ref
+    from gpbandit_envs import own  # here: it imports SciPy, which other ids need not
+
+    env_spec(ref.id)  # imports the module that an id may begin with
+    found = own.pinned(ref.id, to_plain_dict(ref.kwargs))
+    if found is None:
+        return ref
+    return Ref(found.id, found.kwargs, found.name if ref.label == Ref(ref.id).label else ref.label)
 
 
 def horizon_of(env: EnvLike, horizon: int | None) -> int:

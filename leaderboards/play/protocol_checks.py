@@ -166,8 +166,12 @@ def check_recommendation(action: Any, problem: Problem) -> int | np.ndarray:
     raise AgentError(f"recommend: expected a point of shape ({problem.dim},) in the unit cube, got {shown(action)}")
 
 
-def check_step(answer: Any, evaluation: int, action: Any) -> tuple[float, float, bool, float, float, bool]:
+def check_step(
+    answer: Any, evaluation: int, action: Any, optimum_known: bool = True
+) -> tuple[float, float, bool, float, float, bool]:
     """The answer of `env.step` to the action of an evaluation, counted from 1.
+
+    An environment that states no optimum may leave the regret out of its oracle.
 
     Returns:
         Reward (NaN where the evaluation failed), cost, whether it failed, mean and regret (NaN where they are not
@@ -203,11 +207,14 @@ def check_step(answer: Any, evaluation: int, action: Any) -> tuple[float, float,
     oracle = info.get("oracle")
     if oracle is not None:
         try:
-            mean, regret = _as_float(oracle["mean"]), _as_float(oracle["regret"])
+            mean = _as_float(oracle["mean"])
+            told = optimum_known or "regret" in oracle
+            regret = _as_float(oracle["regret"]) if told else 0.0
         except (KeyError, TypeError, IndexError):
             mean = math.nan
         if not (-LARGEST <= mean <= LARGEST and -2 * LARGEST <= regret <= 2 * LARGEST):
             raise _no_number("info['oracle'] with a finite 'mean' and 'regret'", oracle, evaluation, action)
+        regret = regret if told else math.nan
     return value, cost, failed, mean, regret, ended
 
 

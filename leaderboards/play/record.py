@@ -56,7 +56,8 @@ class InstanceData(BaseModel):
     """Source of the problem instance of a run, and how true its stated model is.
 
     Attributes:
-        instance: Hash of the arms and their means; None where not all means are known.
+        instance: Hash of the arms and their means; where not all means are known, what the environment's certificate
+            states as its fact `instance`, or None.
         sources: What the problem's notes say of its data.
         knowledge: How true the stated kernel and noise are, see `gpbandit_envs.problem.Problem`; "" if the run failed
             before it was known.

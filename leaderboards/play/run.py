@@ -19,6 +19,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
@@ -39,6 +40,7 @@ from leaderboards.play.make import (
     horizon_of,
     make_agent,
     make_env,
+    pinned,
 )
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
@@ -61,6 +63,7 @@ from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 
 __all__ = [
+    "NO_OPTIMUM",
     "NO_REGRET",
     "Loop",
     "LoopState",
@@ -74,6 +77,7 @@ __all__ = [
     "run_on",
     "run_spec",
     "stated_problem",
+    "why_no_regret",
     "with_horizon",
 ]
 
@@ -81,6 +85,7 @@ NO_REGRET = (
     "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
     '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
 )
+NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
 _COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 _log = logging.getLogger("gpbandit")
@@ -198,7 +203,7 @@ def run(
         ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
         TypeError: for an unknown keyword, or something that is neither id, pair nor object.
     """
-    env_ref, agent_ref = describe_env(env), describe_agent(agent)
+    env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
     if not _registered(env, env_ref, agent_ref):
         load_plugins()
     if not isinstance(env, gym.Env):
@@ -212,9 +217,17 @@ def run(
     finally:
         if built_env is not env:
             built_env.close()
-    if record.status == "done" and record.trace["regret"].isna().all():
-        _log.warning("%s: %s", env_ref.label, NO_REGRET)
+    why = why_no_regret(record.trace) if record.status == "done" else None
+    if why is not None:
+        _log.warning("%s: %s", env_ref.label, why)
     return record
+
+
+def why_no_regret(trace: pd.DataFrame) -> str | None:
+    """Why the trace of a finished run has no regret; None if it has."""
+    if not trace["regret"].isna().all():
+        return None
+    return NO_REGRET if trace["mean"].isna().any() else NO_OPTIMUM
 
 
 def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
@@ -442,7 +455,9 @@ class Loop:
         t, trace = self.t, self.trace
         with ENVIRONMENT:
             answer = self.env.step(action)
-        trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(answer, t + 1, action)
+        trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(
+            answer, t + 1, action, self.oracle.known
+        )
         trace.costs[t] = cost
         if failed:
             trace.failed[t] = True
@@ -524,9 +539,11 @@ class Oracle:
         self._optimum = math.nan if optimum is None else float(optimum)
         self._arms = problem.arms
         self._facts = self._stated(certificate)
+        instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
+        self._instance = instance if isinstance(instance, str) else None
         # One call for all arms: a recommendation a step would cost a call each.
         self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
-        self._mean = means if callable(means) else None
+        self._mean = means if self.known and callable(means) else None
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
@@ -559,9 +576,9 @@ class Oracle:
         return self._optimum - float(check_means(means, 1)[0])
 
     def fingerprint(self) -> str | None:
-        """Hash of arms and means, equal for equal data; None where not all means are known."""
+        """Hash of arms and means, equal for equal data; where not all means are known, what the certificate states."""
         if self._regrets is None:
-            return None
+            return self._instance
         digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
         digest.update(np.array(self._regrets).tobytes())
         return digest.hexdigest()
@@ -574,6 +591,8 @@ class Oracle:
         if certificate is None:
             return {"optimum": self._optimum} if self.known else {}
         found = {name: getattr(certificate, name, None) for name in ("optimum", "optimum_tol", "gap", "norm")}
+        if isinstance(certificate, Certificate):  # whose NaN says that a number is unknown
+            found = {name: None if value != value else value for name, value in found.items()}
         return {name: check_fact(name, value) for name, value in found.items() if value is not None}
 
 

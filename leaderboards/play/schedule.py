@@ -50,6 +50,18 @@ class RunReport:
     ended: Counter[str] = field(default_factory=Counter)
     failures: tuple[RunOutcome, ...] = ()
 
+    def failed(self) -> dict[str, int]:
+        """One line for each way in which runs of a pair failed, and of how many runs it tells."""
+        same: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each repetition
+        for outcome in self.failures:
+            what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
+            same.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
+        lines = {}
+        for (what, reason), numbers in same.items():
+            which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
+            lines[f"{what}, {which}: {reason}"] = len(numbers)
+        return lines
+
 
 def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) -> list[RunSpec]:
     """The runs of which `store` has no result, or whose data could not be had; with `retry_failed` all not done."""

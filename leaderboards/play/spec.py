@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpbandit_envs.registry import OWN
 from leaderboards.play.feedback import parse_feedback
 
 __all__ = ["Ref", "RunSpec", "canonical_json", "describe", "task_key"]
@@ -68,8 +69,9 @@ class Ref:
 
     @property
     def rebuildable(self) -> bool:
-        """Whether it can be built from id and kwargs alone; not so for an object given in Python."""
-        return not self.id.startswith("object:") and "$object" not in json.dumps(self.identity)
+        """Whether another process can build it from id and kwargs alone; not so for an object given in Python."""
+        given = self.id.startswith(("object:", f"{OWN}/")) or "#" in self.id
+        return not given and "$object" not in json.dumps(self.identity)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, from which `Ref(**d)` is the same again."""

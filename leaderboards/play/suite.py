@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import tomllib
 import traceback
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.make import check_agent_ref, check_env_ref, make_env
+from leaderboards.play.make import check_agent_ref, check_env_ref, make_env, pinned
 from leaderboards.play.record import data_reason
 from leaderboards.play.spec import Ref, RunSpec, task_key
 
@@ -180,6 +181,38 @@ class Suite(_Strict):
         )
         agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
         return self.model_copy(update={"environments": environments, "agents": agents})
+
+    def pinned(self) -> Suite:
+        """The same suite, its environments of the user's own stated with all that they depend on.
+
+        Raises:
+            SuiteError: naming the entry whose file is gone.
+        """
+        entries = []
+        for entry in self.environments:
+            try:
+                ref = pinned(entry.ref)
+            except (ValueError, OSError) as error:
+                raise SuiteError(f"suite {self.name!r}, environments, {entry.ref.label!r}: {error}") from None
+            stated = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
+            entries.append(entry if ref == entry.ref else entry.model_copy(update=stated))
+        return self.model_copy(update={"environments": tuple(entries)})
+
+    def with_agents(self, further: Iterable[AgentEntry]) -> Suite:
+        """The suite with further agents; one whose label is taken has its full id for a label, or that with a number.
+
+        Raises:
+            SuiteError: if the suite has one of them already.
+        """
+        entries = list(self.agents)
+        for entry in further:
+            if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
+                raise SuiteError(f"{entry.id!r} plays already, as {same[0].ref.label!r}")
+            taken = {other.ref.label for other in entries}
+            labels = itertools.chain([entry.ref.label, entry.id], (f"{entry.id} {n}" for n in itertools.count(2)))
+            label = next(label for label in labels if label not in taken)
+            entries.append(entry.model_copy(update={"label": label}))
+        return self.model_copy(update={"agents": tuple(entries)})
 
     def check(self) -> None:
         """Check all ids and settings before anything runs.

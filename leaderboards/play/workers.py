@@ -33,6 +33,7 @@ from typing import Any, TextIO
 import gymnasium as gym
 
 import agents
+from gpbandit_envs.registry import OWN
 from leaderboards.play.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.play.make import preload_modules
 from leaderboards.play.plugins import load_plugins
@@ -96,18 +97,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Registrations:
-    """Agents and environments that only the parent process has registered."""
+    """Agents and environments that only the parent process has registered.
+
+    Functions and classes among them are pickled by value where the worker cannot import them.
+    """
 
     agents: tuple[tuple[str, Any, Mapping[str, Any]], ...] = ()
     envs: tuple[gym.envs.registration.EnvSpec, ...] = ()
 
     def apply(self) -> None:
-        """Register them in this process; existing registrations stay."""
+        """Register them in this process; existing registrations stay, but for environments of the user's own."""
         known = set(agents.registered())
         for id, entry_point, kwargs in self.agents:
             if id not in known:
                 agents.register(id, entry_point, kwargs)
         for spec in self.envs:
+            if spec.namespace == OWN:  # which a notebook may have defined anew since the worker was started
+                gym.registry[spec.id] = spec
             gym.registry.setdefault(spec.id, spec)
 
 

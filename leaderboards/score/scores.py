@@ -95,11 +95,16 @@ class RunScores:
         curves: By metric, its values at the kept times, shape `(p,)`.
         finals: By metric, its value at the horizon.
         diagnostics: By name, what the agent reported of itself at the kept times, shape `(p,)`.
+        best_mean: Largest mean among the evaluations where the optimum is unknown; NaN where regret is in the trace, or
+            a mean is unknown too.
+        measured_from: The mean from which regret is measured where the optimum is unknown; None if it is not yet.
     """
 
     curves: dict[str, Float[np.ndarray, " p"]]
     finals: dict[str, float]
     diagnostics: dict[str, Float[np.ndarray, " p"]]
+    best_mean: float = np.nan
+    measured_from: float | None = None
 
 
 def reduce_run(

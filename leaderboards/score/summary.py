@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,8 @@ class Summary:
         scores: Scores of the finished runs by (task, agent), where there is at least one.
         origins: Distinct versions, commits and machines of the runs.
         facts: By task, facts about its instances over the finished runs, as means.
+        best_found: By task whose optimum is unknown, the mean from which regret is measured on each of its instances:
+            the best that any finished run has found.
     """
 
     suite: Suite | None
@@ -45,6 +47,7 @@ class Summary:
     scores: dict[tuple[str, str], AgentScores]
     origins: list[Origin]
     facts: dict[str, dict[str, float]]
+    best_found: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def on(self, task: str) -> dict[str, AgentScores]:
         """Scores on one task, by agent."""
@@ -77,20 +80,26 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for run in entries:
         if run.status == "done":
             done.setdefault(names[run.key], []).append(run)
-    scores = {}
-    for (task, agent), finished in done.items():
-        t = subsample_times(tasks[task].horizon, n_points)
-        _reduce(store, finished, tasks[task], t, reduced)
-        if any(run.key not in reduced for run in finished):
-            # The store has set a damaged file aside: its runs are not done, here or in any count.
-            return summarise(store, n_points, reduced)
-        scores[task, agent] = _gather(t, sorted(finished, key=_block), reduced)
+    times = {name: subsample_times(task.horizon, n_points) for name, task in tasks.items()}
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
+        _reduce(store, finished, tasks[task], times[task], reduced)
         on_task.setdefault(task, []).extend(finished)
+    best_found = {
+        task: found
+        for task, finished in on_task.items()
+        if (found := _measure_from_best(store, finished, tasks[task], times[task], reduced))
+    }
+    if any(run.key not in reduced for finished in on_task.values() for run in finished):
+        # The store has set a damaged file aside: its runs are not done, here or in any count.
+        return summarise(store, n_points, reduced)
+    scores = {
+        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced)
+        for (task, agent), finished in done.items()
+    }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
-    summary = Summary(suite, tasks, agents, runs, scores, origins, facts)
+    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found)
     for task, agent in scores:
         uniform = summary.uniform(task)
         scores[task, agent].add_regret_ratio(scores[task, uniform] if uniform else None)
@@ -136,14 +145,47 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
 
 def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]) -> None:
     """Add the scores of those runs of a task that are not in `reduced` yet."""
-    new = [run for run in runs if run.key not in reduced]
-    if not new:
+    for run, trace, diagnostics in _traces(store, [run for run in runs if run.key not in reduced], runs):
+        scores = reduce_run(trace, t, parse_feedback(task.feedback), diagnostics)
+        unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
+        reduced[run.key] = replace(scores, best_mean=float(trace["mean"].max())) if unknown else scores
+
+
+def _measure_from_best(
+    store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
+) -> tuple[float, ...]:
+    """Measure regret from the best mean that any run on the same instance has found, where the optimum is unknown.
+
+    Runs that were measured from a worse one before are read again.
+
+    Returns:
+        The best mean of each instance; empty where optima are known.
+    """
+    instances: dict[object, list[RunEntry]] = {}
+    for run in runs:
+        if run.key in reduced and np.isfinite(reduced[run.key].best_mean):
+            instances.setdefault(run.data.instance or _block(run), []).append(run)
+    best = {instance: max(reduced[run.key].best_mean for run in same) for instance, same in instances.items()}
+    for instance, same in instances.items():
+        outdated = [run for run in same if reduced[run.key].measured_from != best[instance]]
+        known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
+        for run, trace, diagnostics in _traces(store, outdated, runs):
+            measured = {**trace, "regret": best[instance] - trace["mean"]}
+            scores = reduce_run(measured, t, parse_feedback(task.feedback), diagnostics)
+            reduced[run.key] = replace(scores, best_mean=known[run.key], measured_from=best[instance])
+    return tuple(sorted(best.values()))
+
+
+def _traces(
+    store: Store, runs: Sequence[RunEntry], on_pair: Sequence[RunEntry]
+) -> Iterator[tuple[RunEntry, dict[str, np.ndarray], list[str]]]:
+    """The columns of runs from which scores are made, and the names of the diagnostics among those of `on_pair`."""
+    if not runs:
         return
-    rule = parse_feedback(task.feedback)
-    stated = dict.fromkeys(name for run in runs for name in run.columns)
+    stated = dict.fromkeys(name for run in on_pair for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
-    for run, trace in store.traces([*COLUMNS, *diagnostics], [run.key for run in new]):
-        reduced[run.key] = reduce_run(trace, t, rule, diagnostics)
+    for run, trace in store.traces([*COLUMNS, "mean", *diagnostics], [run.key for run in runs]):
+        yield run, trace, diagnostics
 
 
 def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import iqm, loglog_slope, quantile_interval
@@ -30,7 +30,7 @@ from leaderboards.show.charts import (
     variance_chart,
 )
 from leaderboards.show.format import NONE, between, number, row_command, span
-from leaderboards.show.overview import knowledge_text
+from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.site import Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, number_cell, score_cell, slope_cell, tie_mark
 
@@ -113,6 +113,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "rows": _rows(site, task, metrics),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order}),
         "knowledge": knowledge_text(about),
+        "best_found": best_found_text(site.summary.best_found.get(task, ())),
         "audits": audits_of(site, task=task),
         "delays": next((file for study, file in site.delay_files if task in (study.base, *study.tasks.values())), None),
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
@@ -197,7 +198,7 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
 
 def _first_sentence(id: str) -> str:
     """The first line of the environment's documentation; empty for environments of other packages."""
-    row = next((row for row in ENVIRONMENTS if row.id == id), None)
+    row = next((row for row in (*ENVIRONMENTS, TABLE) if row.id == id), None)
     if row is None:
         return ""
     module, _, attribute = row.entry_point.partition(":")

@@ -148,8 +148,8 @@ def file_names(kind: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def suite_command(suite: Suite | None) -> str | None:
-    """The command that runs the suite; None for a folder of single runs."""
-    if suite is None:
+    """The command that runs the suite; None for a folder of single runs, or if it holds objects given in Python."""
+    if suite is None or not all(entry.ref.rebuildable for entry in (*suite.environments, *suite.agents)):
         return None
     name = suite.name
     file = name if name in suite_names() else f"{name}.toml"

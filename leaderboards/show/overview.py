@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
@@ -19,9 +19,9 @@ from leaderboards.show.format import number, span, suite_command
 from leaderboards.show.site import Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["knowledge_text", "overview_page"]
+__all__ = ["best_found_text", "knowledge_text", "overview_page"]
 
-_FAMILIES = {row.id: row.group for row in ENVIRONMENTS}
+_FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
@@ -75,6 +75,7 @@ class TaskCard:
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
         metric: What the task is ranked by: "ratio" or "regret".
+        best_found: Whether the optimum is unknown, so that regret is measured from the best mean found.
     """
 
     name: str
@@ -89,6 +90,7 @@ class TaskCard:
     family: str
     repetitions: int
     metric: str
+    best_found: bool
 
 
 def overview_page(site: Site) -> dict[str, Any]:
@@ -116,6 +118,18 @@ def knowledge_text(task: Task) -> str:
         return _KNOWLEDGE.get(task.knowledge, _UNSAID)
     wrong = ", ".join(f"{name} × {number(factor)}" for name, factor in task.misspecification.items())
     return f"misspecified: {wrong}" if wrong else "misspecified: the stated kernel or noise is not the true one"
+
+
+def best_found_text(means: tuple[float, ...]) -> str:
+    """From what regret is measured on a task whose optimum is unknown; empty for other tasks."""
+    if not means:
+        return ""
+    what = "the best mean that any run here has found"
+    if len(means) == 1:
+        what += f", {number(means[0], 5)}"
+    else:
+        what += " on the same instance"
+    return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
 
 
 def _row(site: Site, name: str) -> RankingRow:
@@ -175,8 +189,9 @@ def _card(site: Site, task: str) -> TaskCard:
         feedback=about.feedback,
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
-        family=_FAMILIES.get(about.env.id, "other"),
+        family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
+        best_found=task in site.summary.best_found,
         metric="ratio" if _metric(site, task) == "regret_ratio" else "regret",
     )
 

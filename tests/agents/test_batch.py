@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.core.batch import LazyBatch
+from agents.core.batch import LazyBatch, RowBatch
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -67,6 +67,51 @@ def test_lazy_equals_eager(
         if lead < 1e-9:
             break  # a tie up to rounding: from here on the two may differ honestly
         assert mine == pick
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    n_arms=st.integers(1, 70),
+    lam=st.floats(-5, 1).map(lambda e: 10.0**e),
+    n_pending=st.integers(0, 4),
+)
+def test_rows_equal_eager(seed: int, n_arms: int, lam: float, n_pending: int) -> None:
+    rng = np.random.default_rng(seed)
+    posterior = posterior_of("exact", rng, n_arms, lam)
+    pending = rng.integers(0, n_arms, n_pending)
+    picks, leads = eager(posterior, 2.0, 60, pending)
+    assert isinstance(posterior, ExactPosterior)
+    for _ in range(2):  # a batch that is given up leaves nothing behind
+        builder = RowBatch(posterior, 2.0, pending)
+        for pick, lead in zip(picks, leads, strict=True):
+            assert builder.propose(5) == builder.propose(5)
+            mine = builder.next()
+            if lead < 1e-9:
+                break  # a tie up to rounding: from here on the two may differ honestly
+            assert mine == pick
+
+
+@pytest.mark.parametrize("n_told", [1, 4, 11, 40])
+def test_feedback_after_a_batch_by_rows_gives_the_posterior_without_it(n_told: int) -> None:
+    """All of the feedback or the first of it, with repeated arms and pulls that the posterior was not told of."""
+    posterior, plain = (posterior_of("exact", np.random.default_rng(5), 30, 0.05) for _ in range(2))
+    assert isinstance(posterior, ExactPosterior)
+    assert isinstance(plain, ExactPosterior)
+    builder = RowBatch(posterior, 2.0)
+    picks = [builder.next() for _ in range(40)]
+    assert 12 < len(set(picks)) < 32
+    arms, counts = np.unique(picks[:n_told], return_counts=True)
+    sums = np.random.default_rng(6).normal(size=len(arms))
+    for one in (posterior, plain):
+        one.update(arms, counts.astype(float), sums)
+    left = np.array(picks[n_told:], np.int64)
+    following = RowBatch(posterior, 2.0, left)
+    np.testing.assert_allclose(posterior.mean, plain.mean, atol=1e-10)
+    np.testing.assert_allclose(posterior.variance, plain.variance, atol=1e-10)
+    assert posterior.information_gain == pytest.approx(plain.information_gain, rel=1e-10)
+    assert posterior.engine.distinct().tolist() == plain.engine.distinct().tolist()
+    assert [following.next() for _ in range(5)] == eager(plain, 2.0, 5, left)[0]
 
 
 @settings(max_examples=60)

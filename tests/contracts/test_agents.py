@@ -174,3 +174,21 @@ def test_feedback_that_is_not_finite_is_refused() -> None:
         Feedback.of([3], np.array([0]), [np.nan])
     with pytest.raises(ValueError, match="rewards: expected 2 entries"):
         Feedback.of([3, 4], np.array([0, 1]), [1.0])
+
+
+def test_a_class_that_is_defined_anew_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    uniform = agents.spec("Uniform").load()
+    monkeypatch.setattr("agents.core.registry._registry", {})
+
+    def cell(said: str) -> Any:
+        class Mine(uniform):  # type: ignore[valid-type, misc]
+            words = said
+
+        return Mine
+
+    agents.register("Test.Mine", cell("first"))
+    agents.register("Test.Mine", cell("second"))
+    assert agents.make("Test.Mine").words == "second"  # type: ignore[attr-defined]
+    for other in (uniform, "agents.baselines.uniform:Uniform"):
+        with pytest.raises(ValueError, match="already registered"):
+            agents.register("Test.Mine", other)

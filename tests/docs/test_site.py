@@ -39,7 +39,9 @@ def test_everything_has_its_page(site: Path) -> None:
     for row in ENVIRONMENTS:
         assert row.id in (site / "environments" / f"{row.name}.html").read_text(encoding="utf-8")
     api = "".join(path.read_text(encoding="utf-8") for path in (site / "api" / "generated").glob("*.html"))
-    for name in ("gpbandit_envs.problem.Problem", "agents.core.protocol.Agent.select", "leaderboards.play.run.run"):
+    imported = ("leaderboards.run", "leaderboards.run_suite", "leaderboards.Store", "gpbandit_envs.from_table")
+    defined = ("gpbandit_envs.problem.Problem", "agents.core.protocol.Agent.select", "leaderboards.play.run.run")
+    for name in (*imported, "gpbandit_envs.from_function", *defined):
         assert f'id="{name}"' in api
 
 

@@ -15,6 +15,7 @@ import logging
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from gpbandit_envs.datasets.data_set import DataSet, WebAddress
 from gpbandit_envs.datasets.readers import read_numbers
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main, results
+from leaderboards.play import run, workers
 from leaderboards.play.exchange import add
 from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
@@ -39,6 +41,7 @@ from tests.faults.disk import FAULTS, Died, Disk, Fault
 
 __all__ = ["COMMANDS", "Command", "Said", "disturb", "gpbandit", "operations"]
 
+_INTERRUPTED = 130
 SUITE = """
 name = "tiny"
 horizon = {horizon}
@@ -106,12 +109,14 @@ def gpbandit(*arguments: object) -> Said:
         code = int(ended.code or 0)
     except Died:
         code = None
-    except BaseException as error:
+    except Exception as error:
         return Said(1, (f"Traceback: {type(error).__name__}: {error}",), out.getvalue())
     finally:
         for log in logs:
             log.removeHandler(handler)
             log.propagate = True
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt  # which the command took for its own
     return Said(code, tuple(err.getvalue().splitlines()), out.getvalue())
 
 
@@ -139,10 +144,21 @@ class Command:
             contextlib.chdir(folder),
             patch.object(tempfile, "tempdir", str(folder / "tmp")),
             patch.dict("os.environ", {cache.ENVIRONMENT_VARIABLE: str(folder / "cache")}),
+            clocks_stopped(),
             self.around(),
             contextlib.nullcontext() if disk is None else disk.in_force(),
         ):
             return gpbandit(*self.arguments)
+
+
+@contextlib.contextmanager
+def clocks_stopped() -> Iterator[None]:
+    """The same command writes the same bytes, but for the times of files."""
+    stopped = [(time, "time"), (run, "perf_counter"), (workers, "perf_counter")]
+    with contextlib.ExitStack() as stack:
+        for module, name in stopped:
+            stack.enter_context(patch.object(module, name, lambda: 1e9))
+        yield
 
 
 def operations(command: Command, folder: Path) -> tuple[list[tuple[str, bool]], Any]:
@@ -211,13 +227,14 @@ def _restart(command: Command, folder: Path) -> None:
 def runs_of(directory: Path) -> Any:
     """Every run with its trace, to the bit; clocks aside."""
     store = Store(directory)
-    suite, rows = store.suite(), {}
-    for key, run in store.entries().items():
-        trace = store.trace(key).drop(columns="policy_seconds", errors="ignore")
-        digest = hashlib.sha256(b"".join(trace[name].to_numpy().tobytes() for name in trace)).hexdigest()
-        standing = store.runs().loc[key, "standing"]
-        rows[key] = (run.spec, run.status, run.facts, run.data, run.seeds, list(trace), digest, standing)
-    return suite, rows
+    suite, standing, entries = store.suite(), store.runs()["standing"], store.entries()
+    rows = {}
+    columns = sorted({name for one in entries.values() for name in one.columns})
+    for one, trace in store.traces(columns, sorted(entries)):
+        digests = {name: column.tobytes() for name, column in trace.items() if name != "policy_seconds"}
+        about = (one.spec, one.status, one.facts, one.data, one.seeds, one.columns)
+        rows[one.key] = (*about, digests, standing[one.key])
+    return suite, rows, len(entries)
 
 
 def audits_of(directory: Path) -> Any:

@@ -32,8 +32,8 @@ from tests.faults.commands import toy_data, toy_table
 
 __all__ = ["FILES", "File", "flip", "places"]
 
-_SMALL = 20_000
-_ENDS = 2_000
+_SMALL = 2_000
+_ENDS = 500
 _log = logging.getLogger("gpbandit")
 
 
@@ -263,18 +263,18 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 FILES = (
-    File("run", played, first("r/runs/*.parquet"), results),
-    File("run, listed in the manifest", commands.played, first("r/runs/*.parquet"), results),
-    File("run of 1,000 rows", long, first("r/runs/*.parquet"), results),
+    File("run file", played, first("r/runs/*.parquet"), results),
+    File("run file, listed in the manifest", commands.played, first("r/runs/*.parquet"), results),
+    File("run file of 1,000 rows", long, first("r/runs/*.parquet"), results),
     File("manifest", commands.played, first("r/manifest.json"), results, whole=True),
     File("suite", commands.played, first("r/suite.json"), results),
     File("provenance", verified, first("ours/provenance.json"), lambda folder: levels_of(folder / "ours")),
-    File("audit", commands.audited, first("r/audit/*.parquet"), lambda folder: audits_of(folder / "r")),
+    File("audit file", commands.audited, first("r/audit/*.parquet"), lambda folder: audits_of(folder / "r")),
     File("checkpoint", commands.saved, first("r/checkpoints/*.pickle"), state_of),
     File("archive", commands.packed, first("r.zip"), added),
     File("table of the data cache", loaded, first("cache/tables/*.npz"), table_of, whole=True),
     File("raw file of the data cache", fetched, first("cache/raw/Toy/*"), table_of, whole=True),
-    File("page", commands.built, first("r/site/env*.html"), pages, whole=True),
+    File("page file", commands.built, first("r/site/env*.html"), pages, whole=True),
     File("plotting library of a page", commands.built, first("r/site/assets/plotly.min.js"), pages, whole=True),
 )
 """Every kind of file that is read again, or left as it is where it is found."""

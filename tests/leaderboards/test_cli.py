@@ -79,6 +79,27 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     assert "(nothing was missing), 4 were there before" in text
 
 
+def test_a_suite_that_was_cut_short_is_set_aside_and_written_anew(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    run = ("run", suite, "--out", out, "--executor", "serial")
+    call(*run)
+    path = out / "suite.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    code, _, err = call("page", out)
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert f"error: {out / 'quarantine' / 'suite.json'} was damaged and is set aside (" in err
+    assert f"run the suite again with --out {out}, which writes it anew" in err
+    assert call("page", out)[2].startswith(f"error: {out} has lost its suite")
+    code, text, err = call(*run)
+    assert code == 0
+    assert err == f"warning: the suite of {out} was damaged and is written anew\n"
+    assert "(nothing was missing), 4 were there before" in text
+    assert path.read_bytes() == whole
+    assert call("page", out)[0] == 0
+
+
 def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     call("run", suite, "--out", out, "--executor", "serial")
@@ -484,3 +505,33 @@ def test_without_a_command_it_shows_its_help(call: Call) -> None:
     assert code == 0
     assert "reproduce" in out
     assert not err
+
+
+def test_a_suite_names_a_csv_file_and_an_edited_one_plays_anew(call: Call, tmp_path: Path) -> None:
+    """The path is enough: worker processes build the table, and the page and `verify` build it again."""
+    table, suite, out = tmp_path / "lab.csv", tmp_path / "lab.toml", tmp_path / "out"
+    table.write_text("dose,solvent,yield\n" + "".join(f"{i},{'ab'[i % 2]},{i * (7 - i)}\n" for i in range(8)))
+    entry = f'[[environments]]\nid = "GPBandit/Table-v0"\nkwargs = {{ file = "{table}", target = "yield" }}\n'
+    agents_of = '[[agents]]\nid = "Uniform"\n[[agents]]\nid = "GP-UCB"\n'
+    suite.write_text(f'name = "lab"\nhorizon = 8\nrepetitions = 1\n{entry}{agents_of}')
+    words = ("run", suite, "--out", out, "--executor", "serial")
+    code, said, err = call(*words)
+    assert code == 0, err
+    assert "2 runs" in said
+    assert set(Store(out).runs()["env"]) == {"lab"}, "by the name of the file"
+    assert "2 were there before" in call(*words)[1]
+    table.write_text(table.read_text().replace("7,b,0", "7,b,99"))
+    code, said, err = call(*words)
+    assert "2 runs" in said
+    assert "warning" in err
+    assert "holds 2 runs of another environment" in err
+    code, said, _ = call("verify", out, "--workers", 1)
+    assert code == 1, "the runs on what the file held before cannot be repeated"
+    assert said.count("lab.csv holds other data than it did: it was edited") == 2
+    assert "2 of 4 runs agree" in said
+    assert call("page", out)[0] == 0
+    assert "Theory" in (out / "site" / "env-lab.html").read_text(encoding="utf-8")
+    table.unlink()
+    code, _, err = call("run", suite, "--out", out)
+    assert code == 2
+    assert err.startswith("error: suite 'lab', environments, 'Table': file: there is no file")

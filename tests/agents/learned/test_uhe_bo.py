@@ -166,7 +166,7 @@ def test_a_pair_with_failures_is_rewarded_for_what_arrived(lost: str) -> None:
     [
         ({"loss": "biased"}, "loss: expected 'unbiased' or 'plain'"),
         ({"sampling": "always"}, "sampling: expected 'exp3' or 'alternate'"),
-        ({"pseudo": 0.5}, "pseudo: expected a finite number >= 1"),
+        ({"pseudo": 0.5}, "pseudo: expected a number from 1 to 1000, got 0.5"),
         ({"noise": 0.0}, "noise: expected 'pseudo', 'data', 'stated' or a finite standard deviation > 0"),
     ],
 )

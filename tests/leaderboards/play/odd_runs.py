@@ -120,23 +120,21 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "always fails": ("info", {"failed": True}),
     "terminated is an array": ("answer", (0, 1.0, np.zeros(2, bool), False, {})),
 }
-_name: str
-_values: tuple[Any, ...]
-for _name, _values in {
+_ANSWERS: dict[str, tuple[Any, ...]] = {
     "answer": (None, 1.0, (), (0, 1.0, False), (0, 1.0, False, {}), (0, 1.0, False, False, {}, 1)),
     "info": (None, [], "x"),
     "reward": ("much", "1", None, np.zeros(3), 1j, math.nan, math.inf, 1e51, -1e308, 10**400),
-}.items():
-    FAULTS |= {f"{_name} is {shown(value)}": (_name, value) for value in _values}
-for _name, _values in {
+}
+_INFOS: dict[str, tuple[Any, ...]] = {
     "cost": ("dear", None, -1.0, 1e308, math.nan, [1.0]),
     "failed": (np.zeros(2, bool),),
     "oracle": (
         *(None, 3, {}, [], {"mean": 1.0}, {"mean": 0.0, "regret": math.inf}, {"mean": 0.0, "regret": None}),
-        *({"mean": value, "regret": 0.0} for value in ("x", math.nan, 1e99)),
+        *({"mean": "x", "regret": 0.0}, {"mean": math.nan, "regret": 0.0}, {"mean": 1e99, "regret": 0.0}),
     ),
-}.items():
-    FAULTS |= {f"{_name} is {shown(value)}": ("info", {_name: value}) for value in _values}
+}
+FAULTS |= {f"{part} is {shown(odd)}": (part, odd) for part, values in _ANSWERS.items() for odd in values}
+FAULTS |= {f"{part} is {shown(odd)}": ("info", {part: odd}) for part, values in _INFOS.items() for odd in values}
 """What a step answers in place of its reward, its info, or all."""
 HARMLESS = ("always fails", "oracle is None")
 # Means of all arms, which an environment may state for scoring; on a box of any point.
@@ -185,7 +183,12 @@ class OddEnv(gym.Env[Any, Any]):
     def means(self, actions: Any) -> np.ndarray:
         """True means, between `offset` and `offset + scale`."""
         x = np.asarray(actions, np.float64).reshape(len(actions), -1).sum(axis=1)
-        shape = {"waves": np.sin(7 * x) ** 2, "constant": np.ones(len(x)), "zero": np.zeros(len(x)), "line": x / 4}
+        shape = {
+            "waves": np.sin(7 * x) ** 2,
+            "constant": np.ones(len(x)),
+            "zero": np.zeros(len(x)),
+            "line": x / (1 + x),
+        }
         return self.case.offset + self.case.scale * shape[self.case.pattern]
 
     def _told_means(self, actions: Any) -> Any:

@@ -259,3 +259,31 @@ def test_a_run_that_cannot_be_saved_still_ends(tmp_path: Path, monkeypatch: pyte
     unsaveable = RunSpec(env=RKHS, agent=Ref(players.path(players.Unsaveable)), repetition=0, horizon=20)
     assert run_spec(unsaveable, Checkpoint(path, every=0.0)).status == "done"
     assert not path.exists()
+
+
+def test_a_state_that_cannot_be_written_costs_a_warning_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
+    (tmp_path / "file").touch()
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        record = run_spec(spec("Uniform", horizon=20), Checkpoint(tmp_path / "file" / "run.pickle", every=0.0))
+    assert record.status == "done"
+    assert sum(line.startswith("a run could not be saved and goes on (") for line in caplog.messages) == 1
+
+
+def test_a_damaged_state_is_not_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.pickle"
+    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
+    monkeypatch.setattr(Checkpoint, "remove", lambda _: None)
+    run_spec(spec("Uniform", horizon=20), Checkpoint(path, every=0.0))
+    assert Checkpoint(path).load() is not None
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+
+    def unpickled(_: object) -> None:
+        raise AssertionError("damaged bytes were unpickled")
+
+    monkeypatch.setattr(checkpoints.pickle, "loads", unpickled)
+    assert Checkpoint(path).load() is None

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leaderboards.play import vectorised
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.vectorised import can_vectorise, play_together
+from leaderboards.play.vectorised import can_vectorise, play_group, play_together
 from leaderboards.play.verify import compare, verify
 from leaderboards.play.workers import LocalExecutor, SerialExecutor
 
@@ -91,6 +92,33 @@ def test_what_goes_wrong_together_is_played_alone(monkeypatch: pytest.MonkeyPatc
     records = list(play_together(specs("GP-UCB", 2)))
     assert [record.status for record in records] == ["done", "done"]
     assert "one by one" in caplog.text
+
+
+def test_as_many_are_played_at_a_time_as_fit_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of GP-UCB reads a row for each evaluation, one of Uniform a few in all."""
+    horizon = 12
+    played: list[int] = []
+
+    def play_or_none(pair: Any, runs: Any) -> Any:
+        played.append(len(runs))
+        return play(pair, runs)
+
+    play = vectorised._Pair.play_or_none
+    monkeypatch.setattr(vectorised._Pair, "play_or_none", play_or_none)
+    monkeypatch.setattr(vectorised, "_CACHE_BYTES", 3 * 8 * 150 * (horizon + 16))
+    monkeypatch.setattr(vectorised, "_FEWEST", 2)
+    for record in play_group(specs("GP-UCB", 7, horizon=horizon)) or []:
+        assert_same(record, run_spec(record.spec))
+    assert played == [3, 3, 1]
+    assert len(play_group(specs("Uniform", 7, horizon=horizon)) or []) == 7
+    assert len(list(play_together(specs("EpsGreedy", 7, horizon=horizon)))) == 7
+    assert played == [3, 3, 1, 7, 7]
+    monkeypatch.setattr(vectorised, "_CACHE_BYTES", 1)
+    play_group(specs("GP-UCB", 3, horizon=horizon))
+    assert played[5:] == [2, 1]
+    monkeypatch.setattr(vectorised, "_GROUP_BYTES", 1)
+    play_group(specs("GP-UCB", 2, horizon=horizon))
+    assert played[7:] == [1, 1]
 
 
 def test_a_group_of_none_is_refused() -> None:

@@ -284,3 +284,33 @@ def test_agents_that_the_suite_does_not_ask_for_are_ranked_with_the_others(tmp_p
     found = make_site(summarise(store)).overall
     assert found is not None
     assert found.agents == ("Uniform", "GP-UCB", "GP-UCB (other:GP-UCB)")
+
+
+def test_without_an_optimum_regret_is_measured_from_the_best_mean_on_the_instance(tmp_path: Path) -> None:
+    """Functions drawn anew in each repetition: the best of one says nothing of another."""
+    store = Store(tmp_path)
+    env, rng = Ref("Lab/Drawn-v0"), np.random.default_rng(0)
+    means: dict[tuple[str, int], np.ndarray] = {}
+    for agent in ("Uniform", "GP-UCB"):
+        for repetition in range(2):
+            mean = means[agent, repetition] = rng.normal(10 * repetition, 1, 30)
+            frame = trace(30, 0.5, rng).assign(mean=mean, regret=np.nan, inference_regret=np.nan)
+            store.write(record(env, Ref(agent), repetition, 30, frame=frame))
+    summary = summarise(store)
+    best = [max(means[agent, r].max() for agent in ("Uniform", "GP-UCB")) for r in range(2)]
+    assert summary.best_found == {"Drawn": tuple(best)}
+    for agent in ("Uniform", "GP-UCB"):
+        expected = [30 * best[r] - means[agent, r].sum() for r in range(2)]
+        np.testing.assert_allclose(summary.scores["Drawn", agent].finals["cumulative_regret"], expected)
+        assert np.isnan(summary.scores["Drawn", agent].finals["inference_regret"]).all()
+    assert task_ranking(summary, "Drawn") is not None
+
+
+def test_a_run_that_does_not_know_all_means_has_no_regret(tmp_path: Path) -> None:
+    frame = trace(30, 0.5, np.random.default_rng(0)).assign(regret=np.nan)
+    frame.loc[3, "mean"] = np.nan
+    store = Store(tmp_path)
+    store.write(record(Ref("Lab/Dark-v0"), Ref("Uniform"), 0, 30, frame=frame))
+    summary = summarise(store)
+    assert summary.best_found == {}
+    assert np.isnan(summary.scores["Dark", "Uniform"].finals["cumulative_regret"]).all()

@@ -1,0 +1,263 @@
+"""Candidates and their measurements from a table of one's own: a CSV file or a DataFrame.
+
+A row is one measurement: the settings of a candidate and the measured target. Rows with equal settings are replicates
+of one candidate. Numbers stay as they are; a column of text becomes one column of zeros and ones for each of its words.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import io
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from gpbandit_envs.datasets.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured", "read_csv"]
+
+_EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
+_SHOWN = 5
+_MANY_NAMES = 20  # different texts from which a column with another in every row is taken for names of the rows
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Candidates with their replicates, and how their columns came about.
+
+    Attributes:
+        table: Raw features, target to be maximised.
+        one_hot: Which features are the zeros and ones of a text column, shape `(d,)`.
+        n_columns: Number of columns that the features came from.
+    """
+
+    table: Table
+    one_hot: Bool[np.ndarray, " d"]
+    n_columns: int
+
+
+def file_content(file: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        FileNotFoundError: if there is no such file; the message says where it was looked for.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(f"file: there is no file {os.fspath(file)!r} in {Path.cwd()}")
+    return path.read_bytes()
+
+
+def content_digest(content: bytes) -> str:
+    """SHA-256 of a file's content, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def frame_digest(frame: pd.DataFrame) -> str:
+    """SHA-256 of the values and column names of a frame, hexadecimal; its index does not enter."""
+    import pandas as pd
+
+    digest = hashlib.sha256(repr([str(name) for name in frame.columns]).encode())
+    digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def read_csv(content: bytes, file: str) -> pd.DataFrame:
+    """The table in a CSV file with a line of column names; only empty cells and the word nan count as missing.
+
+    Args:
+        content: What the file holds.
+        file: Its name, for errors.
+
+    Raises:
+        ValueError: if it is no UTF-8 text of columns separated by commas.
+    """
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            # Rows that are longer than the line of names would be cut: decimal commas make such rows.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.BytesIO(content),
+                encoding="utf-8-sig",
+                skipinitialspace=True,
+                keep_default_na=False,
+                na_values=_EMPTY,
+                index_col=False,
+            )
+    except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"file: expected {file} to be UTF-8 text of columns separated by commas ({reason})") from None
+    if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t"):
+        raise ValueError(
+            f"file: expected columns separated by commas, got the one column {str(frame.columns[0])!r} in {file}; "
+            "read it with pandas.read_csv(file, sep=';', decimal=',') or the like, and give the frame"
+        )
+    return frame
+
+
+def measured(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    minimise: bool = False,
+    categorical: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    name: str = "table",
+) -> Measured:
+    """The candidates of a table, in the order in which they first appear, with their replicates.
+
+    Args:
+        frame: One measurement a row.
+        target: Column that was measured.
+        minimise: Whether small values of the target are good; the values are then negated.
+        categorical: Columns of numbers that are names, such as the number of a catalyst.
+        ignore: Columns to leave out.
+        name: Name of the table.
+
+    Raises:
+        TypeError: if there is no frame, or a column is neither of numbers nor of text.
+        ValueError: if a column does not exist or is no setting, a value is missing, or there are fewer than two
+            different candidates; rows are counted from 1 below the line of column names.
+    """
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {frame!r}")
+    frame = frame.rename(columns=lambda column: str(column).strip())
+    columns = list(frame.columns)
+    _check_columns(columns, target, categorical, ignore)
+    settings = [column for column in columns if column != target and column not in ignore]
+    if not settings:
+        raise ValueError(f"table: expected at least one column besides {target!r}, got none that is not ignored")
+    for column in (*settings, target):
+        _check_whole(frame[column], column)
+    y = _numbers(frame[target], target, "the target")
+    blocks, names, one_hot = [], [], []
+    for column in settings:
+        block, words = _features(frame[column], column, column in categorical)
+        blocks.append(block)
+        names += [f"{column}={word}" for word in words] if words else [column]
+        one_hot += [bool(words)] * block.shape[1]
+    features, values = _replicates(np.column_stack(blocks), -y if minimise else y)
+    if len(features) < 2:
+        raise ValueError(f"table: expected at least two different candidates, got {len(features)} in {len(frame)} rows")
+    table = Table(name=name, features=features, feature_names=tuple(names), values=values)
+    return Measured(table, np.array(one_hot), len(settings))
+
+
+def _check_columns(columns: list[str], target: str, categorical: Sequence[str], ignore: Sequence[str]) -> None:
+    for argument, wanted in (("target", [target]), ("categorical", categorical), ("ignore", ignore)):
+        for column in wanted:
+            if column not in columns:
+                close = difflib.get_close_matches(str(column), columns, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                raise ValueError(f"{argument}: there is no column {column!r}; {hint}the columns are {_list(columns)}")
+    twice = sorted({column for column in columns if columns.count(column) > 1})
+    if twice:
+        raise ValueError(f"table: expected different names of columns, got {twice[0]!r} twice")
+    for column in columns:
+        if column.startswith("Unnamed: ") and column not in ignore:
+            raise ValueError(
+                f"table: a column has no name, as the index that DataFrame.to_csv writes; write the file with "
+                f"index=False, or leave the column out with ignore=[{column!r}]"
+            )
+
+
+def _check_whole(column: pd.Series[Any], name: str) -> None:
+    missing = column.isna().to_numpy()
+    if column.dtype.kind == "f":
+        missing = missing | np.isinf(column.to_numpy(np.float64))
+    if missing.any():
+        raise ValueError(
+            f"table: column {name!r} has no finite value in {_rows(missing)}; fill these rows or drop them"
+        )
+
+
+def _numbers(column: pd.Series[Any], name: str, what: str) -> Float[np.ndarray, " n"]:
+    """A column of numbers.
+
+    Raises:
+        ValueError: if it holds anything else.
+    """
+    if column.dtype.kind not in "biuf":
+        wrong = _not_numbers(column)
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"table: {what} {name!r} should be numbers, got {column.iloc[at]!r} in {_rows(wrong)}"
+            if wrong.any()
+            else f"table: {what} {name!r} should be numbers, got {column.dtype}"
+        )
+    return column.to_numpy(np.float64)
+
+
+def _features(column: pd.Series[Any], name: str, is_category: bool) -> tuple[Float[np.ndarray, "n k"], list[str]]:
+    """The features of a column, and its words if it is a category."""
+    import pandas as pd
+
+    if column.dtype.kind in "biuf" and not is_category:
+        return column.to_numpy(np.float64)[:, None], []
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        is_category = True
+    elif column.dtype.kind in "mMc":
+        raise TypeError(f"table: column {name!r} should be numbers or text, got {column.dtype}")
+    words = column.astype(str).str.strip()
+    wrong = _not_numbers(column)
+    if not is_category and not wrong.all():
+        at = int(np.argmax(wrong)) if wrong.any() else 0
+        raise ValueError(
+            f"table: column {name!r} mixes numbers with text, such as {words.iloc[at]!r} in {_rows(wrong)}; mend it, "
+            f"or say that it holds names with categorical=[{name!r}]"
+        )
+    levels = sorted(set(words))
+    if not is_category and len(levels) == len(words) > _MANY_NAMES:
+        raise ValueError(
+            f"table: column {name!r} has another text in each of {len(words)} rows, as the name of a row has; leave it "
+            f"out with ignore=[{name!r}], or say that it is a setting with categorical=[{name!r}]"
+        )
+    return (words.to_numpy()[:, None] == np.array(levels, dtype=object)).astype(np.float64), levels
+
+
+def _not_numbers(column: pd.Series[Any]) -> Bool[np.ndarray, " n"]:
+    import pandas as pd
+
+    missing: np.ndarray = pd.to_numeric(column.astype(str).str.strip(), errors="coerce").isna().to_numpy()
+    return missing
+
+
+def _replicates(
+    features: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
+    """Distinct rows in the order of their first appearance, and the measurements of each, padded with NaN."""
+    _, first, group = np.unique(features, axis=0, return_index=True, return_inverse=True)
+    number = np.argsort(np.argsort(first))[group.ravel()]
+    counts = np.bincount(number)
+    values = np.full((len(counts), int(counts.max())), np.nan)
+    order = np.argsort(number, kind="stable")
+    place = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
+    values[number[order], place] = y[order]
+    return features[np.sort(first)], values
+
+
+def _rows(mask: Bool[np.ndarray, " n"]) -> str:
+    """Rows as text, counted from 1: "row 3", or "rows 3, 4 and 9 more"."""
+    rows = (np.flatnonzero(mask) + 1).tolist()
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    shown = ", ".join(map(str, rows[:_SHOWN]))
+    return f"rows {shown}" + (f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else "")
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,197 @@
+"""The recipe of a function of one's own, on a box in its own units."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.functions.arm_sets import lattice
+from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms
+from gpbandit_envs.gp import as_kernel
+from gpbandit_envs.noise import as_noise
+from gpbandit_envs.problem import Certificate
+
+__all__ = ["Bounds", "OwnFunction", "as_domain", "best_found", "function_recipe"]
+
+Bounds = Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | Domain
+"""A pair (low, high) for each coordinate, such pairs by name, or a `Domain`."""
+
+_SOBOL, _CLIMBS = 2**12, 16
+_SAID = {
+    None: "unknown",
+    "stated": "as stated, not proven",
+    "search": "best value found by a search, not proven",
+}
+
+
+class OwnFunction(BoxFamily):
+    """A function of one point in its own units, which is always the same.
+
+    Args:
+        function: Takes an array of `d` values in their own units and returns a number.
+        domain: The box.
+        minimise: Whether small values are good; the mean is then minus the value.
+        optimum: Best value, in the function's own sign; None if it is unknown.
+        facts: Facts for the certificate.
+    """
+
+    fixed = True
+    elementwise = True
+    kernel = None
+    norm_bound = None
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        domain: Domain,
+        minimise: bool = False,
+        optimum: float | None = None,
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
+        self.domain = domain
+        self.dim = domain.dim
+        self.low = np.array([d.low for d in domain])
+        self.high = np.array([d.high for d in domain])
+        self._f = function
+        self._sign = -1.0 if minimise else 1.0
+        self._optimum = math.nan if optimum is None else self._sign * optimum
+        self._facts = dict(facts or {})
+        self._function = BoxFunction(self.evaluate, self.certify)
+
+    def value(self, x: Float[np.ndarray, " d"]) -> float:
+        """The function's value at a point in its own units.
+
+        Raises:
+            TypeError: if it returns no number.
+            ValueError: if it returns NaN or infinity.
+        """
+        returned = self._f(x.copy())
+        try:
+            value = float(returned)
+        except (TypeError, ValueError):
+            raise TypeError(f"f: expected a number at {x.tolist()}, got {returned!r}") from None
+        if not math.isfinite(value):
+            raise ValueError(f"f: expected a finite number at {x.tolist()}, got {value}")
+        return value
+
+    def evaluate(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Means at points of the unit cube."""
+        return np.array([self._sign * self.value(x) for x in self.domain.values(X)])
+
+    def certify(self) -> Certificate:
+        """The optimum that was stated, if one was."""
+        return Certificate(optimum=self._optimum, optimal_action=(), optimum_tol=math.nan, facts=self._facts)
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        return self._function
+
+
+def function_recipe(
+    function: Callable[[Any], Any],
+    defined: Mapping[str, Any],
+    *,
+    definition: Mapping[str, Any] | None = None,
+    grid: int | None = None,
+    noise_std: float = 0.0,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> EnvRecipe:
+    """A function of your own, on its box or on a grid of it.
+
+    Args:
+        function: Takes an array of `d` values in their own units and returns a number.
+        defined: What `from_function` was given: `bounds`, `minimise`, `optimum`, `optimum_from`, and `code`, the hash
+            of a function that cannot be imported.
+        definition: What the function is expected to be; None for whatever it is.
+        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
+        noise_std: Standard deviation of the noise, unit of the function.
+        kernel: Prior stated to policies, on the unit cube; none if None.
+        noise: Noise model, a name or a spec; Gaussian if None.
+    """
+    if definition is not None and dict(definition) != dict(defined):
+        changed = [name for name in defined if definition.get(name) != defined[name]]
+        raise ValueError(
+            f"definition: the function was defined anew since, with another {' and '.join(changed)}: give each a name= "
+            "of its own"
+        )
+    domain = Domain.from_spec(defined["bounds"])
+    facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
+    box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
+    family = None if grid is None else OnArms(box, lattice(positive_int("grid", grid), domain.dim))
+    return EnvRecipe(
+        family=family or box,
+        noise=as_noise(noise, noise_std),
+        kernel=None if kernel is None else as_kernel(kernel),
+        norm_bound=None,
+        knowledge="learned",
+        notes={"domain": domain.to_spec(), "minimise": defined["minimise"]},
+    )
+
+
+def _instance(defined: Mapping[str, Any]) -> str:
+    """Hash of a definition: all repetitions of a task play the same function."""
+    return hashlib.sha256(json.dumps(dict(defined), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def as_domain(bounds: Bounds) -> Domain:
+    """The box with these bounds.
+
+    Raises:
+        TypeError: if they are no pairs of numbers.
+        ValueError: if there are none, or a pair is not finite or not in order.
+    """
+    if isinstance(bounds, Domain):
+        return bounds
+    named = bounds.items() if isinstance(bounds, Mapping) else [("", pair) for pair in _pairs(bounds)]
+    dimensions = []
+    for number, (name, pair) in enumerate(named):
+        where = f"bounds[{name!r}]" if name else f"bounds[{number}]"
+        try:
+            low, high = (float(end) for end in pair)
+        except (TypeError, ValueError):
+            raise TypeError(f"{where}: expected a pair (low, high) of numbers, got {pair!r}") from None
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"{where}: expected finite numbers low < high, got {pair!r}")
+        dimensions.append(Dimension(low, high, name=str(name)))
+    if not dimensions:
+        raise ValueError("bounds: expected at least one pair (low, high), got none")
+    return Domain(tuple(dimensions))
+
+
+def _pairs(bounds: Any) -> Iterable[Any]:
+    if isinstance(bounds, str) or not isinstance(bounds, Iterable):
+        raise TypeError(f"bounds: expected a pair (low, high) for each coordinate, got {bounds!r}")
+    pairs = list(bounds)
+    if len(pairs) == 2 and all(isinstance(end, int | float) for end in pairs):
+        raise TypeError(f"bounds: expected a pair for each coordinate, got {bounds!r}; for one, write [{bounds!r}]")
+    return pairs
+
+
+def best_found(function: OwnFunction) -> float:
+    """The best mean on the box that a search finds: a Sobol sequence, and climbs from its best points.
+
+    Always the same for the same function; not proven, and costs some ten thousand evaluations.
+    """
+    X = qmc.Sobol(function.dim, rng=np.random.default_rng(0)).random(_SOBOL)
+    means = function.evaluate(X)
+    best = float(means.max())
+    for start in X[np.argsort(-means, kind="stable")[:_CLIMBS]]:
+        climb = minimize(
+            lambda x: -float(function.evaluate(np.clip(x, 0.0, 1.0)[None])[0]),
+            start,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] * function.dim,
+        )
+        best = max(best, -float(climb.fun))
+    return best

@@ -1,0 +1,179 @@
+"""The recipe of a table of one's own: its candidates are the arms, its measurements the feedback."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured, read_csv
+from gpbandit_envs.datasets.table import unit_interval
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike
+from gpbandit_envs.functions.base import FixedArms
+from gpbandit_envs.gp import Matern, as_kernel
+from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Replicates", "frame_recipe", "table"]
+
+Replicates = Literal["resample", "average", "refuse"]
+"""What rows with the same settings are: measurements to draw from, to average with stated noise, or a mistake."""
+
+_SHARE_OF_RANGE = 0.01  # noise of a table that has no replicates, over the range of its target
+
+
+@EntryPoint
+def table(
+    *,
+    file: str,
+    target: str,
+    minimise: bool = False,
+    replicates: Replicates = "resample",
+    categorical: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    sha256: str | None = None,
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+) -> EnvRecipe:
+    """A table of your own: find the candidate with the best measured target.
+
+    A row of the CSV file is one measurement: the settings of a candidate and the target. Features: numbers mapped to
+    [0, 1] by column; a column of text one-hot, two words 1 apart. Mean: the average of a candidate's measurements,
+    where all measurements are mapped to [0, 1], the best to 1. The largest mean is the optimum, exactly.
+
+    Args:
+        file: Path of the CSV file, with a line of column names; relative to the folder of the command.
+        target: Column that was measured.
+        minimise: Whether small values of the target are good.
+        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements;
+            `"average"` their mean with Gaussian noise; `"refuse"` takes them for a mistake.
+        categorical: Columns of numbers that are names.
+        ignore: Columns to leave out.
+        sha256: What the file must hold; None for whatever it holds.
+        noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,
+            or 1 % of the target's range if there are none. Only where the feedback is not resampled.
+        kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
+            lengthscale.
+    """
+    content = file_content(file)
+    digest = _checked_digest(content_digest(content), sha256, f"{file} holds other data than it did: it was edited")
+    columns = _columns("categorical", categorical), _columns("ignore", ignore)
+    found = _read(content, file, target, minimise, *columns)
+    return _recipe(found, digest, minimise, replicates, noise_std, kernel)
+
+
+def frame_recipe(
+    frame: pd.DataFrame,
+    *,
+    target: str,
+    minimise: bool = False,
+    replicates: Replicates = "resample",
+    categorical: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    sha256: str | None = None,
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+) -> EnvRecipe:
+    """`table` of a frame instead of a file."""
+    digest = _checked_digest(
+        frame_digest(frame), sha256, "another frame has taken the name since: give each a name= of its own"
+    )
+    names, left_out = _columns("categorical", categorical), _columns("ignore", ignore)
+    found = measured(frame, target, minimise=minimise, categorical=names, ignore=left_out)
+    return _recipe(found, digest, minimise, replicates, noise_std, kernel)
+
+
+@functools.lru_cache(maxsize=8)
+def _read(
+    content: bytes, file: str, target: str, minimise: bool, categorical: tuple[str, ...], ignore: tuple[str, ...]
+) -> Measured:
+    """The file's measurements, read once a process for the same content."""
+    frame = read_csv(content, file)
+    return measured(frame, target, minimise=minimise, categorical=categorical, ignore=ignore, name=Path(file).stem)
+
+
+def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"{argument}: expected a list of columns, got the text {names!r}; write [{names!r}]")
+    return tuple(names)
+
+
+def _checked_digest(digest: str, expected: str | None, otherwise: str) -> str:
+    if expected is not None and digest != expected:
+        raise ValueError(f"sha256: expected {expected[:8]}..., got {digest[:8]}...; {otherwise}")
+    return digest
+
+
+def _recipe(
+    found: Measured,
+    digest: str,
+    minimise: bool,
+    replicates: Replicates,
+    noise_std: float | None,
+    kernel: KernelLike,
+) -> EnvRecipe:
+    values = found.table.values
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if low == high:
+        raise ValueError(f"target: expected at least two different values, got only {low}")
+    scaled = unit_interval(values)
+    noise, source = _noise(scaled, replicates, noise_std, high - low)
+    return EnvRecipe(
+        family=FixedArms(_scaled(found), np.nanmean(scaled, axis=1)),
+        noise=noise,
+        kernel=Matern(math.sqrt(found.n_columns) / 2, nu=2.5) if kernel is None else as_kernel(kernel),
+        norm_bound=None,
+        knowledge="learned",
+        notes={
+            "data": {"name": found.table.name, "sha256": digest},
+            "features": found.table.feature_names,
+            "scaling": "numbers mapped to [0, 1] by column, words one-hot / sqrt(2); values mapped to [0, 1]",
+            "minimise": minimise,
+            "target_range": (-high, -low) if minimise else (low, high),
+            "replicates": int(values.shape[1]),
+            "noise_from": source,
+        },
+    )
+
+
+def _scaled(found: Measured) -> Float[np.ndarray, "A d"]:
+    """Columns in [0, 1]; the zeros and ones of words divided by sqrt(2), so that two words are 1 apart."""
+    X = found.table.features
+    low, span = X.min(axis=0), np.ptp(X, axis=0)
+    scaled: np.ndarray = (X - low) / np.where(span == 0, 1.0, span)
+    return np.where(found.one_hot, scaled / math.sqrt(2), scaled)
+
+
+def _noise(
+    scaled: Float[np.ndarray, "A R"], replicates: Replicates, noise_std: float | None, span: float
+) -> tuple[Noise, str]:
+    """The noise model, and where it comes from, in words."""
+    resampled = TableNoise(scaled)
+    repeated = np.sum(~np.isnan(scaled), axis=1) > 1
+    if replicates not in ("resample", "average", "refuse"):
+        raise ValueError(f"replicates: expected 'resample', 'average' or 'refuse', got {replicates!r}")
+    if replicates == "refuse" and repeated.any():
+        raise ValueError(
+            f"replicates: {int(repeated.sum())} candidates were measured more than once; 'resample' draws from their "
+            "measurements, 'average' takes their mean"
+        )
+    if replicates == "resample" and repeated.any():
+        if noise_std is not None:
+            raise ValueError(
+                f"noise_std: expected None where replicates are the noise, got {noise_std!r}; replicates='average' "
+                "takes their mean and the stated noise"
+            )
+        return resampled, f"one of the measurements, where there are several ({int(repeated.sum())} candidates)"
+    if noise_std is not None:
+        return GaussianNoise(GaussianNoise(noise_std).std / span), "Gaussian, as stated"
+    if resampled.std > 0:
+        return GaussianNoise(resampled.std), "Gaussian, pooled deviation of the replicates"
+    return GaussianNoise(_SHARE_OF_RANGE), "Gaussian, 1 % of the target's range"

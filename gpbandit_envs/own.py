@@ -1,0 +1,264 @@
+"""Environments of one's own in one line: from a table of measurements, or from a function.
+
+Both register an id `Own/<name>-v0`, which `gymnasium.make`, suites and pages take as they take any other. A table in a
+CSV file is `GPBandit/Table-v0` with the file's path and hash under another name, so that every process can build it. A
+frame or a function is known to this process and to the workers that it starts.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.code_digest import code_digest, is_importable
+from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
+from gpbandit_envs.envs.entry_point import EntryPoint
+from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe
+from gpbandit_envs.envs.own_table import Replicates, frame_recipe
+from gpbandit_envs.envs.recipe import KernelLike, NoiseLike
+from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.registry import OWN, TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Pinned", "from_function", "from_table", "pinned"]
+
+_HORIZON = 200
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+_TABLE_ENTRY = f"gpbandit_envs.envs.{TABLE.entry_point}"
+
+
+def from_table(
+    table: str | PathLike[str] | pd.DataFrame,
+    target: str,
+    *,
+    minimise: bool = False,
+    replicates: Replicates = "resample",
+    categorical: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+    name: str | None = None,
+    horizon: int = _HORIZON,
+) -> gym.Env[Any, Any]:
+    """An environment from a table of measurements, and the id `Own/<name>-v0`.
+
+    A row is one measurement: the settings of a candidate and the target. Candidates are the arms; the largest mean is
+    the optimum, exactly. See `gpbandit_envs.envs.own_table.table` for scaling and noise.
+
+    Args:
+        table: Path of a CSV file with a line of column names, or a frame.
+        target: Column that was measured.
+        minimise: Whether small values of the target are good.
+        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements;
+            `"average"` their mean with Gaussian noise; `"refuse"` takes them for a mistake.
+        categorical: Columns of numbers that are names. Columns of text are names by themselves.
+        ignore: Columns to leave out.
+        noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,
+            or 1 % of the target's range if there are none. Only where the feedback is not resampled.
+        kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
+            lengthscale.
+        name: Letters, digits, `-`, `_` and `.`; by default that of the file, or `table`.
+        horizon: Number of evaluations `T` after which an episode ends.
+
+    Returns:
+        The environment, as `gymnasium.make` makes it from the id. The id of an earlier call with that name is replaced.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        TypeError: if `table` is neither path nor frame, or a column neither numbers nor text.
+        ValueError: naming the column and the rows that are wrong, or the argument.
+    """
+    settings: dict[str, Any] = {"target": target, "minimise": bool(minimise), "replicates": replicates}
+    optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
+    settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
+    if isinstance(table, str | PathLike):
+        path = Path(table).resolve()
+        settings = {"file": str(path), "sha256": content_digest(file_content(path)), **settings}
+        return _register(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon)
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {type(table).__name__}")
+    settings["sha256"] = frame_digest(table)
+    entry_point = EntryPoint(functools.partial(frame_recipe, table.copy()))
+    return _register(_checked_name(name, "table"), entry_point, settings, horizon)
+
+
+def from_function(
+    f: Callable[[Any], Any],
+    bounds: Bounds,
+    *,
+    minimise: bool = False,
+    noise_std: float = 0.0,
+    optimum: float | Literal["search"] | None = None,
+    grid: int | None = None,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+    name: str | None = None,
+    horizon: int = _HORIZON,
+) -> gym.Env[Any, Any]:
+    """An environment from a function on a box, and the id `Own/<name>-v0`.
+
+    Policies see the unit cube; `f` gets the values in their own units. It is called twice at the middle of the box, to
+    see that it works and gives the same value again: noise is added by the environment.
+
+    Args:
+        f: Takes an array of `d` values and returns a number, always the same for the same values.
+        bounds: A pair (low, high) for each coordinate, such pairs by name, or a `gpbandit_envs.domain.Domain`, which
+            may have integers and logarithmic scales.
+        minimise: Whether small values are good; the reward is then minus the value.
+        noise_std: Standard deviation of the noise, unit of `f`.
+        optimum: The best value of `f` on the box, from which regret is measured; `"search"` looks for it with some ten
+            thousand evaluations; None leaves it unknown, and pages measure regret from the best mean that any run has
+            found.
+        grid: Points per axis of the regular grid that serves as arm set, whose optimum is then exact; None for the
+            whole box.
+        kernel: Prior stated to policies, on the unit cube; none if None.
+        noise: Noise model, a name or a spec; Gaussian if None.
+        name: Letters, digits, `-`, `_` and `.`; by default that of the function, or `function`.
+        horizon: Number of evaluations `T` after which an episode ends.
+
+    Returns:
+        The environment, as `gymnasium.make` makes it from the id. The id of an earlier call with that name is replaced.
+
+    Raises:
+        TypeError: if `f` does not take one array, returns no number, or the bounds are no pairs.
+        ValueError: if `f` returns NaN, another value at the same point or a better one than the stated optimum, or
+            the bounds are not in order.
+    """
+    if not callable(f):
+        raise TypeError(f"f: expected a function of one array, got {f!r}")
+    domain = as_domain(bounds)
+    function = OwnFunction(f, domain, minimise)
+    value = _tried(function)
+    found: float | None = None
+    if optimum == "search":
+        found = -best_found(function) if minimise else best_found(function)
+    elif optimum is not None:
+        found = _stated(optimum, value, minimise)
+    defined = {
+        "bounds": domain.to_spec(),
+        "minimise": bool(minimise),
+        "optimum": found,
+        "optimum_from": None if found is None else "search" if optimum == "search" else "stated",
+        # A function that can be imported is known by its name, as agents are.
+        "code": None if is_importable(f) else code_digest(f),
+    }
+    settings: dict[str, Any] = {"definition": defined, "noise_std": noise_std}
+    optional = {"grid": grid, "kernel": kernel, "noise": noise}
+    settings |= {key: _as_json(value) for key, value in optional.items() if value is not None}
+    entry_point = EntryPoint(functools.partial(function_recipe, f, defined))
+    default = getattr(f, "__name__", "function").replace("<lambda>", "function")
+    return _register(_checked_name(name, default), entry_point, settings, horizon)
+
+
+class Pinned(NamedTuple):
+    """An environment as records state it: enough to build the same one again, or to see that it has changed."""
+
+    id: str
+    kwargs: dict[str, Any]
+    name: str
+
+
+def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
+    """What a suite or a record should state for an environment of one's own; None for any other environment.
+
+    A table in a file becomes `GPBandit/Table-v0` with the hash of the file, whichever id it was given by.
+
+    Args:
+        id: An id as `gymnasium.make` takes it; a module in front of it has been imported.
+        kwargs: Its keywords.
+
+    Raises:
+        FileNotFoundError: if the file is gone.
+    """
+    plain = id.rpartition(":")[2]
+    spec = gym.registry.get(plain)
+    settings = dict(kwargs)
+    if plain != TABLE.id:
+        if spec is None or spec.namespace != OWN:
+            return None
+        settings = {**spec.kwargs, **settings}
+        if spec.entry_point != _TABLE_ENTRY:
+            return Pinned(id, settings, str(spec.name))
+    file = settings.get("file")
+    if file is not None:
+        settings.setdefault("sha256", content_digest(file_content(file)))
+    name = str(spec.name) if plain != TABLE.id and spec is not None else Path(file or TABLE.name).stem
+    return Pinned(TABLE.id, settings, name)
+
+
+def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
+    id, limit = f"{OWN}/{name}-v0", positive_int("horizon", horizon)
+    before = gym.registry.pop(id, None)
+    gym.register(id, entry_point=entry_point, vector_entry_point=entry_point, max_episode_steps=limit, kwargs=settings)
+    try:
+        return gym.make(id)
+    except BaseException:
+        del gym.registry[id]
+        if before is not None:
+            gym.registry[id] = before
+        raise
+
+
+def _checked_name(name: str | None, default: str) -> str:
+    if name is None:
+        return re.sub(r"[^A-Za-z0-9_.-]+", "-", default).strip("-._") or "own"
+    if not (isinstance(name, str) and _NAME.match(name)):
+        raise ValueError(f"name: expected letters, digits, '-', '_' and '.', got {name!r}")
+    return name
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return value.to_spec()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _tried(function: OwnFunction) -> float:
+    """The value at the middle of the box, or an error that says what is wrong with the function."""
+    middle = function.domain.values(np.full((1, function.dim), 0.5))[0]
+    try:
+        value, again = function.value(middle), function.value(middle)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("f: expected"):
+            raise
+        raise TypeError(_unusable(function.dim, middle, error)) from error
+    except Exception as error:
+        raise TypeError(_unusable(function.dim, middle, error)) from error
+    if value != again:
+        raise ValueError(
+            f"f: expected the same value at the same point, got {value} and {again} at {middle.tolist()}; give the "
+            "function without noise, and the noise as noise_std="
+        )
+    return value
+
+
+def _unusable(dim: int, middle: np.ndarray, error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return (
+        f"f: expected a function of one array of {dim} value{'s' if dim > 1 else ''}, such as lambda x: -x[0] ** 2; "
+        f"f({middle.tolist()}) raised {type(error).__name__}: {said}"
+    )
+
+
+def _stated(optimum: object, value: float, minimise: bool) -> float:
+    if isinstance(optimum, bool) or not isinstance(optimum, int | float | np.integer | np.floating):
+        raise TypeError(f"optimum: expected a number, 'search' or None, got {optimum!r}")
+    best = float(optimum)
+    if not np.isfinite(best):
+        raise ValueError(f"optimum: expected a finite number, got {best}")
+    if (value < best) if minimise else (value > best):
+        hint = "" if minimise else "; give minimise=True if small values are good"
+        raise ValueError(f"optimum: expected the best value of f, got {best}, and f is {value} at the middle{hint}")
+    return best

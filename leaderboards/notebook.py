@@ -1,0 +1,224 @@
+"""Suites from a notebook or a script: environments and agents may be objects, results come back as an object."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import pickle
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from rich.console import Console
+
+import agents as policies
+from agents import Agent
+from gpbandit_envs.code_digest import code_digest, is_importable
+from leaderboards.play.adopt import adopt
+from leaderboards.play.make import AgentLike, describe_env
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.schedule import missing, run_missing
+from leaderboards.play.spec import canonical_json, describe
+from leaderboards.play.store import Store
+from leaderboards.play.suite import (
+    AgentEntry,
+    EnvironmentEntry,
+    Suite,
+    SuiteError,
+    build_environments_once,
+    load_suite,
+    parse_suite,
+)
+from leaderboards.play.workers import Limits, make_executor
+from leaderboards.results import Results
+
+__all__ = ["SuiteAgent", "SuiteLike", "as_suite", "run_suite"]
+
+SuiteLike = str | os.PathLike[str] | Mapping[str, Any] | Suite
+"""A suite: its name, the path of its TOML file, its keys, or itself."""
+
+SuiteAgent = AgentLike | type[Agent] | Mapping[str, Any]
+"""An agent of a suite: an id, an `(id, kwargs)` pair, a class, an object, or the keys of an entry."""
+
+_LABEL = "label"
+_log = logging.getLogger("gpbandit")
+
+
+def run_suite(
+    suite: SuiteLike,
+    agents: Iterable[SuiteAgent] | Mapping[str, SuiteAgent] = (),
+    *,
+    out: str | os.PathLike[str] | None = None,
+    workers: int = 1,
+    retry_failed: bool = False,
+    together: bool = False,
+    timeout: float | None = None,
+    progress: bool = True,
+) -> Results:
+    """Play what is missing of a suite, as `gpbandit run` does, and return its results.
+
+    Runs that are in the folder are not played again. A class or object that was edited in a notebook is another agent
+    than before, and a table or function another environment: their runs are new ones.
+
+    Args:
+        suite: The name of a suite or the path of a TOML file; a mapping with the keys of such a file; or a `Suite`. In
+            a mapping, `environments` may hold ids, `(id, kwargs)` pairs and environments, `agents` what `agents` takes.
+        agents: Further agents: ids, `(id, kwargs)` pairs, classes and objects; or such agents by label. Each run has a
+            copy of an object.
+        out: Results folder; by default `results/<name of the suite>`.
+        workers: Runs at a time. With 1 they are played in this process, one after the other; with more in as many
+            processes, to which classes and functions of a notebook are sent.
+        retry_failed: Whether to play again what crashed, timed out or was skipped.
+        together: Whether the repetitions of a pair are played in one go where they can be.
+        timeout: Seconds that a run may take; None for no limit.
+        progress: Whether to report progress on the standard error stream.
+
+    Raises:
+        TypeError: if a suite, an environment or an agent is of no such kind.
+        ValueError: if `workers` is below 1, or the suite cannot be run as it is written (`SuiteError`): it names the
+            entry.
+        OSError: if the folder cannot be written.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
+    load_plugins()
+    found = as_suite(suite, agents).pinned()
+    found.check()
+    store = Store(Path("results") / found.name if out is None else out)
+    specs = list(found.specs())
+    build_environments_once(missing(specs, store, retry_failed))
+    for warning in adopt(found, store):
+        _log.warning("%s", warning)
+    limits = Limits(timeout)
+    executor = make_executor("serial" if workers == 1 else "local", workers, limits)
+    try:
+        report = run_missing(
+            specs,
+            store,
+            executor,
+            limits=limits,
+            retry_failed=retry_failed,
+            together=together,
+            console=Console(stderr=True) if progress else None,
+        )
+    finally:
+        executor.close()
+    for line in report.failed():
+        _log.warning("%s", line)
+    return Results(store.directory, report)
+
+
+def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, SuiteAgent] = ()) -> Suite:
+    """The suite that `run_suite` plays.
+
+    Raises:
+        TypeError: if the suite, an environment or an agent is of no such kind.
+        SuiteError: if there is no such suite, or a key is unknown, missing or out of range.
+    """
+    further = _agent_entries(agents)
+    if isinstance(suite, Suite):
+        return suite.with_agents(further)
+    if isinstance(suite, str | os.PathLike):
+        return load_suite(os.fspath(suite)).with_agents(further)
+    if not isinstance(suite, Mapping):
+        raise TypeError(f"suite: expected a name, a path, a mapping or a Suite, got {suite!r}")
+    keys = dict(suite)
+    if "environments" in keys:
+        keys["environments"] = [_env_entry(env) for env in _several("environments", keys["environments"])]
+    own = _agent_entries(keys.pop("agents", ()))
+    if own:
+        return parse_suite({**keys, "agents": own}).with_agents(further)
+    return parse_suite({**keys, "agents": further} if further else keys)
+
+
+def _several(name: str, things: Any) -> list[Any]:
+    """`things` as a list; a text or a mapping is one of them."""
+    if isinstance(things, str | Mapping | gym.Env | Agent | type) or not isinstance(things, Iterable):
+        raise TypeError(f"{name}: expected a list, got {things!r}; for one, write [...] around it")
+    return list(things)
+
+
+def _env_entry(env: Any) -> EnvironmentEntry | dict[str, Any]:
+    if isinstance(env, Mapping | EnvironmentEntry):
+        return env if isinstance(env, EnvironmentEntry) else dict(env)
+    ref = describe_env(env)
+    if ref.id.startswith("object:"):
+        raise TypeError(
+            f"environments: expected one that gymnasium.make has made, got {env}: register it with gymnasium.register, "
+            "or take gpbandit_envs.from_table or from_function"
+        )
+    return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs))
+
+
+def _agent_entries(agents: Any) -> list[AgentEntry]:
+    if isinstance(agents, Mapping):
+        return [_agent_entry(agent, str(label)) for label, agent in agents.items()]
+    return [_agent_entry(agent) for agent in _several("agents", agents)]
+
+
+def _agent_entry(agent: Any, label: str = "") -> AgentEntry:
+    """The entry of an agent; classes and objects that no other process can find are registered in this one."""
+    if isinstance(agent, AgentEntry):
+        return agent
+    if isinstance(agent, Mapping):
+        try:
+            return AgentEntry(**{**agent, **({_LABEL: label} if label else {})})
+        except ValueError as error:
+            raise SuiteError(f"agents: {' '.join(str(error).split())}") from None
+    kwargs: Mapping[str, Any] = {}
+    if isinstance(agent, tuple | list) and len(agent) == 2 and isinstance(agent[1], Mapping):
+        agent, kwargs = agent
+    if isinstance(agent, str):
+        return _registered(agent, kwargs, label)
+    if isinstance(agent, type) and issubclass(agent, Agent):
+        if is_importable(agent):
+            return AgentEntry(id=f"{agent.__module__}:{agent.__qualname__}", kwargs=dict(kwargs), label=label)
+        id = f"{agent.__name__}#{code_digest(agent)}"
+        policies.register(id, agent)
+        return AgentEntry(id=id, kwargs=dict(kwargs), label=label or agent.__name__)
+    if isinstance(agent, Agent) and not kwargs:
+        copies = _Copies(_object_digest(agent), agent)
+        id = f"{type(agent).__name__}#{copies.digest}"
+        policies.register(id, copies)
+        return AgentEntry(id=id, label=label or type(agent).__name__)
+    raise TypeError(f"agents: expected an id, an (id, kwargs) pair, an Agent or a class of agents, got {agent!r}")
+
+
+def _registered(id: str, kwargs: Mapping[str, Any], label: str) -> AgentEntry:
+    """The entry of an id; one that stands for a class of the notebook is stated with its code."""
+    spec = policies.spec(id) if ":" not in id and id in policies.registered() else None
+    if spec is None or isinstance(spec.entry_point, str) or is_importable(spec.entry_point) or "#" in id:
+        return AgentEntry(id=id, kwargs=dict(kwargs), label=label)
+    stated = f"{id}#{code_digest(spec.entry_point)}"
+    policies.register(stated, spec.entry_point, spec.kwargs)
+    return AgentEntry(id=stated, kwargs=dict(kwargs), label=label or id)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Makes copies of an agent."""
+
+    digest: str
+    agent: Agent = field(compare=False)
+
+    def __call__(self) -> Agent:
+        return deepcopy(self.agent)
+
+    @property
+    def policy_family(self) -> str:
+        """That of the agent, by which charts choose its hue."""
+        return str(getattr(self.agent, "policy_family", ""))
+
+
+def _object_digest(agent: Agent) -> str:
+    """Hash of the code and the settings of an agent that has not played."""
+    try:
+        state = pickle.dumps(vars(agent))
+    except Exception:  # a closure among the settings
+        state = canonical_json(describe(vars(agent))).encode()
+    name = f"{type(agent).__module__}:{type(agent).__qualname__} {code_digest(agent)}"
+    return hashlib.sha256(name.encode() + state).hexdigest()[:12]

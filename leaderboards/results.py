@@ -1,0 +1,201 @@
+"""Results of a folder as frames and charts, for a notebook or a script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from leaderboards.play.schedule import RunReport
+from leaderboards.play.store import Store
+from leaderboards.play.suite import Suite
+from leaderboards.score.scores import RunScores
+from leaderboards.score.statistics import mean_interval
+from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.show import build_page
+from leaderboards.show.drawing import Drawing
+from leaderboards.show.environment import task_charts
+from leaderboards.show.overview import best_found_text
+from leaderboards.show.site import Site, make_site
+
+__all__ = ["TRACE", "Results"]
+
+TRACE = ("t", "reward", "mean", "regret", "inference_regret", "batch", "cost")
+"""Columns of a trace that every run has; a box has `action_0`, ... besides, finite arms `action`."""
+
+
+class Results:
+    """A results folder, read anew by each method: what is played meanwhile counts.
+
+    Args:
+        directory: The folder, as `run_suite` or `gpbandit run` left it.
+        report: How the runs of the last call ended; None if nothing was played.
+
+    Attributes:
+        store: The folder's runs.
+        report: How the runs of the last call ended.
+
+    Raises:
+        ValueError: if the folder holds no run.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], report: RunReport | None = None) -> None:
+        self.store = Store(directory)
+        self.report = report
+        self._reduced: dict[str, RunScores] = {}
+        if not self.store.keys():
+            raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
+
+    @property
+    def directory(self) -> Path:
+        """The folder."""
+        return self.store.directory
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite of the folder; None for a folder of single runs."""
+        return self.store.suite()
+
+    def ranking(self, task: str | None = None) -> pd.DataFrame:
+        """Agents from the best to the worst, by mean rank over all environments or on one of them.
+
+        Args:
+            task: Name of an environment as on the page; None for all of them.
+
+        Returns:
+            One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
+            tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, and the
+            mean final score on each; on one of them that score with its interval, and `n`, how many repetitions it was
+            ranked on. Agents that have not finished all repetitions come last, without a rank.
+
+        Raises:
+            ValueError: if there is no environment of that name.
+        """
+        site = self._site()
+        return _overall(site) if task is None else _on_task(site, _known(site, task))
+
+    def runs(self) -> pd.DataFrame:
+        """One row a run, see `leaderboards.play.store.Store.runs`."""
+        return self.store.runs()
+
+    def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
+        """One row an evaluation of every run that is done, in the order of `runs`.
+
+        Args:
+            columns: Columns of the traces, NaN where a run lacks one; see `leaderboards.play.record.TRACE_COLUMNS`,
+                and what agents report of themselves.
+
+        Returns:
+            `env`, `agent` and `repetition`, then the columns. Where an optimum is unknown, so is the regret.
+        """
+        runs = self.store.runs()
+        frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
+        parts = []
+        for key, run in runs.iterrows():
+            if key in frames:
+                frame = frames[str(key)]
+                for place, name in enumerate(("env", "agent", "repetition")):
+                    frame.insert(place, name, run[name])
+                parts.append(frame)
+        if not parts:
+            return pd.DataFrame(columns=["env", "agent", "repetition", *columns])
+        return pd.concat(parts, ignore_index=True)
+
+    def scores(self) -> pd.DataFrame:
+        """Final scores, see `leaderboards.score.summary.score_table`."""
+        return score_table(self._site().summary)
+
+    def curves(self) -> pd.DataFrame:
+        """Means and intervals along the runs, see `leaderboards.score.summary.curve_table`."""
+        return curve_table(self._site().summary)
+
+    def charts(self, task: str | None = None) -> dict[str, Drawing]:
+        """The charts of an environment by key, such as `"cumulative_regret"`; a notebook shows each as a picture.
+
+        Args:
+            task: Name of the environment as on the page; None if there is only one.
+
+        Raises:
+            ValueError: if there is no environment of that name, or several and none is named.
+        """
+        site = self._site()
+        return {chart.key: Drawing(chart, site.styles) for chart in task_charts(site, _known(site, task))}
+
+    def page(self) -> Path:
+        """Write the page of the folder, as `gpbandit page` does.
+
+        Returns:
+            Its file, which a browser opens without a network.
+        """
+        return build_page(self.directory)
+
+    def _site(self) -> Site:
+        return make_site(summarise(self.store, reduced=self._reduced))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {status}" for status, n in self.store.runs()["status"].value_counts().items())
+        return f"Results({str(self.directory)!r}: {counts})"
+
+    def _repr_html_(self) -> str:
+        site = self._site()
+        counts = ", ".join(f"{n} {status}" for status, n in site.counts().items())
+        notes = [
+            f"{task}: the optimum is unknown. {best_found_text(means)}"
+            for task, means in site.summary.best_found.items()
+        ]
+        paragraphs = Markup("").join(Markup("<p>{}</p>").format(text) for text in (f"{site.title}: {counts}", *notes))
+        return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
+
+
+def _known(site: Site, task: str | None) -> str:
+    tasks = list(site.summary.tasks)
+    if task is None and len(tasks) == 1:
+        return tasks[0]
+    if task not in tasks:
+        raise ValueError(f"task: expected one of {', '.join(map(repr, tasks))}, got {task!r}")
+    return task
+
+
+def _overall(site: Site) -> pd.DataFrame:
+    found, agents = site.overall, list(site.summary.agents)
+    frame = pd.DataFrame(index=pd.Index(agents, name="agent"))
+    if found is not None:
+        ranks = _ranks(found.ranking, found.agents)
+        means = {agent: (rank.estimate, rank.low, rank.high) for agent, rank in zip(found.agents, found.mean_rank)}
+        rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
+        frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
+    for task, ranking in site.rankings.items():
+        metric = "regret_ratio" if ranking is None else ranking.metric
+        scores = site.summary.on(task)
+        frame[task] = [
+            float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
+        ]
+    return frame
+
+
+def _on_task(site: Site, task: str) -> pd.DataFrame:
+    ranking, scores = site.rankings[task], site.summary.on(task)
+    metric = "cumulative_regret" if ranking is None else ranking.metric
+    rows = {}
+    for agent in site.summary.agents:
+        interval = mean_interval(scores[agent].finals[metric]) if agent in scores else None
+        ends = (np.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
+        rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n"])
+    frame.index.name = "agent"
+    if ranking is not None:
+        frame = _ranks(ranking.ranking, ranking.agents).join(frame, how="right")
+        frame.index.name = "agent"
+        frame["unranked"] = frame["rank"].isna()
+        frame = frame.sort_values(["unranked", metric], kind="stable").drop(columns="unranked")
+    return frame
+
+
+def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:
+    columns = {"rank": ranking.group, "best": ranking.best, "worst": ranking.worst}
+    return pd.DataFrame(columns, index=pd.Index(list(agents), name="agent")).astype("Int64")

@@ -1,0 +1,446 @@
+"""Environments of one's own: from a table and from a function, in one line each."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import gpbandit_envs
+from gpbandit_envs import problem_of
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.gp import SE, Matern
+from gpbandit_envs.noise import GaussianNoise, TableNoise
+from gpbandit_envs.own import pinned
+
+from_table: Any = gpbandit_envs.from_table
+from_function: Any = gpbandit_envs.from_function
+
+ROWS = [(20, "DMF", 40.0), (20, "DMF", 44.0), (60, "water", 10.0), (100, "DMF", 90.0), (100, "none", 70.0)]
+FRAME = pd.DataFrame(ROWS, columns=["temperature", "solvent", "yield"])
+
+
+@pytest.fixture(autouse=True)
+def own_ids() -> Iterator[None]:
+    """What a test registers is forgotten."""
+    known = dict(gym.registry)
+    yield
+    gym.registry.clear()
+    gym.registry.update(known)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my yields.csv"
+    FRAME.to_csv(path, index=False)
+    return path
+
+
+def valley(x: np.ndarray) -> float:
+    """Smallest, 1, at (3, -2)."""
+    return float((x[0] - 3) ** 2 + (x[1] + 2) ** 2 + 1)
+
+
+def bowl(x: np.ndarray) -> float:
+    return -valley(x)
+
+
+BOUNDS = [(0, 10), (-5, 5)]
+
+
+def best(env: Any) -> float | None:
+    env.reset(seed=0)
+    optimum: float | None = env.unwrapped.optimum
+    return optimum
+
+
+def rewards(env: Any, actions: list[Any], seed: int = 0) -> list[float]:
+    env.reset(seed=seed)
+    return [env.step(action)[1] for action in actions]
+
+
+# ---- tables ----
+
+
+def test_the_checker_passes_on_a_file_a_frame_and_a_function(file: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for env in (from_table(file, "yield"), from_table(FRAME, "yield"), from_function(bowl, BOUNDS, noise_std=0.1)):
+            check_env(env.unwrapped)
+
+
+def test_the_id_is_that_of_the_name(file: Path) -> None:
+    assert from_table(file, "yield").spec.id == "Own/my-yields-v0"
+    env = from_table(FRAME, "yield", name="reactions", horizon=30)
+    assert env.spec is not None
+    assert (env.spec.id, env.spec.max_episode_steps) == ("Own/reactions-v0", 30)
+    problem = problem_of(gym.make("Own/reactions-v0"))
+    assert (problem.name, problem.horizon, problem.knowledge) == ("Own/reactions-v0", 30, "learned")
+    assert from_table(FRAME, "yield", name="reactions", horizon=40).spec.max_episode_steps == 40
+
+
+def test_features_are_scaled_and_values_mapped_to_the_unit_interval() -> None:
+    env = from_table(FRAME, "yield")
+    problem = problem_of(env)
+    one = 1 / math.sqrt(2)
+    expected = [[0, one, 0, 0], [0.5, 0, 0, one], [1, one, 0, 0], [1, 0, one, 0]]
+    np.testing.assert_allclose(problem.arms, expected)  # type: ignore[arg-type]
+    env.reset(seed=0)
+    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.4, 0.0, 1.0, 0.75])
+    certificate = env.unwrapped.certificate
+    assert (certificate.optimum, certificate.optimal_action, certificate.optimum_tol) == (1.0, 2, 0.0)
+    assert problem.kernel == Matern(math.sqrt(2) / 2, nu=2.5)
+    assert problem.notes["target_range"] == (10.0, 90.0)
+    assert "mapped to [0, 1] by column" in str(problem.notes["scaling"])
+
+
+def test_the_smallest_is_best_where_it_is_minimised() -> None:
+    env = from_table(FRAME, "yield", minimise=True)
+    env.reset(seed=0)
+    np.testing.assert_allclose(env.unwrapped.mean(range(4)), [0.6, 1.0, 0.0, 0.25])
+    assert problem_of(env).notes["target_range"] == (10.0, 90.0)
+
+
+def test_replicates_are_drawn_from() -> None:
+    env = from_table(FRAME, "yield")
+    assert isinstance(env.unwrapped.recipe.noise, TableNoise)
+    np.testing.assert_allclose(sorted(set(rewards(env, [0] * 40))), [0.375, 0.425])
+    assert set(rewards(env, [2] * 5)) == {1.0}
+    assert problem_of(env).noise_std == pytest.approx(math.sqrt(8) / 80)
+
+
+def test_replicates_are_averaged_with_stated_noise() -> None:
+    noise = from_table(FRAME, "yield", replicates="average", noise_std=8.0).unwrapped.recipe.noise
+    assert noise == GaussianNoise(0.1), "8 of a range of 80"
+    noise = from_table(FRAME, "yield", replicates="average").unwrapped.recipe.noise
+    assert noise.std == pytest.approx(math.sqrt(8) / 80), "the pooled deviation"
+    single = FRAME.iloc[1:]
+    assert from_table(single, "yield").unwrapped.recipe.noise == GaussianNoise(0.01)
+    assert from_table(single, "yield", replicates="refuse").unwrapped.recipe.noise == GaussianNoise(0.01)
+    assert from_table(single, "yield", noise_std=4.0).unwrapped.recipe.noise == GaussianNoise(0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "Yield"}, "target: there is no column 'Yield'; did you mean 'yield'"),
+        ({"replicates": "refuse"}, "replicates: 1 candidates were measured more than once; 'resample'"),
+        ({"replicates": "mean"}, "replicates: expected 'resample', 'average' or 'refuse', got 'mean'"),
+        ({"noise_std": 2.0}, "noise_std: expected None where replicates are the noise, got 2.0"),
+        ({"replicates": "average", "noise_std": -1.0}, "noise_std: expected a finite number >= 0, got -1.0"),
+        ({"name": "my table"}, "name: expected letters, digits, '-', '_' and '.', got 'my table'"),
+        ({"horizon": 0}, "horizon: expected an integer >= 1, got 0"),
+        ({"ignore": ["solvent", "temperature"]}, "table: expected at least one column besides 'yield'"),
+    ],
+)
+def test_wrong_tables(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_table(FRAME, **{"target": "yield", **options})
+    assert "Own/table-v0" not in gym.registry
+
+
+def test_wrong_kinds_of_tables(tmp_path: Path, file: Path) -> None:
+    with pytest.raises(TypeError, match=r"table: expected the path of a CSV file or a pandas.DataFrame, got list"):
+        from_table([[1, 2]], "yield")
+    with pytest.raises(TypeError, match=r"ignore: expected a list of columns, got the text 'solvent'; write \["):
+        from_table(FRAME, "yield", ignore="solvent")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv"):
+        from_table(tmp_path / "none.csv", "yield")
+    same = FRAME.assign(**{"yield": 3.0})
+    with pytest.raises(ValueError, match=r"target: expected at least two different values, got only 3\.0"):
+        from_table(same, "yield")
+    with pytest.raises(TypeError, match="unknown argument 'noise'; it takes file, target"):
+        gym.make("GPBandit/Table-v0", file=str(file), target="yield", noise="gaussian")
+
+
+def test_a_failed_definition_leaves_the_one_before() -> None:
+    from_table(FRAME, "yield", name="kept")
+    for wrong in ({"target": "none"}, {"target": "yield", "horizon": 0}):
+        with pytest.raises(ValueError, match=r"target|horizon"):
+            from_table(FRAME, name="kept", **wrong)
+    assert best(gym.make("Own/kept-v0")) == 1.0
+
+
+def test_a_file_is_the_table_id_with_its_hash(file: Path) -> None:
+    env = from_table(file, "yield", ignore=["solvent"], kernel=SE(0.3))
+    assert env.spec is not None
+    found = pinned("Own/my-yields-v0", {})
+    assert found is not None
+    assert (found.id, found.name) == ("GPBandit/Table-v0", "my-yields")
+    assert found.kwargs == env.spec.kwargs
+    json.dumps(found.kwargs)
+    assert len(found.kwargs["sha256"]) == 64
+    twin = gym.make(found.id, **found.kwargs)
+    assert rewards(twin, [0, 1, 2]) == rewards(env, [0, 1, 2])
+    assert gym.envs.registration.EnvSpec.from_json(env.spec.to_json()).kwargs == env.spec.kwargs
+    plain = pinned("GPBandit/Table-v0", {"file": str(file), "target": "yield"})
+    assert plain is not None
+    assert (plain.name, plain.kwargs["sha256"]) == ("my yields", found.kwargs["sha256"])
+
+
+def test_an_edited_file_is_another_environment(file: Path) -> None:
+    stated = {"file": str(file), "target": "yield"}
+    before = pinned("GPBandit/Table-v0", stated)
+    file.write_text(file.read_text().replace("90.0", "95.0"))
+    after = pinned("GPBandit/Table-v0", stated)
+    assert before is not None
+    assert after is not None
+    assert before.kwargs["sha256"] != after.kwargs["sha256"]
+    with pytest.raises(ValueError, match=r"sha256: expected .{8}..., got .{8}...; .*my yields.csv holds other data"):
+        gym.make(before.id, **before.kwargs)
+    assert problem_of(gym.make(after.id, **after.kwargs)).notes["target_range"] == (10.0, 95.0)
+
+
+def test_a_frame_is_copied_and_stated_with_its_hash() -> None:
+    frame = FRAME.copy()
+    from_table(frame, "yield", name="mine")
+    frame.loc[0, "yield"] = 1000.0
+    assert best(gym.make("Own/mine-v0")) == 1.0
+    first = pinned("Own/mine-v0", {})
+    from_table(frame, "yield", name="mine")
+    second = pinned("Own/mine-v0", {})
+    assert first is not None
+    assert second is not None
+    assert first.id == second.id == "Own/mine-v0"
+    assert first.kwargs["sha256"] != second.kwargs["sha256"]
+    with pytest.raises(ValueError, match=r"sha256: .* another frame has taken the name since: give each a name="):
+        gym.make(first.id, **first.kwargs)
+
+
+def test_other_ids_are_not_touched() -> None:
+    assert pinned("GPBandit/RKHS-v0", {"n_arms": 3}) is None
+    assert pinned("Own/unknown-v0", {}) is None
+
+
+# ---- functions ----
+
+
+def test_the_function_gets_its_own_units_and_policies_the_cube() -> None:
+    env = from_function(bowl, BOUNDS)
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(np.array([0.3, 0.3]))
+    assert reward == pytest.approx(-1.0), "at (3, -2)"
+    assert info["oracle"].keys() == {"mean"}, "no optimum, no regret"
+    assert env.action_space == gym.spaces.Box(0.0, 1.0, (2,), np.float64)
+    bandit: Any = env.unwrapped
+    assert (bandit.low.tolist(), bandit.high.tolist()) == ([0, -5], [10, 5])
+    assert best(env) is None
+
+
+def test_minimise_and_a_stated_optimum() -> None:
+    env = from_function(valley, BOUNDS, minimise=True, optimum=1.0)
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(np.array([0.3, 0.5]))
+    assert reward == pytest.approx(-5.0), "at (3, 0)"
+    assert info["oracle"] == {"mean": reward, "regret": pytest.approx(4.0)}
+    assert env.unwrapped.certificate.facts["optimum"] == "as stated, not proven"
+
+
+def test_a_search_finds_the_optimum() -> None:
+    assert best(from_function(bowl, BOUNDS, optimum="search")) == pytest.approx(-1.0, abs=1e-9)
+    env = from_function(valley, BOUNDS, minimise=True, optimum="search")
+    assert best(env) == pytest.approx(-1.0, abs=1e-9)
+    assert "search" in env.unwrapped.certificate.facts["optimum"]
+    assert env.spec is not None
+    assert env.spec.kwargs["definition"]["optimum"] == pytest.approx(1.0), "in the function's own sign"
+
+
+def test_a_grid_knows_its_optimum() -> None:
+    env = from_function(bowl, BOUNDS, grid=11, noise_std=0.1, kernel=SE(0.2))
+    assert env.action_space == gym.spaces.Discrete(121)
+    assert best(env) == pytest.approx(-1.0)
+    assert problem_of(env).kernel == SE(0.2)
+
+
+def test_bounds_by_name_and_a_domain() -> None:
+    env = from_function(bowl, {"a": (0, 10), "b": (-5, 5)})
+    assert problem_of(env).notes["domain"] == [{"high": 10.0, "name": "a"}, {"low": -5.0, "high": 5.0, "name": "b"}]
+    domain = Domain((Dimension(1, 4, integer=True), Dimension(1e-3, 1.0, log=True)))
+    seen = []
+
+    def watched(x: np.ndarray) -> float:
+        seen.append(x.tolist())
+        return 0.0
+
+    from_function(watched, domain)
+    assert seen[0] == [3.0, pytest.approx(10**-1.5)]
+
+
+def test_one_may_write_into_the_point() -> None:
+    def greedy(x: np.ndarray) -> float:
+        x *= 2
+        return float(x[0])
+
+    env = from_function(greedy, [(0, 1)])
+    assert rewards(env, [np.array([0.5]), np.array([0.5])]) == [1.0, 1.0]
+
+
+class Wrong:
+    """Functions that a newcomer may give."""
+
+    @staticmethod
+    def several_arguments(x: float, y: float) -> float:
+        return x + y
+
+    @staticmethod
+    def a_vector(x: np.ndarray) -> np.ndarray:
+        return -(x**2)
+
+    @staticmethod
+    def nothing(x: np.ndarray) -> None:
+        x.sum()
+
+    @staticmethod
+    def too_long(x: np.ndarray) -> float:
+        return float(x[2])
+
+    @staticmethod
+    def not_a_number(x: np.ndarray) -> float:
+        return float(x[0] * math.nan)
+
+    @staticmethod
+    def noisy(x: np.ndarray) -> float:
+        return float(x[0] + np.random.default_rng().normal())
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("several_arguments", TypeError, r"function of one array of 2 values, .* raised TypeError: .*'y'"),
+        ("a_vector", TypeError, r"f: expected a number at \[5.0, 0.0\], got array\("),
+        ("nothing", TypeError, r"f: expected a number at \[5.0, 0.0\], got None"),
+        ("too_long", TypeError, r"function of one array of 2 values, .* raised IndexError: index 2"),
+        ("not_a_number", ValueError, r"f: expected a finite number at \[5.0, 0.0\], got nan"),
+        ("noisy", ValueError, r"f: expected the same value at the same point, got .* the noise as noise_std="),
+    ],
+)
+def test_wrong_functions(name: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_function(getattr(Wrong, name), BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "message"),
+    [
+        ((0, 1), TypeError, r"expected a pair for each coordinate, got \(0, 1\); for one, write \[\(0, 1\)\]"),
+        ([(1, 0), (0, 1)], ValueError, r"bounds\[0\]: expected finite numbers low < high, got \(1, 0\)"),
+        ({"a": (0, 1), "b": (0, np.inf)}, ValueError, r"bounds\['b'\]: expected finite numbers low < high"),
+        ([(0, 1, 2)], TypeError, r"bounds\[0\]: expected a pair \(low, high\) of numbers, got \(0, 1, 2\)"),
+        ([], ValueError, "bounds: expected at least one pair"),
+        ("ab", TypeError, "bounds: expected a pair"),
+        (3, TypeError, "bounds: expected a pair"),
+    ],
+)
+def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_function(bowl, bounds)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"optimum": -100.0}, ValueError, r"got -100.0, and f is -9.0 at the middle; give minimise=True if"),
+        ({"optimum": -1, "minimise": True}, ValueError, r"got -1.0, and f is -9.0 at the middle$"),
+        ({"optimum": math.inf}, ValueError, "optimum: expected a finite number, got inf"),
+        ({"optimum": "best"}, TypeError, "optimum: expected a number, 'search' or None, got 'best'"),
+        ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
+        ({"noise_std": "1"}, TypeError, "noise_std: expected a number >= 0, got '1'"),
+        ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_function(bowl, BOUNDS, **options)
+
+
+def test_what_is_no_function() -> None:
+    with pytest.raises(TypeError, match="f: expected a function of one array, got 3"):
+        from_function(3, BOUNDS)
+
+
+def test_a_function_that_fails_later_says_where() -> None:
+    env = from_function(lambda x: math.nan if x[0] > 9 else 0.0, [(0, 10)])
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"f: expected a finite number at \[9.5\], got nan"):
+        env.step(np.array([0.95]))
+
+
+def test_a_function_edited_in_a_notebook_is_another_environment() -> None:
+    from_function(lambda x: x[0], [(0, 1)], name="f")
+    first = pinned("Own/f-v0", {})
+    from_function(lambda x: x[0], [(0, 1)], name="f")
+    assert pinned("Own/f-v0", {}) == first, "run again, not edited"
+    from_function(lambda x: x[0] ** 2, [(0, 1)], name="f")
+    assert first is not None
+    with pytest.raises(ValueError, match="definition: the function was defined anew since, with another code"):
+        gym.make(first.id, **first.kwargs)
+    from_function(bowl, BOUNDS, name="f")
+    imported = pinned("Own/f-v0", {"noise_std": 0.5})
+    assert imported is not None
+    assert imported.kwargs["definition"]["code"] is None, "known by its name, as everything that can be imported"
+    assert imported.kwargs["noise_std"] == 0.5
+
+
+def test_copies_pickles_and_vectors(file: Path) -> None:
+    box = [np.array([0.2, 0.9]), np.array([0.5, 0.5])]
+    for env, actions in ((from_table(FRAME, "yield"), [0, 3]), (from_function(bowl, BOUNDS, noise_std=0.3), box)):
+        expected = rewards(env, actions)
+        for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+            assert rewards(twin, actions) == expected
+        assert env.spec is not None
+        native, sync = (
+            gym.make_vec(env.spec.id, num_envs=2, vectorization_mode=mode) for mode in ("vector_entry_point", "sync")
+        )
+        for each in (native, sync):
+            each.reset(seed=[3, 4])  # type: ignore[arg-type]
+        (_, one, _, _, info), (_, other, _, _, info_sync) = (each.step(np.array(actions)) for each in (native, sync))
+        np.testing.assert_array_equal(one, other)
+        assert info["oracle"].keys() == info_sync["oracle"].keys()
+    local = from_function(lambda x: x[0], [(0, 1)])
+    twin = pickle.loads(cloudpickle.dumps(local))
+    assert rewards(twin, [np.array([0.25])]) == [0.25]
+
+
+def test_pictures_without_an_optimum() -> None:
+    env = from_function(bowl, BOUNDS)
+    drawn: Any = gym.make(env.spec.id, render_mode="rgb_array")
+    rewards(drawn, [np.array([0.3, 0.3]), np.array([0.9, 0.1])])
+    assert drawn.render().shape == (400, 960, 3)
+    text = gym.make(env.spec.id, render_mode="ansi")
+    rewards(text, [np.array([0.3, 0.3])])
+    assert "best mean -1" in str(text.render())
+
+
+def test_the_package_offers_them_and_nothing_else() -> None:
+    assert {"from_function", "from_table"} <= set(gpbandit_envs.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'from_nothing'"):
+        _ = gpbandit_envs.from_nothing
+
+
+def test_a_module_that_names_a_function_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a suite names it, so that other processes can build it."""
+    (tmp_path / "my_reactor.py").write_text(
+        "import gpbandit_envs\n\n\ndef reactor(x):\n    return -x[0] ** 2\n\n\n"
+        "gpbandit_envs.from_function(reactor, [(0, 2)], noise_std=0.1)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env = gym.make("my_reactor:Own/reactor-v0")
+    env.reset(seed=0)
+    assert env.step(np.array([0.5]))[4]["oracle"]["mean"] == -1.0
+    found = pinned("my_reactor:Own/reactor-v0", {})
+    assert found is not None
+    assert (found.id, found.name) == ("my_reactor:Own/reactor-v0", "reactor")
+    assert found.kwargs["noise_std"] == 0.1
+    assert rewards(gym.make(found.id, **found.kwargs), [np.array([0.5])]) == rewards(env, [np.array([0.5])])
