@@ -103,16 +103,16 @@ def _code(arguments: Sequence[str]) -> int:
     except MemoryError:
         return _say("error: out of memory; what was done before is kept", _USER_ERROR)
     except OSError:
-        error = output_error()
-        if error is None:
+        fault = output_error()
+        if fault is None:
             raise
         # Python would try once more at its end, and complain.
         nothing = os.open(os.devnull, os.O_WRONLY)
         if getattr(sys.stdout, "error", None) is not None:
             os.dup2(nothing, 1)
-        if isinstance(error, BrokenPipeError):
+        if isinstance(fault, BrokenPipeError):
             return _SIGNALLED + signal.SIGPIPE
-        return _say(f"error: cannot write the output ({error.strerror})", _USER_ERROR)
+        return _say(f"error: cannot write the output ({fault.strerror})", _USER_ERROR)
 
 
 def _say(text: str, code: int) -> int:
