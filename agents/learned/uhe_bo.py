@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import e, log, sqrt
-from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -178,7 +177,7 @@ class UHEBO(LearnedAgent):
         if self.noise == "data":
             known = self.hyperparameters[0]
             self.hyperparameters = [noise_estimate(self.X, self.y, known, family=self.family, prior=self._prior)]
-        elif isinstance(self._noise_std, Real):
+        elif isinstance(self._noise_std, float):
             self.hyperparameters = [replace(known, noise=float(self._noise_std) ** 2) for known in self.hyperparameters]
 
     def diagnostics(self) -> Mapping[str, float]:

@@ -159,7 +159,7 @@ def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, Au
     lines, texts = [], []
     for name, scores in by_agent.items():
         band = audits[name].band if name in audits else None
-        regret = mean_interval(scores.finals["cumulative_regret"])
+        regret = score_interval(scores.finals["cumulative_regret"])
         if band is None or not math.isfinite(regret.estimate):
             continue
         held = band.coverage()

@@ -38,6 +38,7 @@ from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
 
@@ -417,6 +418,7 @@ class TestDictionaries:
         assert facts["dictionary_size"] <= 9 * 2 * (1 + 1) * 2 * facts["d_eff"]
         assert facts["resparsifications"] >= 2
         assert facts["dictionary_size"] == agent.beliefs.n_drawn >= facts["dictionary_rank"]  # type: ignore[attr-defined]
+        assert isinstance(agent.posterior, SketchedArmPosterior)
         assert facts["dictionary_rank"] == len(agent.posterior.dictionary)
 
     def test_a_dictionary_counts_the_arms_that_depend_on_others(self) -> None:

@@ -249,7 +249,7 @@ def test_holm_worked_by_hand() -> None:
 @given(hnp.arrays(np.float64, 10, elements=st.floats(0, 1) | st.sampled_from([0.0, 0.005, 0.1, 1.0])))
 def test_holm_is_that_of_statsmodels_bit_for_bit(raw: np.ndarray) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "collect", lambda: 0)  # which it does at every call
+        patch.setattr("gc.collect", lambda: 0)  # which it does at every call
         expected = multipletests(raw, method="holm")[1]
     np.testing.assert_array_equal(holm(symmetric(raw.tolist(), 5))[np.triu_indices(5, 1)], expected)
 
