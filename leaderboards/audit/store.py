@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
@@ -25,7 +25,7 @@ from leaderboards.play.limits import MOST_VALUES
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run import reason_of
-from leaderboards.play.run_file import SUFFIX, FileError, open_table, results_in, write_table
+from leaderboards.play.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.play.store import Store, StoreError
 from leaderboards.play.workers import ExecutorError, process_pool
 
@@ -103,7 +103,8 @@ class AuditStore:
         except FileNotFoundError:
             return None
         except (FileError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            self._quarantine.set_aside(path, str(error), "gpbandit audit makes it again")
+            reason = first_error(error) if isinstance(error, ValidationError) else str(error)
+            self._quarantine.set_aside(path, reason, "gpbandit audit makes it again")
             return None
 
 
