@@ -72,14 +72,14 @@ def test_labels_are_visible_and_ids_are_refused() -> None:
             Ref(wrong)
     for name in ("id", "label"):
         with pytest.raises(ValueError, match=f"{name}: expected at most 200 characters, got 201"):
-            replace(Ref("x"), **{name: "y" * 201})
+            replace(Ref("x"), **{name: "y" * 201})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "value"), [("repetition", 2**31), ("horizon", 10**40), ("seed", 2**128)])
 def test_enormous_numbers_of_a_spec_are_refused(name: str, value: int) -> None:
     spec = RunSpec(env=ENV, agent=Ref("Uniform"), repetition=0, horizon=5, seed=2**128 - 1)
     with pytest.raises(ValueError, match=f"{name}: expected an integer of at most"):
-        replace(spec, **{name: value})
+        replace(spec, **{name: value})  # type: ignore[arg-type]
 
 
 def test_a_suite_of_too_many_runs_is_refused() -> None:
