@@ -230,7 +230,7 @@ def _suite(value: str) -> Callable[[Path, bytes], Path]:
         (_listing("[]"), "TypeError"),
         (_listing('{"files": {"a": ' + "9" * 5000 + "}}"), "ValueError"),
         (_listing('{"schema": 1}'), "KeyError"),
-        (_suite("[" * 200_000), "RecursionError"),
+        (_suite("[" * 200_000), "recursion depth"),
         (_suite('{"name": "../x"}'), "SuiteError"),
         (_suite('{"name": "\\u001b[2J"}'), r"got \\x1b\[2J"),
     ],
@@ -650,7 +650,8 @@ def test_an_audit_that_no_audit_wrote_is_left_out(tmp_path: Path, caplog: pytest
         write(about, rows)
         caplog.clear()
         assert audits.read([key]) == {}
-        assert f"{key}.parquet was damaged and is set aside" in caplog.text
+        assert "was damaged and is set aside (" in caplog.text
+        assert len(caplog.text.splitlines()) == 1
 
 
 # ---- in a browser ----

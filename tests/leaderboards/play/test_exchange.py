@@ -149,7 +149,7 @@ def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
     first, second = [name for name in contents if name.endswith(".parquet")][:2]
     contents[first] = contents[first][:-1] + b"x"
     outside = "../outside.parquet"
-    contents[outside] = contents[second]
+    contents[outside] = contents.pop(second)
     listed["files"][outside] = listed["files"].pop(second)
     contents["submission.json"] = json.dumps(listed).encode()
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
