@@ -42,6 +42,7 @@ def runs(**regrets: np.ndarray) -> Runs:
                         "action": np.arange(len(row)) % 7,
                         "cost": np.full(len(row), 2.0),
                         "dictionary_size": np.full(len(row), 5.0),
+                        "reward": 1.0 - row,
                     }
                 )
                 for r, row in enumerate(rows)
