@@ -25,7 +25,7 @@ class BoxAgent(Agent):
         y: Their rewards, shape (n,), unit of the reward.
     """
 
-    capabilities = Capabilities(frozenset({"box"}))
+    capabilities = Capabilities(frozenset({"box"}), batch="sequential")
     not_saved = Agent.not_saved | {"space"}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

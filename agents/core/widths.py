@@ -491,7 +491,7 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
     if isinstance(width, Mapping):
         return _with_settings(dict(width), named, wanted)
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(float(width))
+        return Constant(width if isinstance(width, int) else float(width))  # an int may be beyond any float
     raise TypeError(f"width: expected {wanted}, got {shown(width)}")
 
 

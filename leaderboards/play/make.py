@@ -182,13 +182,17 @@ def loaded_agent(id: str) -> object | None:
 
 def is_own_env(id: str) -> bool:
     """Whether an environment is one of this project: building it imports nothing else."""
-    return any(row.id == id for row in ENVIRONMENTS)
+    return any(row.id == id for row in (*ENVIRONMENTS, TABLE))
 
 
 def named_code(specs: Iterable[RunSpec]) -> list[str]:
-    """Agents and environments of `specs` that are not of this project, sorted: playing the runs imports them."""
+    """Agents and environments of `specs` that are not of this project, sorted: playing the runs imports them.
+
+    Objects that were given in Python are not among them, which are refused without an import.
+    """
     specs = list(specs)
-    agent_ids, env_ids = {spec.agent.id for spec in specs}, {spec.env.id for spec in specs}
+    agent_ids = {spec.agent.id for spec in specs if spec.agent.rebuildable}
+    env_ids = {spec.env.id for spec in specs if spec.env.rebuildable}
     return sorted({id for id in agent_ids if not _is_own_agent(id)} | {id for id in env_ids if not is_own_env(id)})
 
 

@@ -109,7 +109,7 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     env = BoxEnv(fragile(), horizon=10)
     env.reset(seed=0)
     agent = Sweep()
-    agent.reset(env.problem, None)
+    agent.reset(env.problem, np.random.default_rng(0))
     loop = Loop(
         env,
         agent,

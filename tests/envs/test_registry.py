@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ def test_signatures_and_kernel_keyword(row: gpbandit_envs.registry.EnvironmentRo
 
 
 def test_ids_are_in_the_namespace() -> None:
-    assert all(id.startswith("GPBandit/") and id.endswith("-v0") for id in registered())
+    assert all(re.fullmatch(r"GPBandit/\w+-v\d", id) for id in registered())
 
 
 def test_unknown_arguments_are_named_with_those_that_exist() -> None:

@@ -101,7 +101,7 @@ def test_a_new_policy_and_a_new_metric_are_in_the_list_the_runs_the_page_the_aud
     suite, out = tmp_path / "extended.toml", tmp_path / "out"
     suite.write_text(SUITE)
     gpbandit("run", suite, "--out", out, "--executor", "serial")
-    gpbandit("audit", out, "--workers", 1, "--checkpoints", 5)
+    gpbandit("audit", out, "--yes", "--workers", 1, "--checkpoints", 5)
     assert "6 runs audited, 3 with a confidence band" in capsys.readouterr().out
     gpbandit("page", out)
     gpbandit("figures", out)

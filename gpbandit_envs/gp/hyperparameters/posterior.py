@@ -235,7 +235,7 @@ def as_hyper_prior(prior: HyperPrior | Mapping[str, Any] | str | None) -> HyperP
     if unknown:
         raise ValueError(f"prior: unknown field {unknown[0]!r}; it has {', '.join(known)}")
     stated: dict[str, Any] = {
-        name: value if name.endswith("_bounds") else as_prior(value) for name, value in prior.items()
+        name: _bounds(name, value) if name.endswith("_bounds") else as_prior(value) for name, value in prior.items()
     }
     return HyperPrior(**stated)
 

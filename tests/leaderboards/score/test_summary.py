@@ -17,7 +17,7 @@ from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import overall_ranking, task_ranking
 from leaderboards.score.scores import COLUMNS, reduce_run, subsample_times
-from leaderboards.score.statistics import mean_interval
+from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
 from leaderboards.show.site import make_site
 from tests.leaderboards.folders import Failure, folder, record, trace
@@ -113,7 +113,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
         for run in runs.to_dict("records")
     }
     ratios = np.array([total["RKHS", "BBKB", r] / total["RKHS", "Uniform", r] for r in range(4)])
-    expected = mean_interval(ratios)
+    expected = score_interval(ratios)
     found = scores["RKHS", "BBKB", "regret_ratio"]
     assert (found["mean"], found["low"], found["high"]) == pytest.approx(
         (expected.estimate, expected.low, expected.high)

@@ -144,7 +144,9 @@ def test_what_theory_does_not_reach_has_no_report_and_what_cannot_be_built_says_
     store = Store(tmp_path)
     store.write(record(Ref("object:thing", label="thing"), Ref("GP-UCB"), 0))
     store.write(record(Ref("GPBandit/Gone-v0"), Ref("GP-UCB"), 0))
+    store.write(record(Ref("GPBandit/RKHS-v0", {"n_arm": 3}), Ref("GP-UCB"), 0))
     summary = summarise(store)
     assert theory_report(summary, "thing") is None
-    with pytest.raises(ValueError, match="Gone-v0"):
-        theory_report(summary, "Gone")
+    assert theory_report(summary, "Gone") is None
+    with pytest.raises(TypeError, match="n_arm"):
+        theory_report(summary, "RKHS")
