@@ -63,9 +63,9 @@ def test_parity_with_the_dense_formula(lam: float, lengthscale: float) -> None:
         posterior = ExactPosterior(SE(lengthscale), rng.random((60, 2)), lam)
         arms, y = play(posterior, rng, 40)
         errors.append(error(posterior, arms, y, 1e-8))
-    # The rounding of a run is a matter of chance; what it typically costs is not.
+    # From 1e-6 on the bound is 1e-8 itself. Below, it is what rounding typically costs: a run may cost several times it.
     assert np.exp(np.mean(np.log(errors))) <= 1
-    assert max(errors) <= 8
+    assert max(errors) <= (1 if lam >= 1e-6 else 8)
 
 
 @pytest.mark.parametrize("lam", [1e-8, 1e-4, 1.0])
