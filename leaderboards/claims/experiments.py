@@ -95,6 +95,7 @@ def _noted(claims: tuple[Claim, ...], notes: Mapping[str, str]) -> tuple[Claim, 
 
 
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
+_ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
@@ -118,9 +119,11 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
             Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
-            Experiment("gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _BUCB_QUICK),
+            Experiment(
+                "gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _ROSENBROCK_QUICK
+            ),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
-            Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), _BUCB_QUICK),
+            Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), Quick(40, None, ("GP-UCB", "GP-BUCB"))),
             Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(8, 60, ("GP-BUCB", "SM-UCB"))),
             Experiment(
                 "bpe-f1",

@@ -63,7 +63,7 @@ def test_parity_with_the_dense_formula(lam: float, lengthscale: float) -> None:
         posterior = ExactPosterior(SE(lengthscale), rng.random((60, 2)), lam)
         arms, y = play(posterior, rng, 40)
         errors.append(error(posterior, arms, y, 1e-8))
-    # From 1e-6 on the bound is 1e-8 itself. Below, it is what rounding typically costs: a run may cost several times it.
+    # From lam = 1e-6 on the bound is 1e-8 itself; below, what rounding typically costs, of which a run may cost more.
     assert np.exp(np.mean(np.log(errors))) <= 1
     assert max(errors) <= (1 if lam >= 1e-6 else 8)
 

@@ -25,7 +25,18 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["bkb-fig1", "gpbucb-matern", "gpbucb-se", "gpbucb-lazy", "bpe-f1", "bpe-f2", "batch-vs-theory", "widths"]
+    "name",
+    [
+        "bkb-fig1",
+        "gpbucb-matern",
+        "gpbucb-se",
+        "gpbucb-rosenbrock",
+        "gpbucb-lazy",
+        "bpe-f1",
+        "bpe-f2",
+        "batch-vs-theory",
+        "widths",
+    ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
     claims = reproduce(name, tmp_path)
