@@ -129,9 +129,10 @@ def test_bad_input_is_named(call: object, message: str) -> None:
         call()  # type: ignore[operator]
 
 
-def test_a_batch_whose_gain_makes_any_bound_vacuous_has_none() -> None:
+def test_the_regret_of_gp_bucb_is_bounded_only_if_its_width_covers_the_gain_of_a_batch() -> None:
     problem = Problem(name="p", dim=1, arms=np.zeros((3, 1)), kernel=SE(0.2), noise_std=0.1, norm_bound=1.0)
     gamma = np.linspace(1.0, 900.0, 1_000)
     inputs = BoundInputs(problem, 1_000, gamma, None, 1.0, 0.1)
-    assert GPBUCB(batch_size=1_000).regret_guarantee(inputs).bound is None  # exp(899) overflows
-    assert GPBUCB(batch_size=10).regret_guarantee(inputs).bound is not None
+    for c, bounded in ((0.0, False), (8.0, False), (9.0, True)):  # gamma_9 is 8.2
+        assert (GPBUCB(batch_size=10, c=c).regret_guarantee(inputs).bound is not None) == bounded
+    assert GPBUCB(batch_size=1_000, c=100.0).regret_guarantee(inputs).bound is None  # exp(899) overflows
