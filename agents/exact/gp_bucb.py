@@ -76,9 +76,9 @@ class GPBUCB(UCBAgent):
         if max(self.t_init, self.batch_size - 1) > inputs.t:
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
         C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
-        ratio = exp(min(C, _LARGEST_C))
-        if ratio > self.batch_ratio:  # the theorem needs a width that grows by exp(C)
+        if log(self.batch_ratio) < C:  # the theorem needs a width that grows by exp(C)
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         delta = self.settings.delta_on(inputs.problem)
         return ucb_guarantee(inputs, delta, ratio, theorem, self.t_init, self.is_mixture)
