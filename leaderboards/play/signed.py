@@ -52,12 +52,12 @@ def _key(path: Path) -> bytes:
     # Another process may make it at the same time: a link puts one whole key there, and all read that one.
     new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
     if not path.exists():
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(_SIZE))
         try:
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(_SIZE))
             os.link(new, path)
         except FileExistsError:
             pass
         finally:
-            new.unlink()
+            new.unlink(missing_ok=True)
     return path.read_bytes()

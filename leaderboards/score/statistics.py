@@ -54,13 +54,12 @@ __all__ = [
 
 LEVEL = 0.95
 """Coverage of intervals."""
-_FARTHEST = (
-    3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
-)
 ALPHA = 0.05
 """Family-wise error rate of rankings."""
 
-_FARTHEST = 3.0  # of an upper end from the mean, over Student\'s: beyond this, coverage hardly grows
+_FARTHEST = (
+    3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
+)
 
 
 @dataclass(frozen=True)
