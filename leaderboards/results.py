@@ -14,6 +14,7 @@ from markupsafe import Markup
 from leaderboards.play.schedule import RunReport
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
+from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
@@ -61,22 +62,26 @@ class Results:
         """The suite of the folder; None for a folder of single runs."""
         return self.store.suite()
 
-    def ranking(self, task: str | None = None) -> pd.DataFrame:
+    def ranking(self, task: str | None = None, by: str = "cumulative_regret") -> pd.DataFrame:
         """Agents from the best to the worst, by mean rank over all environments or on one of them.
 
         Args:
             task: Name of an environment as on the page; None for all of them.
+            by: What they are ranked by: `"cumulative_regret"`, as a ratio to uniform sampling where that has played,
+                `"simple_regret"` or `"inference_regret"`.
 
         Returns:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
-            tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, and the
-            mean final score on each; on one of them that score with its interval, and `n`, how many repetitions it was
-            ranked on. Agents that have not finished all repetitions come last, without a rank.
+            tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, `tasks`,
+            on how many environments it rests, and the mean final score on each; on one of them that score with its
+            interval, and `n`, how many repetitions it was ranked on. Agents that have not finished all repetitions come
+            last, without a rank. Where not all agents play all environments, ranks are within classes of them: the
+            first column says which, and an agent has a row in each class that it plays.
 
         Raises:
-            ValueError: if there is no environment of that name.
+            ValueError: if there is no environment of that name, or `by` is none of the three.
         """
-        site = self._site()
+        site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
 
     def runs(self) -> pd.DataFrame:
@@ -126,16 +131,19 @@ class Results:
         site = self._site()
         return {chart.key: Drawing(chart, site.styles) for chart in task_charts(site, _known(site, task))}
 
-    def page(self) -> Path:
+    def page(self, by: str = "cumulative_regret") -> Path:
         """Write the page of the folder, as `gpbandit page` does.
+
+        Args:
+            by: What agents are ranked by, see `ranking`.
 
         Returns:
             Its file, which a browser opens without a network.
         """
-        return build_page(self.directory)
+        return build_page(self.directory, ranked_by=by)
 
-    def _site(self) -> Site:
-        return make_site(summarise(self.store, reduced=self._reduced))
+    def _site(self, by: str = "cumulative_regret") -> Site:
+        return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in self.store.runs()["status"].value_counts().items())
@@ -162,15 +170,31 @@ def _known(site: Site, task: str | None) -> str:
 
 
 def _overall(site: Site) -> pd.DataFrame:
-    found, agents = site.overall, list(site.summary.agents)
+    if len(site.classes) == 1:
+        return _on_class(site, site.classes[0], list(site.summary.agents))
+    frames = []
+    for one in site.classes:
+        agents = [
+            name for name in site.summary.agents if any((task, name) in site.summary.scores for task in one.tasks)
+        ]
+        frame = _on_class(site, one, agents)
+        frame.insert(0, "class", one.name)
+        frames.append(frame)
+    return pd.concat(frames)
+
+
+def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
+    found = site.overall.get(one.name)
     frame = pd.DataFrame(index=pd.Index(agents, name="agent"))
     if found is not None:
         ranks = _ranks(found.ranking, found.agents)
         means = {agent: (rank.estimate, rank.low, rank.high) for agent, rank in zip(found.agents, found.mean_rank)}
         rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
         frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
-    for task, ranking in site.rankings.items():
-        metric = "regret_ratio" if ranking is None else ranking.metric
+        frame["tasks"] = len(found.tasks)
+    for task in one.tasks:
+        ranking = site.rankings[task]
+        metric = site.ranked_by if ranking is None else ranking.metric
         scores = site.summary.on(task)
         frame[task] = [
             float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
@@ -180,7 +204,7 @@ def _overall(site: Site) -> pd.DataFrame:
 
 def _on_task(site: Site, task: str) -> pd.DataFrame:
     ranking, scores = site.rankings[task], site.summary.on(task)
-    metric = "cumulative_regret" if ranking is None else ranking.metric
+    metric = site.ranked_by if ranking is None else ranking.metric
     rows = {}
     for agent in site.summary.agents:
         interval = mean_interval(scores[agent].finals[metric]) if agent in scores else None

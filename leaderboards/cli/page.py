@@ -8,19 +8,26 @@ from typing import Annotated
 import typer
 
 from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import say
 from leaderboards.play.store import Store
 
 __all__ = ["page"]
 
 
-def page(directory: Annotated[Path, typer.Argument(help="Results folder.")]) -> None:
+def page(
+    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    ranked_by: Annotated[
+        str, typer.Option("--rank-by", help="cumulative_regret, simple_regret or inference_regret.")
+    ] = "cumulative_regret",
+) -> None:
     """Build the static HTML report of a results folder and print its path."""
+    check_metric(ranked_by)
     with user_errors(directory):
         store = Store(results_folder(directory))
         if store.runs().empty:
             raise UserError(f"{directory} holds no readable run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import build_page
 
-        index = build_page(directory)
+        index = build_page(directory, ranked_by=ranked_by)
     say(f"The leaderboard is at {index.resolve()}")

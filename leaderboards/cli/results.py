@@ -12,6 +12,7 @@ import pandas as pd
 import typer
 
 from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play import exchange
 from leaderboards.play.plugins import load_plugins
@@ -46,15 +47,19 @@ def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
+    ranked_by: Annotated[
+        str, typer.Option("--rank-by", help="cumulative_regret, simple_regret or inference_regret.")
+    ] = "cumulative_regret",
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
     if interval <= 0:
         raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
+    check_metric(ranked_by)
     with user_errors(directory):
         results_folder(directory)
         from leaderboards.show import watch as show
 
-        show(directory, interval=interval, once=once)
+        show(directory, interval=interval, once=once, ranked_by=ranked_by)
 
 
 def merge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say
 from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
@@ -113,12 +115,25 @@ def run(
             workforce.close()
         print_report(report, directory, time.monotonic() - started)
         print_gaps(store, specs, without_data)
+        print_end(store, shard is not None)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
             if not report.failures:
                 say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
             raise typer.Exit(_FAILED)
         if without_data:
             raise typer.Exit(_FAILED)
+
+
+def print_end(store: Store, is_shard: bool) -> None:
+    """Print who leads, who ended no better than uniform sampling, and what to type next."""
+    if not store.done_keys():
+        return
+    if is_shard:
+        say(f"next: gpbandit merge {shlex.quote(str(store.directory))} OTHER ... --out ALL, once all shards are done")
+        return
+    for line in short_ranking(store):
+        say(line)
+    say(f"next: gpbandit page {shlex.quote(str(store.directory))}")
 
 
 def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str, str]) -> None:

@@ -382,9 +382,10 @@ register(
     Metric(
         "regret_ratio",
         "Regret ratio",
-        "R_t / R_t of Uniform",
+        "R_t / R_t of uniform sampling",
         "",
-        "Cumulative regret over that of the uniform policy on the same instances: 1 is no better than chance.",
+        "Cumulative regret over that of uniform sampling, by Uniform or Random, on the same instances: 1 is no better "
+        "than chance.",
         None,
         bands_in_figures=True,
     )

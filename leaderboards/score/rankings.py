@@ -1,15 +1,19 @@
-"""Rankings per task and over all tasks.
+"""Rankings per task and over the tasks of a class.
+
+Of tasks on arms and on boxes, or with different feedback, few agents play all: a mean rank is over one class.
 
 | symbol | meaning |
 |---|---|
 | block | one repetition of one task: all agents face the same instance, noise and delays |
-| score | regret ratio at the horizon; cumulative regret where the uniform policy did not run |
+| score | regret ratio at the horizon, cumulative regret where uniform sampling did not run; or another of `RANKED_BY` |
+| class | tasks with the same domain and feedback model; all tasks, if the same agents play them |
 """
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +34,20 @@ from leaderboards.score.statistics import (
 )
 from leaderboards.score.summary import Summary
 
-__all__ = ["OverallRanking", "TaskRanking", "overall_ranking", "task_ranking"]
+__all__ = [
+    "RANKED_BY",
+    "OverallRanking",
+    "TaskClass",
+    "TaskRanking",
+    "class_rankings",
+    "overall_ranking",
+    "ranking_over",
+    "task_classes",
+    "task_ranking",
+]
+
+RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret")
+"""Metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
 
 _SEED = 20_260_101  # of random flips and exchanges: the same folder gives the same page
 
@@ -75,15 +92,67 @@ class OverallRanking:
     mean_rank: tuple[Interval, ...]
     ranking: Ranking
 
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """The ranked agents by mean rank, the best first."""
+        means = {agent: rank.estimate for agent, rank in zip(self.agents, self.mean_rank)}
+        return tuple(sorted(self.agents, key=means.__getitem__))
 
-def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
-    """The ranking on `task`; None where no regret is known or nothing has finished."""
-    metric = "regret_ratio" if summary.uniform(task) else "cumulative_regret"
-    by_agent = {
-        name: scores
-        for name, scores in summary.on(task).items()
-        if np.isfinite(scores.finals["cumulative_regret"]).all()
+
+@dataclass(frozen=True)
+class TaskClass:
+    """Tasks over which agents are ranked together.
+
+    Attributes:
+        name: Such as "arms", or "arms, feedback delay:8" where feedback differs; "all environments" if it is alone.
+        tasks: Its tasks, in the order of the summary.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+
+
+def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
+    """The classes of the tasks of a folder, in the order of their first tasks.
+
+    Tasks of the suite on which the same agents have finished runs in all classes are one class.
+    """
+    classes: dict[tuple[str, str], list[str]] = {}
+    for name, task in summary.tasks.items():
+        classes.setdefault((task.domain, task.feedback), []).append(name)
+    listed = {name for name, task in summary.tasks.items() if task.in_suite}
+    played = {
+        kind: {agent for task, agent in summary.scores if task in tasks and task in listed}
+        for kind, tasks in classes.items()
     }
+    found = [agents for agents in played.values() if agents]
+    if all(agents == found[0] for agents in found):
+        return (TaskClass("all environments", tuple(summary.tasks)),)
+    several = len({feedback for _, feedback in classes}) > 1
+    named: dict[str, list[str]] = {}
+    for (domain, feedback), tasks in classes.items():
+        name = domain or "nothing finished"
+        if several and domain:
+            name += f", feedback {feedback.replace('_', ' ')}"
+        named.setdefault(name, []).extend(tasks)
+    return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
+
+
+def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> TaskRanking | None:
+    """The ranking on `task`; None where no regret is known or nothing has finished.
+
+    Args:
+        summary: The folder, reduced.
+        task: The task.
+        by: One of `RANKED_BY`.
+
+    Raises:
+        ValueError: if `by` is none of them.
+    """
+    if by not in RANKED_BY:
+        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
+    metric = "regret_ratio" if by == "cumulative_regret" and summary.reference(task) else by
+    by_agent = {name: scores for name, scores in summary.on(task).items() if np.isfinite(scores.finals[by]).all()}
     finished = Counter(block for scores in by_agent.values() for block in scores.blocks)
     blocks = tuple(sorted(block for block, n in finished.items() if 2 * n >= len(by_agent)))
     agents = tuple(name for name, scores in by_agent.items() if set(blocks) <= set(scores.blocks))
@@ -91,10 +160,37 @@ def task_ranking(summary: Summary, task: str) -> TaskRanking | None:
         return None
     Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     if not np.isfinite(Y).all():
-        # The ratio is undefined: the uniform policy has no regret, or has not played every block.
-        metric = "cumulative_regret"
+        # The ratio is undefined: uniform sampling has no regret, or has not played every block.
+        metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     return TaskRanking(metric, agents, blocks, Y, rank(Y, pairwise_p(Y, _generator())))
+
+
+def class_rankings(
+    summary: Summary, classes: Iterable[TaskClass], rankings: Mapping[str, TaskRanking | None]
+) -> dict[str, OverallRanking]:
+    """By name of the class, the ranking over its tasks, see `ranking_over`; a class without one is left out."""
+    found = {one.name: ranking_over(summary, one.tasks, rankings) for one in classes}
+    return {name: over for name, over in found.items() if over is not None}
+
+
+def ranking_over(
+    summary: Summary, tasks: Iterable[str], rankings: Mapping[str, TaskRanking | None]
+) -> OverallRanking | None:
+    """The ranking over those of `tasks` that the suite asks for.
+
+    Args:
+        summary: The folder, reduced.
+        tasks: Names of tasks.
+        rankings: The ranking on each task.
+
+    Returns:
+        The ranking; None if no agent is ranked on all of them, or only one of several: it is no winner.
+    """
+    listed = [task for task in tasks if summary.tasks[task].in_suite]
+    found = overall_ranking({task: rankings[task] for task in listed})
+    alone = len({agent for task in listed for agent in summary.on(task)}) == 1
+    return None if found is None or (len(found.agents) == 1 and not alone) else found
 
 
 def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:

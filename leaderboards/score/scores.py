@@ -85,14 +85,14 @@ class AgentScores:
         at = {block: i for i, block in enumerate(self.blocks)}
         return [at[block] for block in blocks]
 
-    def add_regret_ratio(self, uniform: AgentScores | None) -> None:
-        """Add the regret ratio against the uniform policy's scores, paired by block; NaN for blocks it lacks."""
+    def add_regret_ratio(self, reference: AgentScores | None) -> None:
+        """Add the regret ratio against the scores of uniform sampling, paired by block; NaN for blocks it lacks."""
         ratio = np.full((len(self), len(self.t)), np.nan)
-        if uniform is not None:
-            both = [block for block in self.blocks if block in set(uniform.blocks)]
-            mine, theirs = self.rows(both), uniform.rows(both)
+        if reference is not None:
+            both = [block for block in self.blocks if block in set(reference.blocks)]
+            mine, theirs = self.rows(both), reference.rows(both)
             name = "cumulative_regret"
-            ratio[mine] = metrics.regret_ratio(self.curves[name][mine], uniform.curves[name][theirs])
+            ratio[mine] = metrics.regret_ratio(self.curves[name][mine], reference.curves[name][theirs])
         self.curves["regret_ratio"] = ratio
         self.finals["regret_ratio"] = ratio[:, -1].copy()
 

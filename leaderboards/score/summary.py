@@ -27,10 +27,11 @@ from leaderboards.score.scores import (
 from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
 
-__all__ = ["UNIFORM", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
+__all__ = ["REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 
-UNIFORM = "Uniform"
-"""Id of the policy that the regret ratio is measured against."""
+REFERENCES = ("Uniform", "Random")
+"""Ids of the policies that the regret ratio is measured against: the first one that has played the task. `Uniform`
+plays arms only; `Random` evaluates uniform points of boxes too."""
 
 _log = logging.getLogger("gpbandit")
 
@@ -64,11 +65,15 @@ class Summary:
         """Scores on one task, by agent."""
         return {agent: self.scores[task, agent] for agent in self.agents if (task, agent) in self.scores}
 
-    def uniform(self, task: str) -> str | None:
-        """Name of the plain uniform policy, if it has finished a run on the task."""
-        for agent, ref in self.agents.items():
-            if ref.id == UNIFORM and not ref.kwargs and (task, agent) in self.scores:
-                return agent
+    def reference(self, task: str) -> str | None:
+        """Name of the agent that the regret ratio on the task is measured against; None if none has finished a run.
+
+        It is the first of `REFERENCES`, with its default settings, that has.
+        """
+        for id in REFERENCES:
+            for agent, ref in self.agents.items():
+                if ref.id == id and not ref.kwargs and (task, agent) in self.scores:
+                    return agent
         return None
 
 
@@ -112,8 +117,8 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
     summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found)
     for task, agent in scores:
-        uniform = summary.uniform(task)
-        scores[task, agent].add_regret_ratio(scores[task, uniform] if uniform else None)
+        reference = summary.reference(task)
+        scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
     return summary
 
 

@@ -33,6 +33,7 @@ class Task:
             do not say.
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
+        domain: `"arms"` or `"boxes"`: what its actions are; "" if no run is done.
         in_suite: Whether the suite lists it; True for folders without a suite. The overall ranking is over such tasks.
     """
 
@@ -43,6 +44,7 @@ class Task:
     knowledge: str = ""
     misspecification: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
+    domain: str = ""
     in_suite: bool = True
 
 
@@ -82,6 +84,8 @@ def name_all(
         name = task_names[task_id]
         if not tasks[name].knowledge:  # failed runs hold no problem data
             tasks[name] = _with_knowledge(tasks[name], run.data)
+        if run.status == "done" and not tasks[name].domain:
+            tasks[name] = replace(tasks[name], domain="arms" if "action" in run.columns else "boxes")
         if spec.agent.key not in agent_names:
             known = listed_agents | agents
             label = spec.agent.label

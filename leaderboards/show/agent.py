@@ -68,7 +68,8 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""
     summary, ref = site.summary, site.summary.agents[agent]
     # The first metric is the one by which most tasks are ranked.
-    metrics = [METRICS["regret_ratio"], *(m for m in METRICS.values() if m.in_tables and m.name != "regret_ratio")]
+    first = METRICS["regret_ratio" if site.ranked_by == "cumulative_regret" else site.ranked_by]
+    metrics = [first, *(m for m in METRICS.values() if m.in_tables and m is not first)]
     rows = []
     for task in summary.tasks:
         cell, rank = summary.scores.get((task, agent)), site.rank(task, agent)

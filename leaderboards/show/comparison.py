@@ -92,7 +92,8 @@ def comparison_data(site: Site, comparisons: Comparisons, first: str) -> dict[st
             continue
         found = comparisons[first, second]
         charts = [
-            difference_chart(first, second, found, METRICS[name]) for name in ("regret_ratio", "cumulative_regret")
+            difference_chart(first, second, found, METRICS[name])
+            for name in dict.fromkeys(("regret_ratio", "cumulative_regret", site.ranked_by))
         ]
         data[second] = {
             "rows": _rows(site, first, second, found),

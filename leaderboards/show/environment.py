@@ -139,7 +139,7 @@ def task_charts(site: Site, task: str) -> list[Chart]:
 def _table_metrics(site: Site, task: str) -> list[Metric]:
     """Metrics with a column, the one that agents are ranked by first."""
     found = site.rankings[task]
-    ranked_by = found.metric if found else "regret_ratio"
+    ranked_by = found.metric if found else site.ranked_by
     batches = has_batches(parse_feedback(site.summary.tasks[task].feedback))
     others = [
         metric

@@ -1,7 +1,9 @@
-"""The overview: the ranking over all tasks, the score of every agent on every task, a card per task."""
+"""The overview: a ranking over each class of tasks, the score of every agent on every task, a card per task."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import OverallRanking, TaskClass
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
@@ -23,15 +26,19 @@ __all__ = ["best_found_text", "knowledge_text", "overview_page"]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
+_FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
     "learned": "learned: kernel and noise are a modelling choice, or unknown",
 }
 
+Filter = tuple[str, str, list[str]]
+"""A filter of environments: name, title and values."""
+
 
 @dataclass(frozen=True)
 class RankingRow:
-    """An agent in the ranking over all tasks.
+    """An agent in the ranking over some tasks.
 
     Attributes:
         agent: Name.
@@ -39,7 +46,7 @@ class RankingRow:
         swatch: Its line style.
         rank: Rank of its tie group, such as "2="; "" if it is not ranked.
         rank_sort: The same as a number.
-        compare: Address of its comparison with the best other agent; None if there is no other.
+        compare: Address of its comparison with the best other agent of the table; None if there is no other.
         range: Ranks that the tests leave open; "" if it is not ranked.
         mean_rank: Mean rank and its interval; the reason why there is none.
         forest: The mean rank as a drawing.
@@ -59,6 +66,26 @@ class RankingRow:
 
 
 @dataclass(frozen=True)
+class RankingTable:
+    """The ranking over the tasks of a class.
+
+    Attributes:
+        name: Name of the class.
+        tasks: Cards of its tasks.
+        basis: On how many tasks the ranks rest, and how many agents have one.
+        rows: One an agent, the best first.
+        subsets: By the positions of the tasks that a choice of filters leaves, such as "0,2": the basis, and the rows
+            in the order of `rows`.
+    """
+
+    name: str
+    tasks: list[TaskCard]
+    basis: str
+    rows: list[RankingRow]
+    subsets: dict[str, tuple[str, list[RankingRow]]]
+
+
+@dataclass(frozen=True)
 class TaskCard:
     """A task on the overview.
 
@@ -74,7 +101,8 @@ class TaskCard:
         knowledge: Knowledge level.
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
-        metric: What the task is ranked by: "ratio" or "regret".
+        domain: `"arms"` or `"boxes"`; "not recorded" if no run is done.
+        metric: What the task is ranked by, in words.
         best_found: Whether the optimum is unknown, so that regret is measured from the best mean found.
     """
 
@@ -89,6 +117,7 @@ class TaskCard:
     knowledge: str
     family: str
     repetitions: int
+    domain: str
     metric: str
     best_found: bool
 
@@ -96,14 +125,15 @@ class TaskCard:
 def overview_page(site: Site) -> dict[str, Any]:
     """Context of `index.html.j2`."""
     summary = site.summary
-    cards = [_card(site, task) for task in summary.tasks]
+    cards = {task: _card(site, task) for task in summary.tasks}
+    filters = _filters(list(cards.values()))
     return {
         "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
-        "tasks": cards,
-        "filters": _filters(cards),
-        "rows": sorted((_row(site, name) for name in summary.agents), key=lambda row: (row.mean_rank.sort, row.agent)),
-        "n_tasks_overall": len(site.overall.tasks) if site.overall else 0,
+        "tasks": list(cards.values()),
+        "filters": filters,
+        "rankings": [_ranking(site, one, cards, filters) for one in site.classes],
+        "ranked_by": METRICS[site.ranked_by].title.lower(),
         "gaps": gap_rows(site),
         "delays": delay_links(site),
         "bands": coverage_table(site),
@@ -132,34 +162,93 @@ def best_found_text(means: tuple[float, ...]) -> str:
     return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
 
 
-def _row(site: Site, name: str) -> RankingRow:
-    found = site.overall
-    cells = [score_cell(site, task, name, _metric(site, task), ranked=True) for task in site.summary.tasks]
-    head = (name, site.agent_files[name], svg.swatch(site.styles[name]))
-    compare = site.comparison_with_best(name)
-    if found is None or name not in found.agents:
-        listed = [task for task, about in site.summary.tasks.items() if about.in_suite]
-        ranked = sum(site.rank(task, name) is not None for task in listed)
-        why = f"ranked on {ranked} of {len(listed)} environments"
-        return RankingRow(*head, "", LAST, compare, "", TableCell("", why=why), Markup(""), cells)
+def _ranking(site: Site, one: TaskClass, cards: dict[str, TaskCard], filters: list[Filter]) -> RankingTable:
+    agents = [agent for agent in site.summary.agents if any(_meant(site, task, agent) for task in one.tasks)]
+    basis, rows = _rows(site, one.tasks, one.tasks, agents)
+    order = sorted(range(len(rows)), key=lambda i: (rows[i].mean_rank.sort, rows[i].agent))
+    subsets = {}
+    for kept in _kept(one, cards, filters):
+        text, others = _rows(site, [one.tasks[i] for i in kept], (), agents)
+        subsets[",".join(map(str, kept))] = text, [others[i] for i in order]
+    return RankingTable(one.name, [cards[task] for task in one.tasks], basis, [rows[i] for i in order], subsets)
+
+
+def _kept(one: TaskClass, cards: dict[str, TaskCard], filters: list[Filter]) -> list[tuple[int, ...]]:
+    """Positions of the tasks of a class that some choice of filters leaves; without those that leave none."""
+    about = [cards[task] for task in one.tasks]
+    found = {
+        tuple(
+            i
+            for i, card in enumerate(about)
+            if all(not value or getattr(card, name) == value for (name, _, _), value in zip(filters, values))
+        )
+        for values in itertools.product(*(["", *values] for _, _, values in filters))
+    }
+    return sorted(found - {()})
+
+
+def _meant(site: Site, task: str, agent: str) -> bool:
+    """Whether the agent has played the task, or was to: what it cannot play was skipped."""
+    gap = site.gap(task, agent)
+    # Without a suite, whatever another agent has played counts as missing.
+    none = {"skipped"} if site.summary.suite is not None else {"skipped", "missing"}
+    return (task, agent) in site.summary.scores or (gap is not None and gap["status"] not in none)
+
+
+def _rows(
+    site: Site, tasks: Sequence[str], shown: Iterable[str], agents: Sequence[str]
+) -> tuple[str, list[RankingRow]]:
+    """On what the ranks over `tasks` rest, and a row an agent with its scores on `shown`."""
+    found = site.over(tasks)
+    listed = [task for task in tasks if site.summary.tasks[task].in_suite]
+    placed = 0 if found is None else len(found.agents)
+    what = "environment" if len(listed) == 1 else "environments"
+    if found is None:
+        basis = f"No ranks: no two of the {len(agents)} agents have finished the same repetitions of every environment"
+        return basis, [_unplaced(site, name, listed, shown) for name in agents]
+    basis = f"Ranks rest on {len(listed)} {what} and are of {placed} agents"
+    if placed < len(agents):
+        basis += f"; the other {len(agents) - placed} have not finished all repetitions of all"
+    rows = [
+        _placed(site, name, found, shown) if name in found.agents else _unplaced(site, name, listed, shown)
+        for name in agents
+    ]
+    return basis, rows
+
+
+def _head(site: Site, name: str) -> tuple[str, str, Markup]:
+    return name, site.agent_files[name], svg.swatch(site.styles[name])
+
+
+def _cells(site: Site, name: str, shown: Iterable[str]) -> list[TableCell]:
+    return [score_cell(site, task, name, _metric(site, task), ranked=True) for task in shown]
+
+
+def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]) -> RankingRow:
+    ranked = sum(site.rank(task, name) is not None for task in listed)
+    mean_rank = TableCell("", why=f"ranked on {ranked} of {len(listed)} environments")
+    return RankingRow(*_head(site, name), "", LAST, None, "", mean_rank, Markup(""), _cells(site, name, shown))
+
+
+def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) -> RankingRow:
     i, k = found.agents.index(name), len(found.agents)
     interval, group = found.mean_rank[i], int(found.ranking.group[i])
     shared = int((found.ranking.group == group).sum()) > 1
     return RankingRow(
-        *head,
+        *_head(site, name),
         f"{group}=" if shared else str(group),
         group,
-        compare,
+        site.comparison_with_best(name, best=found.ordered) if k > 1 else None,
         span(int(found.ranking.best[i]), int(found.ranking.worst[i])),
         TableCell(f"{interval.estimate:.2f}", interval.estimate, _rank_interval(interval, k)),
         svg.forest(interval, 1, k, site.styles[name]),
-        cells,
+        _cells(site, name, shown),
     )
 
 
 def _metric(site: Site, task: str) -> str:
     found = site.rankings[task]
-    return found.metric if found else "regret_ratio"
+    return found.metric if found else site.ranked_by
 
 
 def _rank_interval(interval: Interval, k: int) -> str:
@@ -192,14 +281,15 @@ def _card(site: Site, task: str) -> TaskCard:
         family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
         best_found=task in site.summary.best_found,
-        metric="ratio" if _metric(site, task) == "regret_ratio" else "regret",
+        domain=about.domain or _UNSAID,
+        metric=METRICS[_metric(site, task)].title.lower(),
     )
 
 
-def _filters(cards: list[TaskCard]) -> list[tuple[str, str, list[str]]]:
+def _filters(cards: list[TaskCard]) -> list[Filter]:
     """Name, title and values of each filter of environments that has something to choose."""
     found = []
-    for name, title in (("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge")):
+    for name, title in _FILTERS:
         values = list(dict.fromkeys(str(getattr(card, name)) for card in cards))
         if len(values) > 1:
             found.append((name, title, values))

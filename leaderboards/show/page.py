@@ -30,18 +30,19 @@ _PAGES = "site"
 _ASSETS = ("style.css", "page.js")
 
 
-def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
+def build_page(directory: str | os.PathLike[str], theory: bool = True, ranked_by: str = "cumulative_regret") -> Path:
     """Write the site of a results folder into the folder itself.
 
     Args:
         directory: The results folder.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
 
     Returns:
         The overview, `directory/index.html`; the other pages and their assets are below `directory/site`.
 
     Raises:
-        ValueError: if the folder holds no run.
+        ValueError: if the folder holds no run, or `ranked_by` is no such metric.
         StoreError: if `directory/site` is a link to elsewhere.
     """
     directory = Path(directory)
@@ -49,7 +50,7 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True) -> Path:
     summary = summarise(store)
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
-    site = make_site(summary, theory, audit_reports(store, summary))
+    site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
     own_folder(folder / "compare")
     _copy_assets(own_folder(folder / "assets"))

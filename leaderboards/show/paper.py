@@ -28,7 +28,7 @@ from leaderboards.show.charts import (
     profile_chart,
     variance_chart,
 )
-from leaderboards.show.format import number
+from leaderboards.show.format import file_names, number
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.site import Site, make_site
 from leaderboards.text import visible
@@ -59,7 +59,8 @@ def make_figures(
     """Write the figures and tables of a results folder.
 
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
-    `inference_regret`, `regret_ratio`), the mean ranks (`ranks`), the performance profiles (`profiles`), the cost of
+    `inference_regret`, `regret_ratio`), the mean ranks (`ranks`; `ranks-arms` and so on, one a
+    class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the cost of
     delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how
     often bands held (`guarantee`), and the final scores as `scores.md` and `scores.tex`. A figure for which there are
     no numbers is left out.
@@ -114,12 +115,14 @@ def _figures(site: Site) -> dict[str, Figure]:
         for metric in METRICS.values()
         if metric.has_curve and metric.in_figures
     }
-    ratios = {}
-    if site.overall is not None:
-        for name in site.overall.agents:
-            ratios[name] = [site.summary.scores[task, name].finals["regret_ratio"] for task in site.overall.tasks]
-    profiles = profile_chart(ratios)
-    panels["profiles"] = [profiles and replace(profiles, title="")]
+    panels["profiles"] = []
+    for name, found in site.overall.items():
+        ratios = {
+            agent: [site.summary.scores[task, agent].finals["regret_ratio"] for task in found.tasks]
+            for agent in found.agents
+        }
+        profiles = profile_chart(ratios)
+        panels["profiles"].append(profiles and replace(profiles, title=name if len(site.classes) > 1 else ""))
     panels["delay_cost"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
     audits: dict[str, dict[str, AuditReport]] = {}
     for (task, agent), report in site.audits.items():
@@ -138,9 +141,13 @@ def _figures(site: Site) -> dict[str, Figure]:
         known = [chart for chart in charts if chart is not None]
         if known:
             figures[name] = draw_panels(known, site.styles)
-    if site.overall is not None and len(site.overall.agents) > 1:
-        label = f"mean rank over {len(site.overall.tasks)} environments"
-        figures["ranks"] = draw_intervals(dict(zip(site.overall.agents, site.overall.mean_rank)), site.styles, label)
+    several = {name: found for name, found in site.overall.items() if len(found.agents) > 1}
+    files = file_names("ranks", several) if len(site.classes) > 1 else dict.fromkeys(several, "ranks.html")
+    for name, found in several.items():
+        of = f" ({name})" if len(site.classes) > 1 else ""
+        label = f"mean rank over {len(found.tasks)} environments{of}"
+        ranks = draw_intervals(dict(zip(found.agents, found.mean_rank)), site.styles, label)
+        figures[files[name].removesuffix(".html")] = ranks
     return figures
 
 
@@ -338,9 +345,8 @@ def latex_table(site: Site) -> str:
 
 
 def _order(site: Site) -> list[str]:
-    found = site.overall
-    mean = {} if found is None else {a: i.estimate for a, i in zip(found.agents, found.mean_rank)}
-    return sorted(site.summary.agents, key=lambda name: (mean.get(name, np.inf), name))
+    placed = dict.fromkeys(agent for found in site.overall.values() for agent in found.ordered)
+    return [*placed, *sorted(agent for agent in site.summary.agents if agent not in placed)]
 
 
 def _score(site: Site, task: str, agent: str) -> Interval | None:

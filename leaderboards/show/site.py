@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -11,7 +12,15 @@ import pandas as pd
 
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
-from leaderboards.score.rankings import OverallRanking, TaskRanking, overall_ranking, task_ranking
+from leaderboards.score.rankings import (
+    OverallRanking,
+    TaskClass,
+    TaskRanking,
+    class_rankings,
+    ranking_over,
+    task_classes,
+    task_ranking,
+)
 from leaderboards.score.summary import Summary, unfinished_runs
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
@@ -29,7 +38,9 @@ class Site:
     Attributes:
         summary: The folder, reduced.
         rankings: Ranking by task; None where no regret is known.
-        overall: Ranking over all tasks that the suite asks for; None if no agent is ranked on all of them.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        classes: Classes of tasks, within which agents are ranked over several tasks.
+        overall: By name of the class, the ranking over its tasks; absent if there is none.
         gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
         styles: Line style by agent.
         task_files: File name of the page of each task.
@@ -41,7 +52,9 @@ class Site:
 
     summary: Summary
     rankings: dict[str, TaskRanking | None]
-    overall: OverallRanking | None
+    ranked_by: str
+    classes: tuple[TaskClass, ...]
+    overall: dict[str, OverallRanking]
     gaps: pd.DataFrame
     styles: dict[str, LineStyle]
     task_files: dict[str, str]
@@ -83,25 +96,27 @@ class Site:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
+    def over(self, tasks: Iterable[str]) -> OverallRanking | None:
+        """The ranking over some tasks, see `leaderboards.score.rankings.ranking_over`."""
+        return ranking_over(self.summary, tasks, self.rankings)
+
     def best_agents(self, task: str | None = None) -> list[str]:
-        """Agents from the best mean score to the worst, on a task or over all; the unranked ones come last."""
-        found = self.overall if task is None else self.rankings[task]
-        if found is None:
-            return list(self.summary.agents)
-        if isinstance(found, TaskRanking):
-            means = dict(zip(found.agents, found.Y.mean(axis=0)))
-        else:
-            means = {agent: rank.estimate for agent, rank in zip(found.agents, found.mean_rank)}
-        return sorted(self.summary.agents, key=lambda agent: means.get(agent, np.inf))
+        """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""
+        if task is not None:
+            found = self.rankings[task]
+            means = {} if found is None else dict(zip(found.agents, found.Y.mean(axis=0)))
+            return sorted(self.summary.agents, key=lambda agent: means.get(agent, np.inf))
+        ranked = [agent for over in self.overall.values() for agent in over.ordered]
+        return list(dict.fromkeys([*ranked, *self.summary.agents]))
 
     def comparison_link(self, first: str, second: str, task: str | None = None) -> str:
         """Address of the paired comparison of two agents, from the folder of the pages."""
         chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})
         return f"{COMPARISON_FILE}#{urlencode(chosen, quote_via=quote)}"
 
-    def comparison_with_best(self, agent: str, task: str | None = None) -> str | None:
-        """Address of the comparison of an agent with the best other one; None if there is no other."""
-        others = [other for other in self.best_agents(task) if other != agent]
+    def comparison_with_best(self, agent: str, task: str | None = None, best: Sequence[str] = ()) -> str | None:
+        """Address of the comparison of an agent with the best other one, or first other of `best`; None if alone."""
+        others = [other for other in (best or self.best_agents(task)) if other != agent]
         return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
@@ -118,15 +133,23 @@ class Site:
         return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 
-def make_site(summary: Summary, theory: bool = False, audits: dict[tuple[str, str], AuditReport] | None = None) -> Site:
+def make_site(
+    summary: Summary,
+    theory: bool = False,
+    audits: dict[tuple[str, str], AuditReport] | None = None,
+    ranked_by: str = "cumulative_regret",
+) -> Site:
     """Rank, colour and address everything in `summary`; `theory` builds every environment again for its theory."""
     studies = delay_studies(summary)
     files = file_names("feedback", dict.fromkeys(study.base for study in studies))
-    rankings = {task: task_ranking(summary, task) for task in summary.tasks}
+    rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
+    classes = task_classes(summary)
     return Site(
         summary,
         rankings,
-        overall_ranking({task: found for task, found in rankings.items() if summary.tasks[task].in_suite}),
+        ranked_by,
+        classes,
+        class_rankings(summary, classes, rankings),
         unfinished_runs(summary),
         line_styles(summary.agents),
         file_names("env", summary.tasks),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
@@ -19,14 +20,18 @@ from rich.text import Text
 
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import task_classes
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.format import NONE, number
 from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]
 
 _SPAN = 300.0  # seconds over which the speed is measured
 _AGENTS_SHOWN = 15
+_TASKS_SHOWN, _NAME = 5, 24  # so many scores, and so long a name, fit into 80 columns
 _POINTS = 2  # of each curve: only the end is shown
 
 
@@ -36,11 +41,18 @@ class Watcher:
     Args:
         directory: The results folder; it may not be there yet.
         clock: Seconds since 1970.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        clock: Callable[[], float] = time.time,
+        ranked_by: str = "cumulative_regret",
+    ) -> None:
         self.store = Store(directory)
         self.clock = clock
+        self.ranked_by = ranked_by
         self._reduced: dict[str, RunScores] = {}
         self._suite: Suite | None = None
         self._keys: set[str] = set()
@@ -58,9 +70,7 @@ class Watcher:
         else:
             parts.append(ProgressBar(total=len(wanted), completed=ended, width=60))
             parts.append(Text(f"{counts} of {len(wanted)}{self._pace(runs, len(wanted) - ended)}"))
-        ranking = _ranking(summary)
-        if ranking is not None:
-            parts.append(ranking)
+        parts.extend(_rankings(summary, self.ranked_by))
         return Group(*parts), wanted is not None and ended == len(wanted)
 
     def _keys_of(self, suite: Suite | None) -> set[str] | None:
@@ -94,36 +104,67 @@ class Watcher:
         return f"; {speed * 60:.1f} runs a minute{left}"
 
 
-def _ranking(summary: Summary) -> Table | None:
-    """Mean regret ratio so far, over the repetitions that the uniform policy has finished too; best agents first."""
-    ratios: dict[str, dict[str, float]] = {}
+def _rankings(summary: Summary, ranked_by: str) -> list[RenderableType]:
+    """A title and a table of the mean scores so far for each class of tasks, agents by their mean rank."""
+    classes = task_classes(summary)
+    tables: list[RenderableType] = []
+    for one in classes:
+        # Runs from before the suite was edited are apart: perhaps of the same name, and of another horizon or seed.
+        found = {task: _so_far(summary, task, ranked_by) for task in one.tasks if summary.tasks[task].in_suite}
+        found = {task: scores for task, scores in found.items() if scores[1]}
+        if found:
+            metrics = dict.fromkeys(METRICS[metric].title.lower() for metric, _ in found.values())
+            of = f": {one.name}" if len(classes) > 1 else ""
+            tables += [Text(f"{' or '.join(metrics)} so far{of}", style="italic"), _table(found)]
+    return tables
+
+
+_Scores = tuple[str, dict[str, tuple[float, int]]]
+"""A metric, and by agent its mean and over how many runs."""
+
+
+def _so_far(summary: Summary, task: str, ranked_by: str) -> _Scores:
+    """Scores so far: the regret ratio over the repetitions that uniform sampling has finished too, where it plays."""
+    ratio = ranked_by == "cumulative_regret" and summary.reference(task) is not None
+    metric = "regret_ratio" if ratio else ranked_by
+    found = {}
+    for agent, scores in summary.on(task).items():
+        known = scores.finals[metric][np.isfinite(scores.finals[metric])]
+        if len(known):
+            found[agent] = float(known.mean()), len(known)
+    return metric, found
+
+
+def _table(found: dict[str, _Scores]) -> Table:
+    shown = list(found.values()) if len(found) <= _TASKS_SHOWN else []
+    table = Table(box=None, pad_edge=False)
+    # A narrow terminal cuts names and folds headings, never a number.
+    table.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=_NAME)
+    if len(found) > 1:
+        table.add_column(f"mean rank of {len(found)}", justify="right", min_width=len("10.00"))
+    for task in found if shown else ():
+        table.add_column(escape(task), justify="right", min_width=len("0.0001"), overflow="fold")
+    table.add_column("runs", justify="right", no_wrap=True, min_width=len("runs"))
+    ranks: dict[str, list[float]] = {}
     counts: Counter[str] = Counter()
-    # Runs from before the suite was edited are apart: perhaps of the same name, and of another horizon or seed.
-    tasks = [task.name for task in summary.tasks.values() if task.in_suite]
-    for task in tasks:
-        for agent, scores in summary.on(task).items():
-            ratio = scores.finals["regret_ratio"]
-            paired = ratio[np.isfinite(ratio)]
-            if len(paired):
-                ratios.setdefault(agent, {})[task] = float(paired.mean())
-                counts[agent] += len(paired)
-    if not ratios:
-        return None
-    shown = [task for task in tasks if any(task in on_task for on_task in ratios.values())]
-    table = Table(title="regret ratio so far", title_justify="left", box=None, pad_edge=False)
-    table.add_column("agent")
-    for task in shown:
-        table.add_column(escape(task), justify="right")
-    table.add_column("runs", justify="right")
-    ranked = sorted(ratios, key=lambda agent: np.mean(list(ratios[agent].values())))
-    for agent in ranked[:_AGENTS_SHOWN]:
-        texts = [f"{ratios[agent][task]:.3f}" if task in ratios[agent] else "–" for task in shown]
+    for _, scores in found.values():
+        means = [mean for mean, _ in scores.values()]
+        for agent, place in zip(scores, scipy.stats.rankdata(means)):
+            ranks.setdefault(agent, []).append(float(place))
+            counts[agent] += scores[agent][1]
+    for agent in sorted(ranks, key=lambda agent: np.mean(ranks[agent]))[:_AGENTS_SHOWN]:
+        texts = [f"{np.mean(ranks[agent]):.2f}"] if len(found) > 1 else []
+        texts += [number(scores[agent][0], 4) if agent in scores else NONE for _, scores in shown]
         table.add_row(escape(agent), *texts, str(counts[agent]))
     return table
 
 
 def watch(
-    directory: str | os.PathLike[str], interval: float = 2.0, console: Console | None = None, once: bool = False
+    directory: str | os.PathLike[str],
+    interval: float = 2.0,
+    console: Console | None = None,
+    once: bool = False,
+    ranked_by: str = "cumulative_regret",
 ) -> None:
     """Show a running suite until it is complete or the user stops it with Ctrl-C.
 
@@ -132,11 +173,12 @@ def watch(
         interval: Seconds between two updates.
         console: Where to show it; by default the terminal. Where that is none, the view is printed once.
         once: Print the view once and return.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
     """
     if interval <= 0:
         raise ValueError(f"interval: expected a number of seconds > 0, got {interval!r}")
     console = console or Console()
-    watcher = Watcher(Path(directory))
+    watcher = Watcher(Path(directory), ranked_by=ranked_by)
     view, complete = watcher.update()
     if once or not console.is_terminal:
         console.print(view)

@@ -64,6 +64,37 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Path, tmp_path: Path) -> None:
+    text = suite.read_text().replace("horizon = 20", "horizon = 60")
+    suite.write_text(text + '[[agents]]\nid = "tests.leaderboards.play.players:Worst"\nlabel = "Worst"\n')
+    _, out, _ = call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    lines = out.splitlines()
+    assert lines[1] == "ranking by cumulative regret: 1 environment, 3 agents that played all of it"
+    assert "GP-UCB  (mean rank 1.00, regret ratio 0." in lines[2]
+    assert [line.split()[1] for line in lines[2:5]] == ["GP-UCB", "Uniform", "Worst"]
+    (warned,) = [line for line in lines if "no better" in line]
+    assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
+    assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'}"
+    _, out, _ = call("run", suite, "--out", tmp_path / "part", "--workers", 1, "--shard", "1/2")
+    assert out.splitlines()[-1].startswith(f"next: gpbandit merge {tmp_path / 'part'} OTHER")
+    assert "ranking" not in out
+
+
+def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> None:
+    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    code, out, _ = call("watch", tmp_path / "r", "--once", "--rank-by", "simple_regret")
+    assert code == 0
+    assert "simple regret so far" in out
+    assert call("page", tmp_path / "r", "--rank-by", "inference_regret")[0] == 0
+    page = (tmp_path / "r" / "index.html").read_text()
+    assert "Ranked by inference regret at the horizon" in page
+    assert "inference regret at t = 20" in page
+    for command in ("page", "watch"):
+        code, _, err = call(command, tmp_path / "r", "--rank-by", "fame")
+        assert code == 2
+        assert "--rank-by: expected one of cumulative_regret, simple_regret, inference_regret, got 'fame'" in err
+
+
 def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     code, text, _ = call("run", suite, "--out", out, "--workers", 2)

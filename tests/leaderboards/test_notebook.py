@@ -82,7 +82,7 @@ def test_frames_of_results(tmp_path: Path) -> None:
     runs = found.runs()
     assert set(runs["env"]) == {"waves", "RKHS"}
     ranking = found.ranking()
-    assert list(ranking.columns) == ["rank", "best", "worst", "mean_rank", "low", "high", "waves", "RKHS"]
+    assert list(ranking.columns) == ["rank", "best", "worst", "mean_rank", "low", "high", "tasks", "waves", "RKHS"]
     assert set(ranking.index) == {"Uniform", "EpsGreedy", "GP-UCB"}
     assert ranking["mean_rank"].is_monotonic_increasing
     assert ranking.loc["Uniform", "waves"] == pytest.approx(1.0), "its own regret ratio"

@@ -32,19 +32,33 @@
     });
   }
 
-  // ---- filters: environments, as columns and cards, by what they are ----
+  // ---- filters: environments, as columns and cards, by what they are; agents are ranked anew on those that are left ----
   const filters = document.querySelector(".filters:not(.comparison)");
   if (filters) {
     const selects = all("select", filters);
     const filter = () => {
       const kept = (element) => selects.every((select) => !select.value || element.dataset[select.name] === select.value);
       for (const card of all(".card")) card.hidden = !kept(card);
-      for (const table of all("table.ranking")) {
-        all("thead th", table).forEach((header, column) => {
-          if (header.dataset.family === undefined) return;
-          for (const row of all("tr", table)) row.children[column].hidden = !kept(header);
-        });
+      for (const part of all(".ranked")) {
+        const columns = all("thead th", part).map((header, column) => ({ header, column })).filter(({ header }) => header.dataset.family !== undefined);
+        for (const { header, column } of columns) for (const row of all("tr", part)) row.children[column].hidden = !kept(header);
+        rankAnew(part, columns.flatMap(({ header }, i) => (kept(header) ? [i] : [])).join(","));
       }
+    };
+    const places = new Map(all(".ranked").map((part) => [part, { rows: all("tbody > tr", part), subsets: JSON.parse(part.querySelector(".subsets").textContent) }]));
+    const rankAnew = (part, left) => {
+      part.hidden = left === "";
+      const { rows, subsets } = places.get(part);
+      const found = subsets[left];
+      if (!found) return;
+      part.querySelector(".basis").textContent = found.basis;
+      rows.forEach((row, i) => {
+        row.children[0].outerHTML = found.rows[i][0];
+        row.children[2].outerHTML = found.rows[i][1];
+      });
+      for (const header of all("thead th", part)) header.removeAttribute("aria-sort");
+      const key = (row) => Number(row.children[2].dataset.sort);
+      part.querySelector("tbody").append(...rows.toSorted((a, b) => key(a) - key(b)));
     };
     filters.hidden = false;
     for (const select of selects) select.addEventListener("change", filter);

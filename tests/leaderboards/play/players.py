@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from agents import Action, Actions, Agent, Capabilities, Feedback, Pending
+from agents.core.finite import FiniteArmAgent
 from gpbandit_envs.datasets import FetchError
 from gpbandit_envs.problem import Certificate, Problem
 
@@ -53,6 +54,18 @@ class Counter(Agent):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.asked, self.told, self.pulled = state["asked"], state["told"], state["pulled"]
         self.rng.bit_generator.state = state["rng"]
+
+
+class Worst(FiniteArmAgent):
+    """Every arm once, then always the one that looks worst."""
+
+    capabilities = Capabilities(frozenset({"finite"}))
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if len(pending):
+            return np.zeros(0, np.int64)
+        unseen = np.flatnonzero(self.counts == 0)
+        return unseen[:1] if len(unseen) else np.array([(self.sums / self.counts).argmin()])
 
 
 class DiesWhenLookedAt(Counter):

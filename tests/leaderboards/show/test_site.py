@@ -17,6 +17,7 @@ from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
+from leaderboards.show.site import make_site
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import Failure, folder
 from tests.leaderboards.show.conftest import EVIL
@@ -155,6 +156,36 @@ def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> Non
         assert page.evaluate(columns) == 3
 
 
+def test_agents_are_ranked_anew_on_what_filters_leave(site: Path, open_page: Open) -> None:
+    with open_page(site / "index.html") as page:
+        part = page.locator(".ranked")
+        basis = part.locator(".basis")
+        assert basis.inner_text().startswith("Ranks rest on 3 environments")
+        before = part.locator("tbody").inner_html()
+        page.get_by_label("Family").select_option("drawn functions")
+        assert basis.inner_text().startswith("Ranks rest on 2 environments")
+        summary = summarise(Store(site))
+        found = make_site(summary).over(["RKHS", "GPSample"])
+        assert found is not None
+        rows = part.locator("tbody tr", has=page.locator("td.rank .value"))
+        names = rows.locator("th").all_inner_texts()
+        assert dict(zip(names, rows.locator("td.rank .value").all_inner_texts())) == {
+            agent: f"{rank.estimate:.2f}" for agent, rank in zip(found.agents, found.mean_rank)
+        }
+        assert names == sorted(names, key=lambda name: found.ordered.index(name))
+        page.get_by_label("Family").select_option("")
+        assert part.locator("tbody").inner_html() == before
+
+
+def test_classes_that_a_filter_empties_are_hidden(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html") as page:
+        assert page.locator(".ranked:visible").count() == 4, "not all agents play with delays and batches"
+        page.locator("select[name=feedback]").select_option("batch:8")
+        assert page.locator(".ranked:visible h3").all_inner_texts() == ["Arms, feedback batch:8"]
+        page.locator("select[name=feedback]").select_option("")
+        assert page.locator(".ranked:visible").count() == 4
+
+
 def test_environments_are_filtered_by_knowledge(real: Path, open_page: Open) -> None:
     with open_page(real / "index.html") as page:
         assert page.locator(".card:visible").count() == 4
@@ -247,7 +278,7 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
     found = summarise(Store(real))
     with open_page(real / "index.html") as page:
         row = page.locator("table.ranking tbody tr", has=page.get_by_text("GP-BUCB", exact=True))
-        row.locator("td.group-rank a").click()
+        row.locator("td.group-rank a").first.click()
         page.locator("#plot .legend").wait_for()
         assert "GP-BUCB against" in page.locator("h1").inner_text()
         page.locator("select[name=second]").select_option(EVIL)

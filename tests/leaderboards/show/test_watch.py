@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -11,7 +12,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.show.watch import Watcher, watch
-from tests.leaderboards.folders import Failure, folder
+from tests.leaderboards.folders import Failure, folder, record, trace
 
 ENV = Ref("GPBandit/RKHS-v0")
 
@@ -103,3 +104,54 @@ def test_runs_from_before_the_suite_was_edited_are_not_ranked(tmp_path: Path) ->
     Store(tmp_path).write_suite(suite(4, "Uniform", "GP-UCB"))
     lines = [line.split() for line in text_of(tmp_path)[0].splitlines()]
     assert next(line for line in lines if line and line[0] == "Uniform")[1:] == ["1.000", "2"]
+
+
+BOX = Ref("GPBandit/Branin-v0")
+
+
+def boxes(directory: Path, agents: tuple[str, ...], repetitions: int = 3, envs: tuple[Ref, ...] = (BOX,)) -> Store:
+    store = Store(directory)
+    for env in envs:
+        for power, agent in enumerate(agents):
+            for repetition in range(repetitions):
+                frame = trace(60, power / len(agents), np.random.default_rng(repetition))
+                frame = frame.rename(columns={"action": "action_0"}).astype({"action_0": np.float64})
+                store.write(record(env, Ref(agent), repetition, 60, frame=frame))
+    return store
+
+
+def test_boxes_are_ranked_against_random(tmp_path: Path) -> None:
+    boxes(tmp_path, ("Random", "UHE-BO", "Portfolio"))
+    text = text_of(tmp_path)[0]
+    assert "regret ratio so far" in text
+    lines = [line.split() for line in text.splitlines()[-3:]]
+    assert [line[0] for line in lines] == ["Portfolio", "UHE-BO", "Random"]
+    assert lines[-1] == ["Random", "1.000", "3"]
+
+
+def test_without_a_reference_agents_are_ranked_by_regret(tmp_path: Path) -> None:
+    boxes(tmp_path, ("MAP-UCB", "UHE-BO"))
+    text = text_of(tmp_path)[0]
+    assert "cumulative regret so far" in text
+    assert [line.split()[0] for line in text.splitlines()[-2:]] == ["UHE-BO", "MAP-UCB"]
+
+
+def test_classes_of_tasks_have_a_table_each(tmp_path: Path) -> None:
+    boxes(tmp_path, ("Random", "UHE-BO"))
+    folder(tmp_path, [ENV], [Ref("Random"), Ref("BBKB")], 2)
+    text = text_of(tmp_path)[0]
+    assert text.index("so far: boxes") < text.index("UHE-BO") < text.index("so far: arms") < text.index("BBKB")
+    assert text.count("Random") == 2
+
+
+@pytest.mark.parametrize("n_tasks", [5, 14])
+def test_the_count_is_whole_in_a_narrow_terminal(tmp_path: Path, n_tasks: int) -> None:
+    envs = tuple(Ref("GPBandit/Branin-v0", {"noise_std": i}, f"a long label of task {i}") for i in range(n_tasks))
+    boxes(tmp_path, ("Random", "Some optimiser with a long name"), 8, envs)
+    console = Console(file=io.StringIO(), width=80)
+    console.print(Watcher(tmp_path).update()[0])
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    ends = [line.split()[-1] for line in text.splitlines() if line.startswith(("Random", "Some"))]
+    assert ends == [f"{8 * n_tasks}"] * 2
+    assert text.count("1.000") == (n_tasks if n_tasks == 5 else 0), "numbers are whole too"
+    assert "2.00" in text

@@ -1,0 +1,88 @@
+"""The ranking of a results folder in a few lines, and what no agent of it should be proud of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from leaderboards.cli.errors import UserError
+from leaderboards.play.store import Store
+from leaderboards.score.rankings import RANKED_BY, OverallRanking, TaskRanking, class_rankings, task_classes
+from leaderboards.score.rankings import task_ranking as rank_on
+from leaderboards.score.summary import Summary, summarise
+
+__all__ = ["check_metric", "no_better", "short_ranking"]
+
+_SHOWN = 5
+_POINTS = 2  # of each curve: only the end is looked at
+
+
+def check_metric(name: str) -> None:
+    """Check the name of a metric to rank by.
+
+    Raises:
+        UserError: if agents cannot be ranked by it.
+    """
+    if name not in RANKED_BY:
+        raise UserError(f"--rank-by: expected one of {', '.join(RANKED_BY)}, got {name!r}")
+
+
+def short_ranking(store: Store) -> list[str]:
+    """Lines that say who leads in each class of environments, and who ended no better than uniform sampling."""
+    summary = summarise(store, _POINTS)
+    rankings = {task: rank_on(summary, task) for task, about in summary.tasks.items() if about.in_suite}
+    classes = task_classes(summary)
+    overall = class_rankings(summary, classes, rankings | dict.fromkeys(summary.tasks.keys() - rankings.keys()))
+    lines: list[str] = []
+    for one in classes:
+        if one.name in overall:
+            lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings))
+    return [*lines, *no_better(summary)]
+
+
+def no_better(summary: Summary) -> list[str]:
+    """A line for each agent that had, on average, no less regret than uniform sampling in the same repetitions."""
+    lines = []
+    for agent in summary.agents:
+        found = dict(_ratios(summary, agent))
+        if found:
+            where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in found.items())
+            lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
+    return lines
+
+
+def _ratios(summary: Summary, agent: str) -> Iterator[tuple[str, float]]:
+    """The tasks of the suite on which the mean regret ratio of `agent` is at least 1, with the ratio."""
+    for task, about in summary.tasks.items():
+        scores = summary.scores.get((task, agent))
+        if scores is None or not about.in_suite or agent == summary.reference(task):
+            continue
+        ratio = scores.finals["regret_ratio"]
+        paired = ratio[np.isfinite(ratio)]
+        if len(paired) and paired.mean() >= 1:
+            yield task, float(paired.mean())
+
+
+def _lines(name: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> Iterator[str]:
+    n, k = len(found.tasks), len(found.agents)
+    of = f"{name}, " if name else ""
+    yield f"ranking by cumulative regret: {of}{n} environment{'' if n == 1 else 's'}, {k} agents that played all of it"
+    groups = found.ranking.group
+    for agent in found.ordered[:_SHOWN]:
+        i = found.agents.index(agent)
+        tied = "=" if (groups == groups[i]).sum() > 1 else ""
+        place, rank = f"{groups[i]}{tied}", found.mean_rank[i].estimate
+        yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{_score(agent, found, rankings)})"
+    if k > _SHOWN:
+        yield f"  and {k - _SHOWN} more"
+
+
+def _score(agent: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> str:
+    """The mean regret ratio over the tasks; empty unless it is known on all of them."""
+    means = [
+        float(ranking.Y[:, ranking.agents.index(agent)].mean())
+        for task in found.tasks
+        if (ranking := rankings[task]) is not None and ranking.metric == "regret_ratio"
+    ]
+    return f", regret ratio {np.mean(means):.3f}" if len(means) == len(found.tasks) else ""

@@ -1,0 +1,140 @@
+"""Ranks within classes of tasks, ratios on boxes, and the choice of the metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.results import Results
+from leaderboards.score.rankings import class_rankings, ranking_over, task_classes, task_ranking
+from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.overview import overview_page
+from leaderboards.show.site import make_site
+from tests.leaderboards.folders import record, trace
+
+ARMS = (Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"))
+BOXES = (Ref("GPBandit/Branin-v0"), Ref("GPBandit/Hartmann3-v0"), Ref("GPBandit/Hartmann6-v0"))
+POWERS = {"Random": 0.0, "EpsGreedy": 0.3, "BBKB": 0.7, "UHE-BO": 0.6, "Portfolio": 0.4}
+
+
+def mixed(directory: Path, repetitions: int = 6) -> Store:
+    """Arms and boxes, where only `Random` plays both: two other agents play arms, two play boxes."""
+    store = Store(directory)
+    for env in (*ARMS, *BOXES):
+        box = env in BOXES
+        for agent in ("Random", *(("UHE-BO", "Portfolio") if box else ("EpsGreedy", "BBKB"))):
+            for repetition in range(repetitions):
+                rng = np.random.default_rng([repetition, *map(ord, env.label + agent)])
+                frame = trace(60, POWERS[agent], rng)
+                if box:
+                    frame = frame.rename(columns={"action": "action_0"}).astype({"action_0": np.float64})
+                store.write(record(env, Ref(agent), repetition, 60, frame=frame))
+    return store
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    return summarise(mixed(tmp_path_factory.mktemp("mixed")))
+
+
+def test_agents_are_placed_within_the_classes_that_they_play(summary: Summary) -> None:
+    classes = task_classes(summary)
+    assert {one.name: one.tasks for one in classes} == {
+        "arms": ("GPSample", "RKHS"),
+        "boxes": ("Branin", "Hartmann3", "Hartmann6"),
+    }
+    rankings = {task: task_ranking(summary, task) for task in summary.tasks}
+    found = class_rankings(summary, classes, rankings)
+    assert found["arms"].ordered == ("BBKB", "EpsGreedy", "Random")
+    assert found["boxes"].ordered == ("UHE-BO", "Portfolio", "Random")
+    assert found["boxes"].tasks == ("Branin", "Hartmann3", "Hartmann6")
+    assert ranking_over(summary, summary.tasks, rankings) is None, "Random alone has played all: that is no place"
+
+
+def test_boxes_have_a_regret_ratio_against_random(summary: Summary) -> None:
+    assert summary.reference("Branin") == "Random"
+    R = {agent: summary.scores["Branin", agent].finals["cumulative_regret"] for agent in ("UHE-BO", "Random")}
+    ratio = summary.scores["Branin", "UHE-BO"].finals["regret_ratio"]
+    np.testing.assert_allclose(ratio, R["UHE-BO"] / R["Random"])
+    found = task_ranking(summary, "Branin")
+    assert found is not None
+    assert found.metric == "regret_ratio"
+
+
+def test_uniform_goes_before_random_where_both_play(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for agent in (Ref("Random"), Ref("Uniform", {"recommend": "last"}, label="other"), Ref("Uniform")):
+        store.write(record(ARMS[0], agent, 0, 20))
+    assert summarise(store).reference("RKHS") == "Uniform"
+
+
+def test_classes_that_the_same_agents_play_are_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for env, column in ((ARMS[0], "action"), (BOXES[0], "action_0")):
+        for agent in ("Random", "GP-UCB"):
+            frame = trace(20, 0.5, np.random.default_rng(0)).rename(columns={"action": column})
+            store.write(record(env, Ref(agent), 0, 20, frame=frame))
+    (only,) = task_classes(summarise(store))
+    assert (only.name, only.tasks) == ("all environments", ("Branin", "RKHS"))
+
+
+@pytest.mark.parametrize("metric", ["simple_regret", "inference_regret"])
+def test_agents_are_ranked_by_another_metric(tmp_path: Path, metric: str) -> None:
+    """One agent explores at a cost and ends near the optimum; the other is cheap and never gets there."""
+    store = Store(tmp_path)
+    for repetition in range(8):
+        noise = np.random.default_rng(repetition).uniform(0, 0.01, 60)
+        for agent, regret in (("Explores", np.append(np.full(59, 1.0), 0.05)), ("Stays", np.full(60, 0.3))):
+            frame = trace(60, 0.0, np.random.default_rng(0)).assign(regret=regret + noise)
+            frame["inference_regret"] = np.minimum.accumulate(frame["regret"])
+            store.write(record(ARMS[0], Ref(f"a:{agent}", label=agent), repetition, 60, frame=frame))
+    results = Results(tmp_path)
+    assert results.ranking().index.tolist() == ["Stays", "Explores"]
+    assert results.ranking(by=metric).index.tolist() == ["Explores", "Stays"]
+    assert results.ranking(by=metric).loc["Explores", "rank"] == 1
+    assert results.ranking("RKHS", by=metric).columns[3] == metric
+    summary = summarise(store)
+    with pytest.raises(ValueError, match=r"by: expected one of cumulative_regret, simple_regret.*got 'batches'"):
+        task_ranking(summary, "RKHS", "batches")
+
+
+def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> None:
+    frame = Results(mixed(tmp_path, 3).directory).ranking()
+    assert list(frame.columns[:1]) == ["class"]
+    random = frame.loc["Random"]
+    assert random["class"].tolist() == ["boxes", "arms"]
+    assert random["tasks"].tolist() == [3, 2]
+    assert frame[frame["class"] == "boxes"].index.tolist() == ["UHE-BO", "Portfolio", "Random"]
+
+
+def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary) -> None:
+    site = make_site(summary)
+    tables = {table.name: table for table in overview_page(site)["rankings"]}
+    assert [row.agent for row in tables["boxes"].rows] == ["UHE-BO", "Portfolio", "Random"]
+    assert tables["boxes"].basis == "Ranks rest on 3 environments and are of 3 agents"
+    assert len(tables["boxes"].rows[0].cells) == 3
+    assert set(tables["arms"].subsets) == {"0,1"}, "both are drawn functions on arms"
+    basis, rows = tables["arms"].subsets["0,1"]
+    assert basis == tables["arms"].basis
+    assert [row.mean_rank for row in rows] == [row.mean_rank for row in tables["arms"].rows]
+
+
+def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Path) -> None:
+    """On one family one agent is better, on the other the other one."""
+    store = Store(tmp_path)
+    for env, better in ((Ref("GPBandit/RKHS-v0"), "A"), (Ref("GPBandit/Cosines-v0"), "B")):
+        for agent in "AB":
+            for repetition in range(8):
+                frame = trace(40, 0.7 if agent == better else 0.1, np.random.default_rng(repetition))
+                store.write(record(env, Ref(f"a:{agent}", label=agent), repetition, 40, frame=frame))
+    (table,) = overview_page(make_site(summarise(store)))["rankings"]
+    assert [card.name for card in table.tasks] == ["Cosines", "RKHS"]
+    assert {row.rank for row in table.rows} == {"1="}, "level over both"
+    order = [row.agent for row in table.rows]
+    places = {kept: dict(zip(order, (row.rank for row in rows))) for kept, (_, rows) in table.subsets.items()}
+    assert places == {"0,1": {"A": "1=", "B": "1="}, "0": {"A": "2", "B": "1"}, "1": {"A": "1", "B": "2"}}
+    assert table.subsets["0"][0] == "Ranks rest on 1 environment and are of 2 agents"
