@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import tempfile
@@ -156,7 +157,10 @@ def add(archive: Path, directory: Path) -> MergeResult:
                         rejected.append(f"{name!r}: {error}")
         except FileNotFoundError:
             raise StoreError(f"no archive {archive}") from None
-        except _NO_ARCHIVE as error:
+        except (*_NO_ARCHIVE, OSError) as error:
+            # Of a damaged end zipfile looks for the beginning of the archive before that of the file.
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise
             reason = visible(" ".join(str(error).split()))[:_LONGEST_REASON]
             raise StoreError(
                 f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {reason})"
