@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain
+from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
 
 if TYPE_CHECKING:
@@ -27,13 +28,14 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
 
     Raises:
         TypeError: if it is no table.
-        ValueError: if it has no rows, or two columns have one name.
+        ValueError: if it has no rows, two columns have one name, or a file is no table or mixes numbers with text.
         FileNotFoundError: if there is no such file.
     """
     import pandas as pd
 
     if isinstance(table, (str, Path)):
-        table = pd.read_csv(table)
+        table = read_csv(Path(table).read_bytes(), str(table), name)
+        _refuse_mixed(name, table)
     if not isinstance(table, pd.DataFrame):
         try:
             table = pd.DataFrame(table)
@@ -47,6 +49,22 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
     return table.rename(columns=str)
+
+
+def _refuse_mixed(name: str, frame: pd.DataFrame) -> None:
+    """Raise where a column of a file would be text for a single slip, such as `1O` or `n/a` among numbers."""
+    import pandas as pd
+
+    for column in frame.columns:
+        cells = frame[column].dropna().astype(str)
+        text = pd.to_numeric(cells, errors="coerce").isna().to_numpy()
+        if frame[column].dtype.kind not in "biuf" and not text.all():
+            row = int(np.argmax(text))
+            raise ValueError(
+                f"{name}: column {column!r} mixes numbers with text, such as {cells.iloc[row]!r} in row "
+                f"{cells.index[row]} (counted from 0); mend it, leave it empty where nothing is known, or give a "
+                "DataFrame"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import io
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +22,8 @@ from gpbandit_envs.datasets.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured", "read_csv"]
+__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured"]
 
-_EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
 _SHOWN = 5
 _MANY_NAMES = 20  # different texts from which a column with another in every row is taken for names of the rows
 
@@ -70,41 +67,6 @@ def frame_digest(frame: pd.DataFrame) -> str:
     digest = hashlib.sha256(repr([str(name) for name in frame.columns]).encode())
     digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return digest.hexdigest()
-
-
-def read_csv(content: bytes, file: str) -> pd.DataFrame:
-    """The table in a CSV file with a line of column names; only empty cells and the word nan count as missing.
-
-    Args:
-        content: What the file holds.
-        file: Its name, for errors.
-
-    Raises:
-        ValueError: if it is no UTF-8 text of columns separated by commas.
-    """
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            # Rows that are longer than the line of names would be cut: decimal commas make such rows.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                io.BytesIO(content),
-                encoding="utf-8-sig",
-                skipinitialspace=True,
-                keep_default_na=False,
-                na_values=_EMPTY,
-                index_col=False,
-            )
-    except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"file: expected {file} to be UTF-8 text of columns separated by commas ({reason})") from None
-    if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t"):
-        raise ValueError(
-            f"file: expected columns separated by commas, got the one column {str(frame.columns[0])!r} in {file}; "
-            "read it with pandas.read_csv(file, sep=';', decimal=',') or the like, and give the frame"
-        )
-    return frame
 
 
 def measured(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured, read_csv
+from gpbandit_envs.csv_file import read_csv
+from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike

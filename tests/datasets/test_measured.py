@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpbandit_envs.datasets.measured import frame_digest, measured, read_csv
+from gpbandit_envs.csv_file import read_csv
+from gpbandit_envs.datasets.measured import frame_digest, measured
 
 FRAME = pd.DataFrame(
     {

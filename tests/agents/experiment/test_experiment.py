@@ -122,6 +122,30 @@ class TestTables:
         assert len(lab.ask(9)) == 5
         assert lab.best()[1] == table["result"].max()
 
+    def test_a_word_for_nothing_in_a_csv_file_is_a_category(self, tmp_path: Path) -> None:
+        (tmp_path / "table.csv").write_text("t, ligand, yield\n20,None,\n40,None,3\n20,XPhos,\n40,NA,\n")
+        lab = Experiment(tmp_path / "table.csv", "Random", outcome="yield")
+        assert lab.best() == ({"t": 40, "ligand": "None"}, 3)
+        assert {point["ligand"] for point in lab.ask(3)} == {"None", "XPhos", "NA"}
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("t,conc\n20,1,5\n30,2,5\n40,3,5\n", "parameters: expected .*table.csv to be UTF-8 text of columns"),
+            ("t;conc\n20;1,5\n30;2,5\n", "parameters: expected .*separated by commas"),
+            ("t\tconc\n20\t1\n30\t2\n", "parameters: expected columns separated by commas, got the one column"),
+            ("t,c\n20,1\n3O,2\n40,3\n", r"parameters: column 't' mixes numbers with text, such as '3O' in row 1 \("),
+            (
+                "t,yield\n,\n30,n/a\n40,3\n",
+                "parameters: column 'yield' mixes numbers with text, such as 'n/a' in row 1",
+            ),
+        ],
+    )
+    def test_a_csv_file_that_would_be_misread_is_refused(self, text: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / "table.csv").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            Experiment(tmp_path / "table.csv", "Random", outcome="yield")
+
     def test_a_csv_file_and_columns_on_a_logarithmic_scale(self, tmp_path: Path) -> None:
         pd.DataFrame({"rate": [1e-4, 1e-2, 1.0], "t": [1, 1, 2]}).to_csv(tmp_path / "table.csv", index=False)
         lab = Experiment(tmp_path / "table.csv", QUICK, log=["rate"])
