@@ -277,11 +277,13 @@ class DualMixture(WidthSchedule):
 
     def __post_init__(self) -> None:
         try:
-            given = [float(ratio) for ratio in self.grid]
+            given = [positive_number("grid", ratio) for ratio in self.grid]
         except (TypeError, ValueError):
             given = []
-        if not given or not all(0 < ratio < inf for ratio in given):
-            raise ValueError(f"grid: expected finite numbers > 0, in units of lam, got {self.grid!r}")
+        if not given:
+            raise ValueError(
+                f"grid: expected finite numbers > 0, in units of lam and of moderate size, got {shown(self.grid)}"
+            )
         object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
 
     def __call__(self, context: WidthContext) -> float:
@@ -434,8 +436,7 @@ class Scaled(WidthSchedule):
     scale: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.scale < float("inf"):
-            raise ValueError(f"width: expected a finite scale > 0, got {self.scale!r}")
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
 
     def __call__(self, context: WidthContext) -> float:
         return self.scale * self.schedule(context)
@@ -503,14 +504,14 @@ def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], wa
     known = [field.name for field in dataclass_fields(schedule)]  # type: ignore[arg-type]
     if not isinstance(schedule, DualMixture):
         known.append("scale")  # an intersection of bands is no multiple of a standard deviation
-    unknown = sorted(set(width) - set(known))
+    unknown = sorted(map(str, set(width) - set(known)))
     if unknown:
         raise ValueError(f"width: {name!r} has {', '.join(known)}, got {', '.join(unknown)}")
     scale = width.pop("scale", None)
     if isinstance(width.get("grid"), list):
         width["grid"] = tuple(width["grid"])
     schedule = replace(schedule, **width)  # type: ignore[type-var]
-    return schedule if scale is None else Scaled(schedule, float(scale))
+    return schedule if scale is None else Scaled(schedule, scale)
 
 
 def _text(value: object) -> str:

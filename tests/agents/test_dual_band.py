@@ -294,7 +294,9 @@ class TestRefused:
         with pytest.raises(ValueError, match="width: a dual mixture is for no norm that is doubled"):
             agents.make("GP-UCB", width="dmm", norm_bound="double")
 
-    @pytest.mark.parametrize("grid", [[], [0.0], [-1.0, 2.0], [float("inf")], [float("nan")], ["x"], 3, None])
+    @pytest.mark.parametrize(
+        "grid", [[], [0.0], [-1.0, 2.0], [float("inf")], [float("nan")], ["x"], 3, None, [10**400], [1e51]]
+    )
     @pytest.mark.wrong_arguments
     def test_a_grid_of_other_than_positive_numbers(self, grid: object) -> None:
         with pytest.raises(ValueError, match="grid: expected finite numbers > 0"):
@@ -308,11 +310,23 @@ class TestRefused:
             ({"name": "dmm", "gird": [1]}, "'dmm' has grid, got gird"),
             ({"name": "amm", "grid": [1]}, "'amm' has scale, got grid"),
             ({"name": "dmm", "scale": 0.5}, "'dmm' has grid, got scale"),
+            ({"name": "bayes", 3: 1, "x": 1}, "'bayes' has scale, got 3, x"),
+            ({"name": "bayes", "scale": 10**400}, "scale: expected a finite number > 0, got 1000"),
+            ({"name": "bayes", "scale": -1}, "scale: expected a finite number > 0, got -1"),
+            (
+                {"name": "bayes", "scale": 1e51},
+                "scale: expected a finite number > 0, between 1e-50 and 1e\\+50 in size",
+            ),
         ],
     )
     def test_other_settings(self, width: object, said: str) -> None:
         with pytest.raises(ValueError, match=said):
             agents.make("GP-UCB", width=width)
+
+    @pytest.mark.parametrize("scale", ["wide", [1.0], True])
+    def test_a_scale_that_is_no_number(self, scale: object) -> None:
+        with pytest.raises(TypeError, match="scale: expected a finite number > 0, got"):
+            agents.make("GP-UCB", width={"name": "bayes", "scale": scale})
 
 
 def test_the_grid_begins_with_one_and_has_each_value_once() -> None:
