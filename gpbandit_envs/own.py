@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import as_number, positive_int
 from gpbandit_envs.code_digest import code_digest, is_importable
 from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
 from gpbandit_envs.envs.entry_point import EntryPoint
@@ -253,11 +253,7 @@ def _unusable(dim: int, middle: np.ndarray, error: Exception) -> str:
 
 
 def _stated(optimum: object, value: float, minimise: bool) -> float:
-    if isinstance(optimum, bool) or not isinstance(optimum, int | float | np.integer | np.floating):
-        raise TypeError(f"optimum: expected a number, 'search' or None, got {optimum!r}")
-    best = float(optimum)
-    if not np.isfinite(best):
-        raise ValueError(f"optimum: expected a finite number, got {best}")
+    best = as_number("optimum", optimum, "a finite number, 'search' or None")
     if (value < best) if minimise else (value > best):
         hint = "" if minimise else "; give minimise=True if small values are good"
         raise ValueError(f"optimum: expected the best value of f, got {best}, and f is {value} at the middle{hint}")

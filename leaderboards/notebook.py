@@ -17,6 +17,7 @@ from rich.console import Console
 
 import agents as policies
 from agents import Agent
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.adopt import adopt
 from leaderboards.play.make import AgentLike, describe_env
@@ -83,8 +84,7 @@ def run_suite(
             entry.
         OSError: if the folder cannot be written.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
+    workers = as_count("workers", workers)
     load_plugins()
     found = as_suite(suite, agents).pinned()
     found.check()

@@ -353,8 +353,9 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
     [
         ({"optimum": -100.0}, ValueError, r"got -100.0, and f is -9.0 at the middle; give minimise=True if"),
         ({"optimum": -1, "minimise": True}, ValueError, r"got -1.0, and f is -9.0 at the middle$"),
-        ({"optimum": math.inf}, ValueError, "optimum: expected a finite number, got inf"),
-        ({"optimum": "best"}, TypeError, "optimum: expected a number, 'search' or None, got 'best'"),
+        ({"optimum": math.inf}, ValueError, "optimum: expected a finite number, 'search' or None, got inf"),
+        ({"optimum": 10**400}, ValueError, "optimum: expected a finite number, 'search' or None, got"),
+        ({"optimum": "best"}, TypeError, "optimum: expected a finite number, 'search' or None, got 'best'"),
         ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
         ({"noise_std": "1"}, TypeError, "noise_std: expected a number >= 0, got '1'"),
         ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
