@@ -519,10 +519,10 @@ class Experiment:
             known = False
         if not known:
             raise ValueError(f"{path}: expected a file written by Experiment.save")
-        if content["schema"] != _SCHEMA:
-            raise ValueError(
-                f"{path}: expected schema {_SCHEMA}, got {content['schema']!r}; {__version__} is too old for it"
-            )
+        schema = content.get("schema")
+        if schema != _SCHEMA:
+            hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
+            raise ValueError(f"{path}: expected schema {_SCHEMA}, got {schema!r}{hint}")
         setup = content["setup"]
         spec, columns = setup.pop("parameters"), setup.pop("candidates")
         setup["data"] = setup["data"] or None

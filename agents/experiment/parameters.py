@@ -140,7 +140,9 @@ def as_parameter(name: str, setting: Any) -> Parameter:
             return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
             return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
-        if isinstance(setting, (list, set, frozenset, tuple)):
+        if isinstance(setting, (set, frozenset)):
+            setting = sorted(setting, key=repr)  # a set of text has another order in every process
+        if isinstance(setting, (list, tuple)):
             return _listed(name, [plain(value) for value in setting])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
