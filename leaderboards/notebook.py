@@ -22,7 +22,7 @@ from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.adopt import adopt
 from leaderboards.play.make import AgentLike, describe_env
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.schedule import missing, run_missing
+from leaderboards.play.schedule import missing, run_missing, skip_without_data
 from leaderboards.play.spec import canonical_json, describe
 from leaderboards.play.store import Store
 from leaderboards.play.suite import (
@@ -90,14 +90,16 @@ def run_suite(
     found.check()
     store = Store(Path("results") / found.name if out is None else out)
     specs = list(found.specs())
-    build_environments_once(missing(specs, store, retry_failed))
+    todo = missing(specs, store, retry_failed)
+    without_data = build_environments_once(todo)
     for warning in adopt(found, store):
         _log.warning("%s", warning)
+    skip_without_data(todo, store, without_data)
     limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)
     try:
         report = run_missing(
-            specs,
+            [spec for spec in specs if spec.env.key not in without_data],
             store,
             executor,
             limits=limits,
@@ -107,6 +109,9 @@ def run_suite(
         )
     finally:
         executor.close()
+    for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in todo}.items():
+        if reason is not None:
+            _log.warning("skipped: %s, %s; the same call tries again", env, reason)
     for line in report.failed():
         _log.warning("%s", line)
     return Results(store.directory, report)

@@ -17,9 +17,8 @@ from leaderboards.cli.terminal import say
 from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.record import RunRecord, lacks_data
 from leaderboards.play.run import why_no_regret
-from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
+from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing, skip_without_data
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
@@ -92,7 +91,7 @@ def run(
         without_data = build_environments_once(todo)
         for warning in adopt(found, store):
             say(f"warning: {warning}", err=True)
-        skip(store, todo, without_data)
+        skip_without_data(todo, store, without_data)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
@@ -129,19 +128,6 @@ def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str
     labels = {spec.env.key: spec.env.label for spec in specs}
     for key, reason in without_data.items():
         say(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
-
-
-def skip(store: Store, specs: Iterable[RunSpec], without_data: Mapping[str, str]) -> None:
-    """Record the runs of `specs` whose data cannot be had as skipped, with the reason; other records stay."""
-    there = store.entries()
-    records = [
-        RunRecord(spec, "skipped", reason=without_data[spec.env.key])
-        for spec in specs
-        if spec.env.key in without_data
-        and (spec.key not in there or lacks_data(there[spec.key].status, there[spec.key].reason))
-    ]
-    if records:
-        store.write(*records)
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:

@@ -25,7 +25,7 @@ from leaderboards.play.vectorised import GROUP, can_vectorise
 from leaderboards.play.workers import TRIES, Executor, Job, Limits, Registrations, RunOutcome, read_progress
 from leaderboards.text import duration
 
-__all__ = ["ProgressReport", "RunReport", "RunTimes", "missing", "run_missing", "shard"]
+__all__ = ["ProgressReport", "RunReport", "RunTimes", "missing", "run_missing", "shard", "skip_without_data"]
 
 _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
@@ -71,6 +71,25 @@ def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) 
         if run.status == "done" or not (retry_failed or lacks_data(run.status, run.reason))
     }
     return [spec for spec in specs if spec.key not in there]
+
+
+def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapping[str, str]) -> None:
+    """Record those runs of `specs` whose data cannot be had as skipped, so that none of them fetches again.
+
+    Args:
+        specs: Runs that are to be played.
+        store: Where other records of them stay as they are.
+        without_data: What `leaderboards.play.suite.build_environments_once` returned.
+    """
+    there = store.entries()
+    records = [
+        RunRecord(spec, "skipped", reason=without_data[spec.env.key])
+        for spec in specs
+        if spec.env.key in without_data
+        and (spec.key not in there or lacks_data(there[spec.key].status, there[spec.key].reason))
+    ]
+    if records:
+        store.write(*records)
 
 
 def shard(specs: Iterable[RunSpec], number: int, of: int) -> list[RunSpec]:

@@ -27,6 +27,7 @@ from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.results import Results
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import summarise
+from tests.leaderboards.play import players
 
 FRAME = pd.DataFrame({"x": np.arange(12.0), "y": np.sin(np.arange(12.0))})
 RKHS = ("GPBandit/RKHS-v0", {"n_arms": 20})
@@ -304,6 +305,31 @@ def test_what_is_no_suite(suite: Any, further: Any, error: type[Exception], mess
     with pytest.raises(error, match=message):
         quiet(suite, further, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_data_that_cannot_be_had_are_fetched_once_and_cost_their_own_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, tries = tmp_path / "file", []
+    build = players.Fetched.__init__
+
+    def counted(self: players.Fetched, file: str) -> None:
+        tries.append(file)
+        build(self, file)
+
+    monkeypatch.setattr(players.Fetched, "__init__", counted)
+    suite = keys(RKHS, ("Test/Fetched-v0", {"file": str(file)}))
+    for _ in range(2):
+        tries.clear()
+        caplog.clear()
+        runs = quiet(suite, out=tmp_path / "out").runs()
+        assert len(tries) == 1
+        assert "skipped: Fetched, without its data: could not get it: everything failed (" in caplog.text
+        assert "; the same call tries again" in caplog.text
+        assert set(runs.loc[runs["env"] == "Fetched", "status"]) == {"skipped"}
+        assert set(runs.loc[runs["env"] == "RKHS", "status"]) == {"done"}
+    file.touch()
+    assert set(quiet(suite, out=tmp_path / "out").runs()["status"]) == {"done"}
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
