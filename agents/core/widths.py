@@ -492,7 +492,8 @@ def as_width(width: object, named: Mapping[str, WidthSchedule]) -> WidthSchedule
     if isinstance(width, Mapping):
         return _with_settings(dict(width), named, wanted)
     if not isinstance(width, bool) and isinstance(width, Real):
-        return Constant(width if isinstance(width, int) else float(width))  # an int may be beyond any float
+        number: Any = width
+        return Constant(number if isinstance(number, int) else float(number))  # an int may be beyond any float
     raise TypeError(f"width: expected {wanted}, got {shown(width)}")
 
 
