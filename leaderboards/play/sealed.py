@@ -1,10 +1,10 @@
 """Digests by which a file shows that none of its bits has changed since it was written.
 
-parquet  Between the last page and the footer, where every reader skips them: `_MARK`, the SHA-256 of all bytes before
-         it, and the SHA-256 of the footer with what follows. So a footer is checked without reading the pages. The
-         footer's key `gpbandit-sealed` says that there must be a mark.
-JSON     The key `sha256` of the outermost object: of the text without these 64 digits.
-others   The SHA-256 comes first.
+- Parquet: between the last page and the footer, where every reader skips them, stand `_MARK`, the SHA-256 of all bytes
+  before it, and the SHA-256 of the footer with what follows. So a footer is checked without reading the pages. The
+  footer's key `gpbandit-sealed` says that there must be a mark.
+- JSON: the key `sha256` of the outermost object, of the text without these 64 digits.
+- Others: the SHA-256 comes first.
 
 Files of versions that wrote no digest are read without this check; of parquet the checksums of pages still count.
 """

@@ -465,7 +465,8 @@ class DaskExecutor(Executor):
         """Kill workers of the local cluster that something has stopped; say so if a scheduler has no worker at all."""
         if self._cluster is not None:
             nannies = list(self._cluster.workers.values())
-            self._stopped.kill(nanny.process.pid for nanny in nannies if nanny.process is not None)
+            processes = (nanny.process.pid for nanny in nannies if nanny.process is not None)
+            self._stopped.kill(process for process in processes if process is not None)  # none yet while it starts
             if len(nannies) < self.workers:  # a nanny whose worker would not start again has given up
                 self._cluster.scale(self.workers)
         if self._client.scheduler_info().get("workers"):
@@ -528,7 +529,7 @@ class DaskExecutor(Executor):
                         n_workers=self.workers,
                         threads_per_worker=1,
                         processes=True,
-                        dashboard_address=None,
+                        dashboard_address="127.0.0.1:0",  # any free port: two clusters at once would both ask for 8787
                         memory_limit=0,
                         silence_logs=logging.CRITICAL,
                     )

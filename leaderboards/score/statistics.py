@@ -87,7 +87,7 @@ class Interval:
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+        return bool(self.low <= value <= self.high)
 
 
 # ---- intervals ----

@@ -175,7 +175,7 @@ def test_a_worker_that_dies_costs_its_audit_and_says_what_to_do(call: Call, tmp_
     env = ("GPBandit/RKHS-v0", {"n_arms": 15})
     store.write(leaderboards.run(env, players.path(players.DiesWhenLookedAt), 0, 10))
     store.write(leaderboards.run(env, "GP-UCB", 0, 10))
-    code, _, err = call("audit", tmp_path, "--workers", 2)
+    code, _, err = call("audit", tmp_path, "--yes", "--workers", 2)
     assert code == 2
     assert "a worker died while it audited a run" in err
     code, text, _ = call("audit", tmp_path, "--workers", 2, "--row", "GP-UCB", "--again")

@@ -29,7 +29,7 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     markdown = (tmp_path / "out" / "scores.md").read_text().splitlines()
     assert markdown[0] == "| Agent | GPSample | RKHS |"
     assert sum(line.startswith("| Uniform | 1.00 | 1.00 |") for line in markdown) == 1
-    assert any(r"$x\_1$ \| \<b\>" in line for line in markdown)
+    assert any(r"\$x\_1\$ \| \<b\>" in line for line in markdown)
     latex = (tmp_path / "out" / "scores.tex").read_text()
     assert r"50 \% \& \$x\_1\$ | <b>" in latex
     assert latex.count(r"\\") == 1 + len(AGENTS) + 1
