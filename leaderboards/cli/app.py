@@ -6,12 +6,13 @@ A command's module is imported when the command is used: `gpbandit --help` and `
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -87,8 +88,14 @@ app = typer.Typer(
 
 
 @app.callback()
-def _gpbandit(context: typer.Context) -> None:
+def _gpbandit(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """Leaderboards of Gaussian-process bandits: run suites, look at results."""
+    if version:
+        typer.echo(f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -14,11 +14,12 @@ import sys
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from leaderboards.cli.commands import Commands
+from leaderboards.cli.terminal import say_json
 
 __all__ = ["app"]
 
@@ -31,64 +32,103 @@ app = typer.Typer(
 )
 
 
+_JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
 @app.callback()
-def everything(context: typer.Context) -> None:
+def everything(context: typer.Context, as_json: _JSON = False) -> None:
     """List environments, agents and suites."""
-    if context.invoked_subcommand is None:
-        for title, command in (("environments", envs), ("agents", list_agents), ("suites", suites)):
-            typer.echo(f"{title}:")
-            command()
+    if context.invoked_subcommand is not None:
+        return
+    found = {"environments": _envs(), "agents": _agents(), "suites": _suites()}
+    if as_json:
+        say_json(found)
+        return
+    for title, rows in found.items():
+        typer.echo(f"{title}:")
+        _print(rows, False)
 
 
 @app.command("envs")
-def envs() -> None:
+def envs(as_json: _JSON = False) -> None:
     """List environments with their time limits."""
+    _print(_envs(), as_json)
+
+
+@app.command("agents")
+def list_agents(as_json: _JSON = False) -> None:
+    """List agents with the kind of batches they play."""
+    _print(_agents(), as_json)
+
+
+@app.command("suites")
+def suites(as_json: _JSON = False) -> None:
+    """List suites with the number of their runs."""
+    _print(_suites(), as_json)
+
+
+_Row = dict[str, Any]
+
+
+def _print(rows: list[_Row], as_json: bool) -> None:
+    if as_json:
+        say_json(rows)
+        return
+    for row in rows:
+        if "horizon" in row:
+            brackets, note = f"(horizon {row['horizon']})", row.get("note", "")
+        elif "runs" in row:
+            brackets, note = f"({row['runs']} runs)", row["description"]
+        else:
+            note, brackets = "", f"({row['error']})" if "error" in row else f"({row['batch']})" if row["batch"] else ""
+        typer.echo(f"  {'  '.join(filter(None, (row['id'], brackets, note)))}")
+
+
+def _envs() -> list[_Row]:
     from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
-    for row in ENVIRONMENTS:
-        typer.echo(f"  {row.id}  (horizon {row.horizon})")
-    typer.echo(f"  {TABLE.id}  (horizon {TABLE.horizon})  your own table, with file= and target=")
+    rows: list[_Row] = [{"id": row.id, "horizon": row.horizon} for row in ENVIRONMENTS]
+    rows.append({"id": TABLE.id, "horizon": TABLE.horizon, "note": "your own table, with file= and target="})
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 
         from leaderboards.play.plugins import load_plugins
 
-        for id in load_plugins():
-            if id in gym.registry:
-                typer.echo(f"  {id}  (horizon {gym.registry[id].max_episode_steps})")
+        rows += [
+            {"id": id, "horizon": gym.registry[id].max_episode_steps} for id in load_plugins() if id in gym.registry
+        ]
+    return rows
 
 
-@app.command("agents")
-def list_agents() -> None:
-    """List agents with the kind of batches they play."""
+def _agents() -> list[_Row]:
     built_in = _literal("agents", "_BUILT_IN")
+    rows: list[_Row] = []
     for id, (entry_point, _) in built_in.items():
-        batch = _batch_in_source(*entry_point.split(":")) or _batch_of_import(id)
-        typer.echo(f"  {id}  {batch}".rstrip())
+        batch = _batch_in_source(*entry_point.split(":"))
+        rows.append({"id": id, "batch": batch} if batch else _imported(id))
     plugins = _plugins("gpbandit.agents")
     if not plugins and "agents" not in sys.modules:
-        return
+        return rows
     import agents
 
     if plugins:
         from leaderboards.play.plugins import load_plugins
 
         load_plugins()
-    for id in agents.registered():  # those of plugins, and of a script that calls the command line
-        if id not in built_in:
-            typer.echo(f"  {id}  {_batch_of_import(id)}".rstrip())
+    # Those of plugins, and of a script that calls the command line.
+    return [*rows, *(_imported(id) for id in agents.registered() if id not in built_in)]
 
 
-@app.command("suites")
-def suites() -> None:
-    """List suites with the number of their runs."""
+def _suites() -> list[_Row]:
+    rows = []
     for file in sorted((resources.files("leaderboards") / "suites").iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".toml"):
             continue
         suite = tomllib.loads(file.read_text(encoding="utf-8"))
         repetitions = sum(entry.get("repetitions", suite["repetitions"]) for entry in suite["environments"])
         runs = len(suite["agents"]) * repetitions
-        typer.echo(f"  {suite['name']}  ({runs} runs)  {suite.get('description', '')}")
+        rows.append({"id": suite["name"], "runs": runs, "description": suite.get("description", "")})
+    return rows
 
 
 def _plugins(group: str) -> bool:
@@ -96,19 +136,19 @@ def _plugins(group: str) -> bool:
     return bool(importlib.metadata.entry_points(group=group))
 
 
-def _batch_of_import(id: str) -> str:
-    """The kind of batches of a registered agent, in brackets; the error, if its module fails."""
+def _imported(id: str) -> _Row:
+    """The row of a registered agent that has to be imported; with the error, if its module fails."""
     import agents
 
     try:
         capabilities = getattr(agents.spec(id).load(), "capabilities", None)
     except Exception as error:  # a stranger's module may raise anything, and the list goes on
-        return f"(cannot be imported: {type(error).__name__}: {error})"
-    return f"({capabilities.batch})" if capabilities is not None else ""
+        return {"id": id, "batch": "", "error": f"cannot be imported: {type(error).__name__}: {error}"}
+    return {"id": id, "batch": capabilities.batch if capabilities is not None else ""}
 
 
 def _batch_in_source(module: str, name: str) -> str:
-    """The kind of batches in the class `name` of `module` or in the first base that states one; empty if none does."""
+    """The kind of batches in the class `name` of `module` or in the first base that states one; "" if none does."""
     tree = _tree(module)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
@@ -119,7 +159,7 @@ def _batch_in_source(module: str, name: str) -> str:
                 stated = _value(tree.body, stated.id)
             if isinstance(stated, ast.Call):
                 batch = {keyword.arg: keyword.value for keyword in stated.keywords}.get("batch")
-                return f"({ast.literal_eval(batch)})" if batch is not None else ""
+                return str(ast.literal_eval(batch)) if batch is not None else ""
             bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
             return next(filter(None, (_batch_in_source(module, base) for base in bases)), "")
     return ""

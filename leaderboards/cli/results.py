@@ -13,7 +13,7 @@ import typer
 
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
-from leaderboards.cli.terminal import ask_to_run, say
+from leaderboards.cli.terminal import ask_to_run, say, say_json
 from leaderboards.play import exchange
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.query import QueryError
@@ -101,6 +101,7 @@ def verify(
     sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all.")] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
     """Re-run and compare traces; exit code 1 on a mismatch."""
     if workers < 1:
@@ -120,12 +121,21 @@ def verify(
         try:
             for verdict in run_again(store, keys, Path(scratch), executor):
                 run = runs.loc[verdict.key]
+                differing += not verdict.agrees
+                if as_json:
+                    names: dict[str, object] = {
+                        "agent": str(run["agent"]),
+                        "env": str(run["env"]),
+                        "repetition": store.spec(verdict.key).repetition,
+                    }
+                    say_json({"key": verdict.key, **names, "agrees": verdict.agrees, "text": verdict.text})
+                    continue
                 what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
                 say(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
-                differing += not verdict.agrees
         finally:
             executor.close()
-    say(f"{len(keys) - differing} of {len(keys)} runs agree")
+    if not as_json:
+        say(f"{len(keys) - differing} of {len(keys)} runs agree")
     if differing:
         raise typer.Exit(_DIFFERS)
 

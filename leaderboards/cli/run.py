@@ -15,7 +15,7 @@ from rich.console import Console
 
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
-from leaderboards.cli.terminal import say
+from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
@@ -65,6 +65,7 @@ def run(
         bool,
         typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play the missing runs of a suite; the same command resumes after an interruption.
@@ -77,6 +78,8 @@ def run(
         raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
     if together and (timeout is not None or memory is not None):
         raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
+    if as_json and not dry_run:
+        raise UserError("--json: expected --dry-run with it")
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
@@ -87,7 +90,7 @@ def run(
         store = Store(directory)
         specs = part(found.specs(), shard)
         if dry_run:
-            print_dry_run(specs, store, workers, retry_failed)
+            print_dry_run(specs, store, workers, retry_failed, as_json)
             return
         todo = missing(specs, store, retry_failed)
         without_data = build_environments_once(todo)
@@ -160,21 +163,59 @@ def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
         raise UserError(f"--shard: expected i/N with 1 <= i <= N, such as 1/4, got {text!r}") from None
 
 
-def print_dry_run(specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool) -> None:
-    """Print the missing runs by pair, and the expected time by the speed of finished runs."""
-    times = RunTimes()
-    for run in store.entries().values():
+def print_dry_run(
+    specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool, as_json: bool = False
+) -> None:
+    """Print the missing runs by pair, and the expected time by the speed of finished runs.
+
+    A pair that was skipped in one repetition will be in all; of a pair that was never tried nothing is known.
+
+    Args:
+        specs: The runs of the suite.
+        store: What is there.
+        workers: Runs at a time.
+        retry_failed: Whether to count what is not done as missing.
+        as_json: One JSON object instead of lines.
+    """
+    times, entries = RunTimes(), store.entries()
+    reasons: dict[tuple[str, str, str], str | None] = {}
+    for run in entries.values():
         if run.status == "done":
             times.add(run.spec, run.seconds)
+        elif run.status == "skipped" and not lacks_data(run.status, run.reason):
+            reasons[pair_of(run.spec)] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
-    pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
-    for (env, agent), runs in pairs.items():
-        say(f"  {agent} on {env}: {runs} runs")
-    expected = [times.seconds(spec) for spec in todo]
+    played = [spec for spec in todo if pair_of(spec) not in reasons]
+    again = {spec.key for spec in todo}
+    before = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)
+    expected = [times.seconds(spec) for spec in played]
     known = [seconds for seconds in expected if seconds is not None]
-    speed = f"about {duration(sum(known) / workers)} on {workers} workers" if known else "how long is not known yet"
-    there = len(specs) - len(todo)
-    say(f"{len(todo)} of {len(specs)} runs would run{f', {speed}' if todo else ''}; {there} are there")
+    # Pairs that have not run yet may be faster or slower: nothing is known of them.
+    seconds = sum(known) / workers if known else None
+    pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
+    why = {(spec.env.label, spec.agent.label): reasons.get(pair_of(spec)) for spec in todo}
+    if as_json:
+        rows = [{"env": e, "agent": a, "runs": n, "skipped": why[e, a]} for (e, a), n in pairs.items()]
+        of = {"runs": len(specs), "play": len(played), "skip": len(todo) - len(played), "there": dict(before)}
+        say_json({**of, "seconds": seconds, "runs_of_unknown_time": len(played) - len(known), "pairs": rows})
+        return
+    for (env, agent), n in pairs.items():
+        reason = why[env, agent]
+        say(f"  {agent} on {env}: {n} runs" if reason is None else f"  {agent} on {env}: {n} skipped, {reason}")
+    speed = f"about {duration(seconds)} on {workers} workers" if seconds is not None else "how long is not known yet"
+    if seconds is not None and len(known) < len(played):
+        speed += f" for {len(known)} of them, the others have no times yet"
+    skipped = f", {len(todo) - len(played)} would be skipped" if len(todo) > len(played) else ""
+    ended = f" ({', '.join(f'{n} {status}' for status, n in sorted(before.items()))})" if set(before) - {"done"} else ""
+    say(
+        f"{len(played)} of {len(specs)} runs would run{f', {speed}' if played else ''}{skipped}; "
+        f"{len(specs) - len(todo)} are there{ended}"
+    )
+
+
+def pair_of(spec: RunSpec) -> tuple[str, str, str]:
+    """What decides whether a run is skipped: environment, feedback and agent, whatever the repetition."""
+    return spec.env.key, spec.feedback, spec.agent.key
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from leaderboards.text import visible
 if TYPE_CHECKING:
     from leaderboards.play.spec import RunSpec
 
-__all__ = ["LogFormatter", "ask_to_run", "say"]
+__all__ = ["LogFormatter", "ask_to_run", "say", "say_json"]
 
 _NAMED = 8
 
@@ -30,6 +31,11 @@ class LogFormatter(logging.Formatter):
 def say(text: str, err: bool = False) -> None:
     """Print `text` with invisible characters as escapes."""
     typer.echo(visible(text), err=err)
+
+
+def say_json(value: object) -> None:
+    """Print `value` as a line of JSON, in ASCII: no text of results drives a terminal."""
+    typer.echo(json.dumps(value))
 
 
 def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:

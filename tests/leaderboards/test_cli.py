@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
+import json
 import os
 import signal
 import subprocess
@@ -457,6 +459,45 @@ def test_dry_run(call: Call, suite: Path, tmp_path: Path) -> None:
     text = call("run", suite, "--out", tmp_path / "r", "--dry-run", "--workers", 3)[1]
     assert "on 3 workers" in text
     assert len(Store(tmp_path / "r").keys()) < 4
+
+
+def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> None:
+    suite = tmp_path / "boxed.toml"
+    text = SUITE.replace("GPBandit/RKHS-v0", "GPBandit/Branin-v0").replace("kwargs = { n_arms = 15 }\n", "")
+    suite.write_text(text.replace('"GP-UCB"', '"Random"').replace("repetitions = 2", "repetitions = 1"))
+    out = tmp_path / "r"
+    call("run", suite, "--out", out, "--workers", 1)
+    _, text, _ = call("run", suite, "--out", out, "--dry-run")
+    assert text == "0 of 2 runs would run; 2 are there (1 done, 1 skipped)\n"
+    suite.write_text(suite.read_text().replace("repetitions = 1", "repetitions = 3"))
+    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--workers", 1)
+    lines = text.splitlines()
+    assert lines[0].startswith("  Uniform on Branin: 2 skipped, ")
+    assert lines[1] == "  Random on Branin: 2 runs"
+    assert lines[2].startswith("2 of 6 runs would run, about ")
+    assert lines[2].endswith(", 2 would be skipped; 2 are there (1 done, 1 skipped)")
+    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--json")
+    told = json.loads(text)
+    assert (told["runs"], told["play"], told["skip"]) == (6, 2, 2)
+    assert told["there"] == {"done": 1, "skipped": 1}
+    assert told["seconds"] > 0
+    assert [row["skipped"] is None for row in told["pairs"]] == [False, True]
+    assert call("run", suite, "--json")[0] == 2
+
+
+def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
+    assert call("--version") == (0, f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}\n", "")
+    listed = json.loads(call("list", "--json")[1])
+    assert [row["id"] for row in listed["environments"]] == [
+        line.split()[0] for line in call("list", "envs")[1].splitlines()
+    ]
+    assert {"id": "Uniform", "batch": "adaptive"}.keys() == listed["agents"][0].keys()
+    assert json.loads(call("list", "suites", "--json")[1]) == listed["suites"]
+    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    _, out, _ = call("verify", tmp_path / "r", "--json", "--workers", 1, "--row", "Uniform")
+    verdicts = [json.loads(line) for line in out.splitlines()]
+    assert sorted(verdict["repetition"] for verdict in verdicts) == [0, 1]
+    assert all(verdict["agrees"] is True and verdict["agent"] == "Uniform" for verdict in verdicts)
 
 
 def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
