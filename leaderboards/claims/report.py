@@ -11,6 +11,7 @@ from typing import Any
 
 import jinja2
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import PAPERS
 from leaderboards.claims.reproduce import Reproduction
@@ -121,20 +122,23 @@ def of_paper(values: dict[str, Any], paper: str) -> dict[str, Any]:
 
 
 def write(made: Reproduction, directory: Path) -> Path:
-    """Write `claims.json`, `scores.csv`, `claims.md` and `claims.html`; returns the last."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Write `claims.json`, `scores.csv`, `claims.md` and `claims.html`, each whole or not at all; returns the last."""
     values = as_json(made)
     assert not any(isinstance(x, float) and not math.isfinite(x) for x in values.values())
-    (directory / "claims.json").write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    made.table.to_csv(directory / "scores.csv", index=False, float_format="%.5g")
     keys = made.experiment.papers
     title = PAPERS[keys[0]] if len(keys) == 1 else "; ".join(map(authors, keys))
-    (directory / "claims.md").write_text(markdown([values], title), encoding="utf-8")
     style = (resources.files("leaderboards.show") / "static" / _STYLE).read_text(encoding="utf-8")
     hues = "".join(f" --hue{i}: {palette.LIGHT[i]};" for i in range(len(palette.HUES)))
-    page = directory / "claims.html"
-    page.write_text(_render("claims.html.j2", made=[values], title=title, style=style, hues=hues), encoding="utf-8")
-    return page
+    texts = {
+        "claims.json": json.dumps(values, indent=1, ensure_ascii=False) + "\n",
+        "scores.csv": made.table.to_csv(index=False, float_format="%.5g"),
+        "claims.md": markdown([values], title),
+        "claims.html": _render("claims.html.j2", made=[values], title=title, style=style, hues=hues),
+    }
+    for name, text in texts.items():
+        with written_whole(directory / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return directory / "claims.html"
 
 
 def _render(template: str, **context: Any) -> str:

@@ -19,6 +19,7 @@ from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.adopt import adopt
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
+from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing, skip_without_data
 from leaderboards.play.schedule import shard as shard_of

@@ -28,7 +28,7 @@ def marked(content: bytes) -> bytes:
     """`content` behind its mark.
 
     Raises:
-        OSError: if the key can neither be read nor made.
+        OSError: if the key can neither be read nor made, or is none.
     """
     return hmac.digest(_key(key_file()), content, "sha256") + content
 
@@ -38,7 +38,7 @@ def unmarked(content: bytes) -> bytes:
 
     Raises:
         ValueError: if the mark is not this user's, or the content has changed.
-        OSError: if the key can neither be read nor made.
+        OSError: if the key can neither be read nor made, or is none.
     """
     mark, content = content[:_SIZE], content[_SIZE:]
     if not hmac.compare_digest(mark, hmac.digest(_key(key_file()), content, "sha256")):
@@ -60,4 +60,7 @@ def _key(path: Path) -> bytes:
             pass
         finally:
             new.unlink(missing_ok=True)
-    return path.read_bytes()
+    key = path.read_bytes()
+    if len(key) != _SIZE:  # with an empty key anyone could make the mark
+        raise OSError(f"{path}: expected a key of {_SIZE} bytes, got {len(key)}; delete it, and another is made")
+    return key

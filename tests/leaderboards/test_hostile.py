@@ -613,6 +613,12 @@ def test_a_strangers_checkpoint_is_not_unpickled(
         assert key_file().stat().st_mode & 0o077 == 0
     with pytest.raises(ValueError, match="this user has not written it"):
         unmarked(theirs)
+    with monkeypatch.context() as cut:  # anyone could make the mark of an empty key
+        cut.setattr("platformdirs.user_state_path", lambda _: tmp_path / "cut")
+        (tmp_path / "cut").mkdir()
+        key_file().write_bytes(b"")
+        with pytest.raises(OSError, match="expected a key of 32 bytes, got 0; delete it"):
+            unmarked(theirs)
     pickle.loads(unmarked(marked(evil)))
     assert said.exists()
 
