@@ -52,10 +52,11 @@ def build_page(directory: str | os.PathLike[str], theory: bool = True, ranked_by
         raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
-    own_folder(folder / "compare")
+    scripts = own_folder(folder / "compare")
     _copy_assets(own_folder(folder / "assets"))
     templates = _templates(site)
-    stale = {*folder.glob("*.html"), *folder.glob("compare/*.js")}
+    # Not by glob, which is silent about folders that cannot be listed.
+    stale = {path for path in (*folder.iterdir(), *scripts.iterdir()) if path.suffix in (".html", ".js")}
     for task, file in site.task_files.items():
         stale.discard(_write(folder / file, templates, "environment.html.j2", environment_page(site, task), ""))
     for agent, file in site.agent_files.items():
