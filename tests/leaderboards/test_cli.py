@@ -77,6 +77,10 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
     assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'}"
+    alone = tmp_path / "alone.toml"
+    alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
+    _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
+    assert "ranking" not in out, "there is nobody to be compared with"
     _, out, _ = call("run", suite, "--out", tmp_path / "part", "--workers", 1, "--shard", "1/2")
     assert out.splitlines()[-1].startswith(f"next: gpbandit merge {tmp_path / 'part'} OTHER")
     assert "ranking" not in out
