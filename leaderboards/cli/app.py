@@ -59,6 +59,7 @@ _COMMANDS = {
     "reproduce": _Command("reproducing:reproduce", "Run a paper's experiment and check its claims."),
     "query": _Command("results:query", "Ask in SQL over runs and traces."),
     "list": _Command("listing:app", "List environments, agents and suites."),
+    "show": _Command("show:show", "Describe an environment, an agent or a suite."),
     "data": _Command("data:app", "Fetch and list the real data sets."),
 }
 

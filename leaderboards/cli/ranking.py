@@ -36,7 +36,7 @@ def short_ranking(store: Store) -> list[str]:
     overall = class_rankings(summary, classes, rankings | dict.fromkeys(summary.tasks.keys() - rankings.keys()))
     lines: list[str] = []
     for one in classes:
-        if one.name in overall:
+        if one.name in overall and len(overall[one.name].agents) > 1:
             lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings))
     return [*lines, *no_better(summary)]
 

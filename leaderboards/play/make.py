@@ -28,6 +28,7 @@ __all__ = [
     "check_env_ref",
     "describe_agent",
     "describe_env",
+    "env_arguments",
     "env_spec",
     "horizon_of",
     "is_own_env",
@@ -214,6 +215,26 @@ def preload_modules(spec: RunSpec) -> None:
         load_entry_point(spec.agent.id) if ":" in spec.agent.id else agents.spec(spec.agent.id).load()
 
 
+def env_arguments(id: str) -> list[str] | None:
+    """Names of the arguments of an environment; None if it takes any.
+
+    Raises:
+        ValueError: for an unknown id.
+    """
+    entry_point: Any = env_spec(id).entry_point
+    if isinstance(entry_point, str):
+        entry_point = gym.envs.registration.load_env_creator(entry_point)
+    parameters = inspect.signature(entry_point).parameters if callable(entry_point) else {}
+    split = getattr(entry_point, "parameters", None)
+    if split is not None:
+        from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS
+
+        return [*split, *COMMON_ARGUMENTS]
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return [name for name in parameters if name != "self"]
+
+
 def check_env_ref(ref: Ref) -> None:
     """Find wrong ids and keywords without building the environment, which may need its data.
 
@@ -221,17 +242,8 @@ def check_env_ref(ref: Ref) -> None:
         ValueError: for an unknown id.
         TypeError: for an unknown keyword.
     """
-    entry_point: Any = env_spec(ref.id).entry_point
-    if isinstance(entry_point, str):
-        entry_point = gym.envs.registration.load_env_creator(entry_point)
-    parameters = inspect.signature(entry_point).parameters if callable(entry_point) else {}
-    known = [name for name in parameters if name != "self"]
-    split = getattr(entry_point, "parameters", None)
-    if split is not None:
-        from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS
-
-        known = [*split, *COMMON_ARGUMENTS]
-    elif any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+    known = env_arguments(ref.id)
+    if known is None:
         return
     for name in ref.kwargs:
         if name not in known:

@@ -206,7 +206,7 @@ def _rows(
     if found is None:
         basis = f"No ranks: no two of the {len(agents)} agents have finished the same repetitions of every environment"
         return basis, [_unplaced(site, name, listed, shown) for name in agents]
-    basis = f"Ranks rest on {len(listed)} {what} and are of {placed} agents"
+    basis = f"Ranks rest on {len(listed)} {what} and are of {placed} {'agent' if placed == 1 else 'agents'}"
     if placed < len(agents):
         basis += f"; the other {len(agents) - placed} have not finished all repetitions of all"
     rows = [

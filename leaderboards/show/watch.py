@@ -14,6 +14,7 @@ import scipy.stats
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -68,7 +69,8 @@ class Watcher:
         if wanted is None:
             parts.append(Text(f"{counts}{self._pace(runs, None)}"))
         else:
-            parts.append(ProgressBar(total=len(wanted), completed=ended, width=60))
+            # A bar ends without a new line, and what follows it would be cut at the terminal's width.
+            parts.append(Padding(ProgressBar(total=len(wanted), completed=ended, width=60), 0))
             parts.append(Text(f"{counts} of {len(wanted)}{self._pace(runs, len(wanted) - ended)}"))
         parts.extend(_rankings(summary, self.ranked_by))
         return Group(*parts), wanted is not None and ended == len(wanted)

@@ -77,6 +77,10 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
     assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'}"
+    alone = tmp_path / "alone.toml"
+    alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
+    _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
+    assert "ranking" not in out, "there is nobody to be compared with"
     _, out, _ = call("run", suite, "--out", tmp_path / "part", "--workers", 1, "--shard", "1/2")
     assert out.splitlines()[-1].startswith(f"next: gpbandit merge {tmp_path / 'part'} OTHER")
     assert "ranking" not in out
@@ -485,6 +489,42 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     assert call("run", suite, "--json")[0] == 2
 
 
+def test_show(call: Call, suite: Path) -> None:
+    def shown(id: object) -> dict[str, str]:
+        code, out, _ = call("show", id)
+        assert code == 0
+        return {name: value.strip() for name, _, value in (line.partition(":") for line in out.splitlines())}
+
+    assert shown("GPBandit/RKHS-v0")["actions"] == "1000 arms, dimension 1"
+    assert shown("GPBandit/Branin-v0")["actions"] == "a box, dimension 2"
+    assert shown("GPBandit/RKHS-v0")["arguments"].startswith("n_arms, dim, lengthscale")
+    abalone = shown("GPBandit/Abalone-v0")
+    assert abalone["actions"] == "4177 arms, dimension 8", "known without the data"
+    assert "gpbandit data fetch Abalone" in abalone["data"]
+    assert shown("GPBandit/XGBoost-v0")["needs"] == "pip install 'gpbandit-envs[hpo]'"
+    bbkb = shown("BBKB")
+    assert (bbkb["plays"], bbkb["batches"], bbkb["must know"]) == ("arms", "adaptive", "kernel, noise")
+    assert "qbar=2.0" in bbkb["arguments"]
+    assert "ICML" in bbkb["reference"] or "Calandriello" in bbkb["reference"]
+    assert shown("Optuna-TPE")["needs"] == "pip install 'gpbandit-envs[optuna]'"
+    assert shown(suite) == {
+        "suite": "tiny",
+        "what": "For tests.",
+        "environment": "RKHS, horizon 20, feedback on request",
+        "agent": "GP-UCB",
+        "runs": "4",
+    }
+    for wrong, meant in (("GP-UBC", "GP-UCB"), ("rkhs", "GPBandit/RKHS-v0"), ("quik", "quick")):
+        code, _, err = call("show", wrong)
+        assert (code, err) == (2, f"error: no environment, agent or suite {wrong!r}; did you mean {meant!r}?\n")
+
+
+def test_every_entry_can_be_shown(call: Call) -> None:
+    for id in (*registered(), *agents.registered(), *suite_names()):
+        if id.startswith(("GPBandit/", "Own/")) or "/" not in id:
+            assert call("show", id)[0] == 0, id
+
+
 def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     assert call("--version") == (0, f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}\n", "")
     listed = json.loads(call("list", "--json")[1])
@@ -553,7 +593,7 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     def ask() -> None:
         typer.confirm("go on?")
 
-    monkeypatch.setattr("leaderboards.cli.listing.envs", ask)
+    monkeypatch.setattr("leaderboards.cli.listing._envs", ask)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     check_error(call("list"), "a question was not answered, since the input has ended")
 

@@ -144,6 +144,15 @@ def test_classes_of_tasks_have_a_table_each(tmp_path: Path) -> None:
     assert text.count("Random") == 2
 
 
+def test_the_counts_of_runs_have_a_line_of_their_own(tmp_path: Path) -> None:
+    folder(tmp_path, [ENV], [Ref("Uniform"), Ref("BBKB")], 4, failures={("RKHS", "BBKB"): ("skipped", "no", None)})
+    Store(tmp_path).write_suite(suite(400, "Uniform", "BBKB"))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(Watcher(tmp_path).update()[0])
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert any(line.startswith(("4 done, 4 skipped of 800", "4 skipped, 4 done of 800")) for line in lines)
+
+
 @pytest.mark.parametrize("n_tasks", [5, 14])
 def test_the_count_is_whole_in_a_narrow_terminal(tmp_path: Path, n_tasks: int) -> None:
     envs = tuple(Ref("GPBandit/Branin-v0", {"noise_std": i}, f"a long label of task {i}") for i in range(n_tasks))
