@@ -10,7 +10,7 @@ from leaderboards.cli.errors import UserError
 from leaderboards.play.store import Store
 from leaderboards.score.rankings import RANKED_BY, OverallRanking, TaskRanking, class_rankings, task_classes
 from leaderboards.score.rankings import task_ranking as rank_on
-from leaderboards.score.summary import Summary, summarise
+from leaderboards.score.summary import REFERENCES, Summary, summarise
 
 __all__ = ["check_metric", "no_better", "short_ranking"]
 
@@ -44,8 +44,8 @@ def short_ranking(store: Store) -> list[str]:
 def no_better(summary: Summary) -> list[str]:
     """A line for each agent that had, on average, no less regret than uniform sampling in the same repetitions."""
     lines = []
-    for agent in summary.agents:
-        found = dict(_ratios(summary, agent))
+    for agent, ref in summary.agents.items():
+        found = dict(_ratios(summary, agent)) if ref.id not in REFERENCES else {}  # which are uniform sampling
         if found:
             where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in found.items())
             lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
