@@ -328,16 +328,12 @@ def saving_always() -> Iterator[None]:
 def saved(folder: Path) -> None:
     """A run died after it had saved its state three times."""
     write_suite(folder, repetitions=1)
-    with saving_always():
-        disk = Disk(folder)
-        with disk.in_force():
-            must(*RUN)
-        shutil.rmtree(folder / "r")
-        saves = [
-            i for i, (name, _) in enumerate(disk.operations) if name.startswith("replace") and "checkpoints" in name
-        ]
-        with Disk(folder, at=saves[3], fault=FAULTS[-1]).in_force():
-            assert gpbandit(*RUN).code is None
+
+    def saves(operation: str) -> bool:
+        return operation.startswith("replace") and "checkpoints" in operation
+
+    with saving_always(), Disk(folder, at=3, fault=FAULTS[-1], among=saves).in_force():
+        assert gpbandit(*RUN).code is None
     assert len(list((folder / "r" / "checkpoints").glob("*.pickle"))) == 1
 
 

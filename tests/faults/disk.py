@@ -64,15 +64,23 @@ class Disk:
         folders: What is watched.
         at: Number of the operation that fails, from 0; None for none.
         fault: How it fails.
+        among: Which operations are numbered, by their name and file; by default all.
 
     Attributes:
         operations: Name and file of every operation so far.
         failed: What failed; "" if nothing has.
     """
 
-    def __init__(self, *folders: Path, at: int | None = None, fault: Fault = FAULTS[0]) -> None:
+    def __init__(
+        self,
+        *folders: Path,
+        at: int | None = None,
+        fault: Fault = FAULTS[0],
+        among: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._folders = tuple(f"{folder.resolve()}{os.sep}" for folder in folders)
-        self._at, self._fault = at, fault
+        self._at, self._fault, self._among = at, fault, among
+        self._numbered = 0
         self._dead = False
         self.operations: list[tuple[str, bool]] = []
         self.failed = ""
@@ -86,9 +94,11 @@ class Disk:
         """
         if self._dead:
             raise Died
-        number = len(self.operations)
         self.operations.append((f"{name} {path}", writes))
-        fault = self._fault
+        if not self._among(f"{name} {path}"):
+            return False
+        number, fault = self._numbered, self._fault
+        self._numbered += 1
         if self._at is None or number < self._at or (number > self._at and not fault.lasting):
             return False
         if fault.writing and not writes:
