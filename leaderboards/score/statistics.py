@@ -18,6 +18,7 @@ the statistical precipice*.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +106,16 @@ def mean_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    mean, low, high = mean_band(_sample(x)[:, None], level)
+    return _at_one_point(mean_band, x, level)
+
+
+def _at_one_point(
+    band: Callable[[Float[np.ndarray, "n p"], float], tuple[np.ndarray, np.ndarray, np.ndarray]],
+    x: Float[np.ndarray, " n"],
+    level: float,
+) -> Interval:
+    """The interval that `band` has for one score."""
+    mean, low, high = band(_sample(x)[:, None], level)
     return Interval(float(mean[0]), float(low[0]), float(high[0]), len(x), level)
 
 
@@ -145,8 +155,7 @@ def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    mean, low, high = score_band(_sample(x)[:, None], level)
-    return Interval(float(mean[0]), float(low[0]), float(high[0]), len(x), level)
+    return _at_one_point(score_band, x, level)
 
 
 def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
