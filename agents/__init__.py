@@ -47,6 +47,8 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
     "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
     "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
+    "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
+    "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
     "GP-EI": ("agents.exact.gp_ei:GPEI", {}),
     "GP-TS": ("agents.exact.thompson:GPTS", {}),
     "GP-BUCB": ("agents.exact.gp_bucb:GPBUCB", {}),

@@ -39,6 +39,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": "bayes", "n_start": 3, **FEW},
         {"width": "dmm", **FEW},
     ],
+    "EC-GP-UCB": [{**FEW}, {"misspecification": 0.1, "width": "amm", "n_start": 3, **FEW}],
+    "IRGP-UCB": [{}, {"n_start": 3}],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
     "GP-AUCB": [{"width": "amm"}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
