@@ -69,6 +69,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "MAP-UCB": ("agents.learned.gp_ucb:MAPUCB", {}),
     "MCMC-UCB": ("agents.learned.gp_ucb:MCMCUCB", {}),
     "A-GP-UCB": ("agents.learned.shrinking:AGPUCB", {}),
+    "LB-GP-UCB": ("agents.learned.length_scale_balancing:LBGPUCB", {}),
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.uhe_bo:Portfolio", {}),
     "MAP-BUCB": ("agents.learned.gp_bucb:MAPBUCB", {}),

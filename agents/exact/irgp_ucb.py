@@ -47,7 +47,9 @@ class IRGPUCB(UCBAgent):
     capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
     def __init__(self, kernel: Any = None, lam: float | None = None, n_start: int = 0, initial: Initial = None) -> None:
-        super().__init__(GPSettings(kernel, lam, initial=initial), 0.0, {}, UniformDesign(n_start))
+        start = UniformDesign(n_start)
+        super().__init__(GPSettings(kernel, lam, initial=initial), 0.0, {}, start)
+        self.n_start = start.n
 
     def _begin_batch(self) -> None:
         super()._begin_batch()
@@ -60,7 +62,7 @@ class IRGPUCB(UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem = inputs.problem
         exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
-        if problem.knowledge != "oracle" or problem.norm_bound is not None or self.design.n:
+        if problem.knowledge != "oracle" or problem.norm_bound is not None or self.n_start:
             return RegretGuarantee(exponent)
         # E[sum zeta_t^(1/2) sd] <= sqrt(E[sum zeta_t] E[sum var]): half of what two-sided bands need.
         width = np.array([sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))])

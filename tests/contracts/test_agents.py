@@ -27,6 +27,7 @@ LEARNERS = (
     "MAP-BUCB",
     "MCMC-UCB",
     "A-GP-UCB",
+    "LB-GP-UCB",
     "Wang-deFreitas",
     "Portfolio",
 )
