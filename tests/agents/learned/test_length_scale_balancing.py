@@ -102,7 +102,9 @@ def test_failed_evaluations_count_for_no_candidate() -> None:
     assert isinstance(agent, LBGPUCB)
     for t in range(8):
         arm = agent.select(1, Pending.empty(problem))
-        agent.observe(Feedback.of([t], arm, np.array([np.nan]) if t in (4, 5) else wave(LINE[arm])))
+        failed = np.array([t in (4, 5)])
+        rewards = np.where(failed, np.nan, wave(LINE[arm]))
+        agent.observe(Feedback(np.array([t]), arm, rewards, np.ones(1), failed))
     assert sum(agent._n) == 8 - 3 - 2
 
 
