@@ -59,7 +59,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
-    "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],
+    "BPE": [
+        {},
+        {"n_batches": 3},
+        {"n_batches": 4, "lengths": "equal"},
+        {"posterior": "full", "width": "growing"},
+        {"lengths": "doubling"},
+    ],
 }
 # Modules of extras that an agent needs, and horizons for those that take long over a suggestion.
 REQUIRES = {
