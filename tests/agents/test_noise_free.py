@@ -44,6 +44,7 @@ def test_the_width_is_the_norm_and_the_band_holds(id: str, kwargs: dict[str, Any
         agent = agents.make(id, **kwargs)
         played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), seed))
         assert agent.diagnostics()["width"] == pytest.approx(2.0)
+        assert problem.arms is not None
         centre, half = agent.predict(problem.arms) or (mean, mean)
         assert (np.abs(mean - centre) <= half + 1e-9).all()
         last = played[-4:] if id == "BPE" else played  # BPE's posterior is that of its last batch, of 4 or more
@@ -63,6 +64,7 @@ def test_the_noise_variance_of_the_posterior_is_a_share_of_the_prior() -> None:
     for lam in (None, 1e-13):
         agent = agents.make("GP-UCB", lam=lam)
         played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), 0))
+        assert problem.arms is not None
         halves.append((agent.predict(problem.arms) or (mean, mean))[1][played].max())
     assert halves[1] < 0.1 * halves[0]
     with pytest.raises(ValueError, match="lam: expected at least 1e-14 of the largest prior variance"):

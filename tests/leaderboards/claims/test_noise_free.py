@@ -10,7 +10,7 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from leaderboards.claims import noise_free
+from leaderboards.claims.claim import Claim
 from leaderboards.claims.instances import instance
 from leaderboards.claims.noise_free import CLAIMS, SUITE, predictors
 from leaderboards.claims.runs import Runs
@@ -29,7 +29,7 @@ def runs(row: str, regret: np.ndarray, action: np.ndarray | None = None) -> Runs
     )
 
 
-def claim(name: str) -> noise_free.Claim:
+def claim(name: str) -> Claim:
     return next(one for one in CLAIMS if one.name == name)
 
 
