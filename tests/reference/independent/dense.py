@@ -32,17 +32,17 @@ class NystromPosterior:
         inverse_root = vectors[:, kept] / np.sqrt(values[kept]) @ vectors[:, kept].T
         self.Z = K[:, dictionary] @ inverse_root
 
-    def _inverse_V(self, arms: list[int]) -> np.ndarray:
+    def _inverse(self, arms: list[int]) -> np.ndarray:
         pulled = self.Z[arms]
         return np.linalg.inv(pulled.T @ pulled + self.lam * np.eye(self.Z.shape[1]))
 
     def mean(self, arms: list[int], rewards: np.ndarray) -> np.ndarray:
         """Equation 1 at every arm."""
-        return self.Z @ self._inverse_V(arms) @ self.Z[arms].T @ rewards
+        return self.Z @ self._inverse(arms) @ self.Z[arms].T @ rewards
 
     def covariance(self, arms: list[int]) -> np.ndarray:
         """Equation 2 between all arms."""
-        return (self.K - self.Z @ self.Z.T) / self.lam + self.Z @ self._inverse_V(arms) @ self.Z.T
+        return (self.K - self.Z @ self.Z.T) / self.lam + self.Z @ self._inverse(arms) @ self.Z.T
 
     def leverage(self, arms: list[int]) -> np.ndarray:
         """Equation 3 at every arm."""

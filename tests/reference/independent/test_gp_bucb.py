@@ -25,9 +25,7 @@ MEAN = np.random.default_rng(1).multivariate_normal(np.zeros(A), K, method="eigh
 
 
 def problem(horizon: int) -> Problem:
-    return Problem(
-        name="square", dim=2, arms=X, kernel=SE(0.2), noise_std=NOISE, norm_bound=NORM, horizon=horizon
-    )
+    return Problem(name="square", dim=2, arms=X, kernel=SE(0.2), noise_std=NOISE, norm_bound=NORM, horizon=horizon)
 
 
 def alpha(t: int) -> float:
@@ -66,7 +64,7 @@ def test_gp_bucb_in_batches(B: int, C: float) -> None:
     assert picks.decided > 0.9
 
 
-def test_gp_bucb_with_feedback_delayed_by_exactly_B_rounds() -> None:
+def test_gp_bucb_with_feedback_delayed_by_exactly_as_many_rounds() -> None:
     """Section 2: `fb[t] = max(t - B, 0)`."""
     B, C, T = 6, 0.5, 50
     agent: Agent = make("GP-BUCB", width="bayes", batch_size=B, c=C, delta=DELTA)
@@ -121,7 +119,10 @@ def practical(fb: int, C: float, logs: float) -> float:
 @pytest.mark.parametrize("C", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize(("name", "width"), [("bayes", bayes), ("practical", practical)])
 def test_gp_aucb_with_the_product_rule(name: str, width: Callable[[int, float, float], float], C: float) -> None:
-    """Algorithm 2: a batch ends with the pick at which `prod (1 + sigma^2_{s-1}(x_s))` exceeds C; sigma^2 is var / lam."""
+    """Algorithm 2: a batch ends with the pick at which `prod (1 + sigma^2_{s-1}(x_s))` exceeds C.
+
+    Its sigma^2 is the variance over lam (equation 6).
+    """
     agent = make("GP-AUCB", width=name, c=C, rule="product", delta=DELTA)
     T, logs, arms = 80, 0.0, list[int]()
     rewards, picks, lengths = np.zeros(0), Picks(), []
