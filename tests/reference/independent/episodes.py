@@ -49,7 +49,7 @@ class Picks:
     `tolerance` of the largest, in units of the largest magnitude; arms at mirrored places of a grid tie exactly.
     """
 
-    def __init__(self, tolerance: float = 1e-9) -> None:
+    def __init__(self, tolerance: float = 1e-10) -> None:
         self.tolerance, self.n, self.n_decided = tolerance, 0, 0
 
     def check(self, arm: int, scores: np.ndarray) -> None:

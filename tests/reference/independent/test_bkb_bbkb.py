@@ -17,7 +17,7 @@ from gpbandit_envs.problem import Problem
 from tests.reference.independent import dense
 from tests.reference.independent.episodes import Picks, episode
 
-A, XI, DELTA, F, KAPPA2, T = 40, 0.3, 0.1, 2.0, 1.5, 50
+A, XI, DELTA, F, KAPPA2, T = 40, 0.3, 0.1, 2.0, 1.3, 50
 X = np.random.default_rng(0).uniform(size=(A, 2))
 K = KAPPA2 * dense.squared_exponential(X, 0.3)
 MEAN = np.random.default_rng(1).multivariate_normal(np.zeros(A), K, method="eigh")

@@ -19,7 +19,7 @@ PSI, R, DELTA = 1.5, 0.05, 0.1
 
 def batch_lengths(T: int) -> list[int]:
     """Lines 2, 4 and 11: `N_i = ceil(sqrt(T N_{i-1}))` from `N_0 = 1`, until T points are chosen."""
-    lengths, N = [], 1
+    lengths, N = list[int](), 1
     while sum(lengths) < T:
         N = ceil(sqrt(T * N))
         lengths.append(min(N, T - sum(lengths)))

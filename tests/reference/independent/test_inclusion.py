@@ -7,7 +7,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from agents import Agent, Feedback, Pending, make
+from agents import Feedback, Pending
+from agents.sketched.bbkb import BBKB
+from agents.sketched.bkb import BKB
 from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp.kernels import SE
 from gpbandit_envs.problem import Problem
@@ -45,27 +47,29 @@ def test_frequencies_of_posterior_sampling(draws: Draws) -> None:
     assert furthest(frequency, inclusion(pulls, scores, 2.0, draws), N) < 4
 
 
-def feedback(agent: Agent, pulls: list[int], pending: Pending, tickets: int) -> Feedback:
-    arms = agent.select(1 if agent.capabilities.batch == "sequential" else 12, pending)
-    pulls += arms.tolist()
-    return Feedback.of(np.arange(tickets, tickets + len(arms)), arms, MEAN[arms])
-
-
 @pytest.mark.parametrize("draws", ["pull", "arm"])
-@pytest.mark.parametrize("name", ["BKB", "BBKB"])
-def test_frequencies_of_the_agents(name: str, draws: Draws) -> None:
+@pytest.mark.parametrize("batched", [False, True])
+def test_frequencies_of_the_agents(batched: bool, draws: Draws) -> None:
     """An agent's next dictionary is drawn from all its picks, with the scores that it had at the start of the batch."""
-    agent = make(name, width=2.0, qbar=1.0, draws=draws, **({"c": 4.0} if name == "BBKB" else {}))
+    agent: BBKB | BKB
+    agent = BBKB(width=2.0, c=4.0, qbar=1.0, draws=draws) if batched else BKB(width=2.0, qbar=1.0, draws=draws)
     problem = Problem(name="square", dim=2, arms=X, kernel=SE(0.15), noise_std=XI, norm_bound=1.0, horizon=60)
     agent.reset(problem, np.random.default_rng(5))
-    nothing, pulls = Pending.empty(problem), list[int]()
+    pulls: list[int] = []
+
+    def next_batch() -> Feedback:
+        arms = agent.select(12 if batched else 1, Pending.empty(problem))
+        tickets = len(pulls) + np.arange(len(arms))
+        pulls.extend(arms.tolist())
+        return Feedback.of(tickets, arms, MEAN[arms])
+
     while len(pulls) < 14:
-        agent.observe(feedback(agent, pulls, nothing, len(pulls)))
+        agent.observe(next_batch())
     sketch = agent.sketch()
     assert sketch is not None
     before = dense.NystromPosterior(K, sketch.posterior.dictionary.tolist(), XI**2)
     scores = before.leverage(pulls)
-    news, state = feedback(agent, pulls, nothing, len(pulls)), agent.state_dict()
+    news, state = next_batch(), agent.state_dict()
     arms, counts = np.unique(pulls, return_counts=True)
     n, drawn = 300, np.zeros(A)
     for seed in range(n):
