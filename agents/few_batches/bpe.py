@@ -22,9 +22,10 @@ from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE", "Grid", "constant_number_lengths", "equal_lengths", "growing_lengths"]
+__all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_lengths", "growing_lengths"]
 
 _LARGEST = 1_000_000  # grid points
+_FIRST = 8  # evaluations of the first batch, where lengths double
 
 
 class BPE(FiniteArmAgent):
@@ -42,7 +43,8 @@ class BPE(FiniteArmAgent):
             that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
         lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
-            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
+            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE). Without: `"doubling"` for 8, 16,
+            32, ... in place of Algorithm 1's, whose first batch costs `sqrt(T)` even where there is no noise.
         posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
         lam: Noise variance in the posterior; None for the problem's.
         norm_bound: Bound `Psi` on the RKHS norm, a number; None for the problem's, or 1. A guess that has to be doubled
@@ -55,7 +57,8 @@ class BPE(FiniteArmAgent):
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
-    Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5.
+    Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem 4.1,
+    for doubling lengths.
     """
 
     policy_family = "elimination"
@@ -68,7 +71,7 @@ class BPE(FiniteArmAgent):
         kernel: Any = None,
         width: object = "theory",
         n_batches: int | None = None,
-        lengths: Literal["kernel", "theorem", "equal"] = "kernel",
+        lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel",
         posterior: Literal["batch", "full"] = "batch",
         lam: float | None = None,
         norm_bound: NormBound = None,
@@ -86,7 +89,9 @@ class BPE(FiniteArmAgent):
                 f"{self._schedule!r}, which depends on the pulls"
             )
         self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
-        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal"))
+        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal", "doubling"))
+        if self._lengths == "doubling" and n_batches is not None:
+            raise ValueError(f"n_batches: expected None with lengths='doubling', got {n_batches!r}")
         self._full = as_word("posterior", posterior, ("batch", "full")) == "full"
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -117,7 +122,7 @@ class BPE(FiniteArmAgent):
 
     def _plan(self, horizon: int, dim: int) -> list[int]:
         if self._n_batches is None:
-            return growing_lengths(horizon)
+            return doubling_lengths(horizon) if self._lengths == "doubling" else growing_lengths(horizon)
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
             return equal_lengths(horizon, n_batches)
@@ -231,7 +236,7 @@ class BPE(FiniteArmAgent):
         # Theorem 1 is about the regret at the horizon, with the batch lengths of Algorithm 1.
         if F is None or inputs.t != problem.horizon or self._n_batches is not None:
             return RegretGuarantee(exponent)
-        batches, delta = np.array(growing_lengths(inputs.t)), self._given.delta_on(problem)
+        batches, delta = np.array(self._plan(inputs.t, problem.dim)), self._given.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
@@ -267,6 +272,17 @@ def growing_lengths(horizon: int) -> list[int]:
     while sum(lengths) < horizon:
         previous = ceil(sqrt(horizon * previous))
         lengths.append(min(previous, horizon - sum(lengths)))
+    return lengths
+
+
+def doubling_lengths(horizon: int) -> list[int]:
+    """`N_i = 2 N_{i-1}` with `N_1 = 8`, the last cut so that all add up to T.
+
+    Reference: Iwazaki and Takeno (2025), Theorem 4.1, whose first batch has any fixed length.
+    """
+    lengths: list[int] = []
+    while sum(lengths) < horizon:
+        lengths.append(min(_FIRST * 2 ** len(lengths), horizon - sum(lengths)))
     return lengths
 
 

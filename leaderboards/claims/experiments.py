@@ -15,6 +15,7 @@ from leaderboards.claims import (
     gp_bucb,
     guarantees,
     lazy,
+    noise_free,
     starvation,
     theorems,
     tried,
@@ -35,6 +36,10 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
         "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
         "hyperparameter estimation",
+        "iwazaki-takeno": "Iwazaki and Takeno (2025), Improved regret analysis in Gaussian process bandits: optimality "
+        "for noiseless reward, RKHS norm, and non-stationary variance",
+        "iwazaki": "Iwazaki (2025), Gaussian process upper confidence bound achieves nearly-optimal regret in "
+        "noise-free Gaussian process bandits",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
     }
 )
@@ -100,7 +105,8 @@ _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
-_UHE_QUICK = ("UHE-BO", "MAP-UCB", "MCMC-UCB")
+_NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
+_UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
@@ -143,10 +149,18 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 ),
                 _BPE_QUICK,
             ),
-            Experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), Quick(6, 20, _UHE_QUICK, ("Deceptive",))),
-            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, _UHE_QUICK, ("XGBoost",))),
+            Experiment(
+                "uhe-synthetic",
+                "uhe-bo",
+                uhe.synthetic(),
+                Quick(6, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
+            ),
+            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
+            Experiment(
+                "noise-free", "iwazaki-takeno", noise_free.CLAIMS, _NOISE_FREE_QUICK, columns=noise_free.COLUMNS
+            ),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
         )
     }
