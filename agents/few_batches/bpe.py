@@ -123,7 +123,6 @@ class BPE(FiniteArmAgent):
         self.best = 0
         arms = problem.arms[:1] if self._uniform else problem.arms  # without data it is the prior, wherever asked
         self.posterior = self.known = ExactPosterior(model.kernel, arms, self.lam)
-        self._known_arms = self.alive
         self._begin_batch()
         self._known_width = self.width
 
@@ -210,7 +209,7 @@ class BPE(FiniteArmAgent):
         self.inconsistent |= bool(upper.max() < self._floor)
         self._floor = max(self._floor, float(lower.max()))
         self.best = int(self.alive[np.argmax(mean)])
-        self._known_arms, self._known_width = self.alive, self.width
+        self._known_width = self.width
         self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
         self.batch += 1
         self._begin_batch()
