@@ -11,10 +11,12 @@ from leaderboards.claims import (
     bbkb,
     bbkb_nas,
     bpe,
+    delay,
     estimates,
     gp_bucb,
     guarantees,
     lazy,
+    reds,
     starvation,
     theorems,
     tried,
@@ -35,6 +37,8 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
         "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
         "hyperparameter estimation",
+        "bpe-delay": "Vakili et al. (2023), Delayed feedback in kernel bandits",
+        "reds": "Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
     }
 )
@@ -100,6 +104,8 @@ _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
+_DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
+_REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 _UHE_QUICK = ("UHE-BO", "MAP-UCB", "MCMC-UCB")
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
@@ -148,6 +154,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
+            Experiment("bpe-delay", "bpe-delay", delay.CLAIMS, _DELAY_QUICK),
+            Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK),
         )
     }
 )
