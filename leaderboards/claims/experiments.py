@@ -11,11 +11,13 @@ from leaderboards.claims import (
     bbkb,
     bbkb_nas,
     bpe,
+    delay,
     estimates,
     gp_bucb,
     guarantees,
     lazy,
     noise_free,
+    reds,
     starvation,
     theorems,
     tried,
@@ -40,6 +42,8 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "for noiseless reward, RKHS norm, and non-stationary variance",
         "iwazaki": "Iwazaki (2025), Gaussian process upper confidence bound achieves nearly-optimal regret in "
         "noise-free Gaussian process bandits",
+        "bpe-delay": "Vakili et al. (2023), Delayed feedback in kernel bandits",
+        "reds": "Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
     }
 )
@@ -107,6 +111,8 @@ _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
 _NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
 _UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
+_DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
+_REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
@@ -162,6 +168,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 "noise-free", "iwazaki-takeno", noise_free.CLAIMS, _NOISE_FREE_QUICK, columns=noise_free.COLUMNS
             ),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
+            Experiment("bpe-delay", "bpe-delay", delay.CLAIMS, _DELAY_QUICK),
+            Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK),
         )
     }
 )

@@ -36,6 +36,8 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "bpe-f2",
         "batch-vs-theory",
         "widths",
+        "bpe-delay",
+        "reds",
     ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
