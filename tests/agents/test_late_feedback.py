@@ -196,9 +196,9 @@ def test_reds(problem: Problem, mean: np.ndarray, n_batches: int | None) -> None
     expected = policies.reds(gram(problem), LAM, 1.5, lengths, noisy(mean, 0.1, 6), np.random.default_rng(4))
     assert batches == expected.batches
     assert agent.alive.tolist() == expected.dictionaries[-1]
-    assert agent.band_guarantee() == replace(
-        play_band("BPE", problem, mean), theorem=agent.band_guarantee().theorem
-    ), "each epoch is drawn before its feedback, as a batch of BPE is"
+    assert agent.band_guarantee() == replace(play_band("BPE", problem, mean), theorem=agent.band_guarantee().theorem), (
+        "each epoch is drawn before its feedback, as a batch of BPE is"
+    )
 
 
 def play_band(name: str, problem: Problem, mean: np.ndarray) -> Any:
@@ -377,7 +377,7 @@ def test_gp_ucb_sdf_widens_by_the_information_of_open_pulls_too() -> None:
 
 
 def test_gp_ucb_sdf_shifts_existing_data_and_leaves_failures_at_zero() -> None:
-    problem, mean = PROBLEMS[0]
+    problem, _ = PROBLEMS[0]
     K = gram(problem)
     data = InitialData(arms=np.array([4, 9]), rewards=np.array([0.3, -0.2]))
     agent = agents.make("GP-UCB-SDF", width=2.0, shift=2.0, widened=False)
