@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -66,7 +68,7 @@ def test_bad_numbers_are_named(bad: float) -> None:
 
 
 def test_the_problem_of_a_wrapped_environment_states_its_delay() -> None:
-    def stated(delay: object) -> Delay | None:
+    def stated(delay: Any) -> Delay | None:
         return gpbandit_envs.problem_of(DelayedFeedback(gym.make("GPBandit/GPSample-v0"), delay=delay)).delay
 
     assert stated(3) == Delay(mean=3)
