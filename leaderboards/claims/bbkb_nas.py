@@ -146,8 +146,8 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             mean_simple(informed.format(_GLOBAL), informed.format(_EVOLUTION)),
             high=0.002,
             note="Matches is read as at most 0.002 more, of values between 0 and 1. The best of the initial data "
-            "counts for both. The last 100 of the data are REG-EVOLUTION's first population; the paper does not say how it "
-            "uses them.",
+            "counts for both. The last 100 of the data are REG-EVOLUTION's first population; the paper does not say "
+            "how it uses them.",
         ),
         Claim(
             "simple-regret-below",

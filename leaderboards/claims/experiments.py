@@ -15,6 +15,7 @@ from leaderboards.claims import (
     gp_bucb,
     guarantees,
     lazy,
+    lemmas,
     starvation,
     theorems,
     tried,
@@ -149,6 +150,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, _UHE_QUICK, ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
+            Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
         )
     }
