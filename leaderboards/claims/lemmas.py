@@ -13,7 +13,7 @@ One task meets the conditions of all: a mean of known RKHS norm, Gaussian noise,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ __all__ = ["CLAIMS", "HORIZON", "Batch", "Task", "apart", "draw_task", "shrunk",
 HORIZON, DELTA, B, C, QBAR, NORM = 600, 0.05, 5, 2.0, 10.0, 5.0
 _ALPHA = 3.0  # (1 + eps) / (1 - eps) at eps = 1/2
 _LOG = math.log(4 * HORIZON / DELTA)
-_TASK = {"n_arms": 200, "dim": 2, "lengthscale": 0.3, "norm": NORM, "noise_std": 1.0}
+_TASK: Mapping[str, Any] = {"n_arms": 200, "dim": 2, "lengthscale": 0.3, "norm": NORM, "noise_std": 1.0}
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,18 @@ def sketched_run(task: Task, id: str, seed: int) -> dict[str, float]:
 def bkb_run(task: Task, seed: int) -> dict[str, float]:
     """Figures of a run of BKB, with the bounds of its theorems at eps = 1/2."""
     agent = agents.make("BKB", delta=DELTA, qbar=QBAR, draws="pull")
-    accuracy, size, R, bound = 1.0, 0.0, 0.0, 0.0
+    accuracy, size, dimension, R, bound = 1.0, 0.0, 0.0, 0.0, 0.0
     for batch in task.play(agent, seed):
         if batch.t:
             sketch, exact = agent.posterior, batch.exact  # type: ignore[attr-defined]
             d_eff = exact.effective_dimension()
             accuracy = max(accuracy, apart(sketch.variance, exact.variance))
             size = max(size, len(sketch.dictionary) / (QBAR * d_eff))
+            dimension = max(dimension, d_eff / (2 * exact.information_gain))
             t, d = np.array([float(batch.t)]), np.array([d_eff])
             bound = max(bound, R / float(bkb_bound(t, d, NORM, 1.0, DELTA, 1.0, 1.0)[0]))
         R += float(task.regrets[batch.arms].sum())
-    return {"accuracy": accuracy, "size": size, "bound": bound, "regret": R}
+    return {"accuracy": accuracy, "size": size, "dimension": dimension, "bound": bound, "regret": R}
 
 
 def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
@@ -192,7 +193,9 @@ def bpe_run(task: Task, seed: int) -> dict[str, float]:
 
 def _covers(agent: Agent, task: Task) -> float:
     assert task.problem.arms is not None
-    mean, half = agent.predict(task.problem.arms)
+    band = agent.predict(task.problem.arms)
+    assert band is not None
+    mean, half = band
     return float((np.abs(task.f - mean) <= half).all())
 
 
@@ -277,6 +280,15 @@ _BKB = (
         "At every t, BKB's regret is within its bound.",
         "regret over its bound, largest over t",
         source="Theorem 2",
+    ),
+    _at_most(
+        "dimension-below-gain",
+        "BKB",
+        "dimension",
+        1.0,
+        "The effective dimension of the pulls is at most logdet(I + K_t / lam) at every t.",
+        "effective dimension over the log-determinant, largest over t",
+        source="Proposition 5",
     ),
     Claim(
         "bkb-as-gp-ucb",

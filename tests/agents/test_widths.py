@@ -106,7 +106,7 @@ class TestGainOfABatch:
         K = SE(0.6)(self.X, self.X)
         sets = [list(s) for s in np.ndindex(7, 7, 7)]
         largest = max(0.5 * np.linalg.slogdet(np.eye(3) + K[np.ix_(s, s)])[1] for s in sets)
-        assert largest <= C <= largest / (1 - 1 / np.e)
+        assert largest <= C <= largest / (1 - 1 / exp(1))
 
     @pytest.mark.parametrize("width", ["practical", "growing", 2.0, {"name": "bayes", "scale": 0.5}])
     def test_a_tuned_width_stands_as_it_is(self, width: object) -> None:
