@@ -22,9 +22,10 @@ from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE", "Grid", "constant_number_lengths", "equal_lengths", "growing_lengths"]
+__all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_lengths", "growing_lengths"]
 
 _LARGEST = 1_000_000  # grid points
+_FIRST = 8  # evaluations of the first batch, where lengths double
 
 
 class BPE(FiniteArmAgent):
@@ -45,7 +46,8 @@ class BPE(FiniteArmAgent):
             that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
         lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
-            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
+            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE). Without: `"doubling"` for 8, 16,
+            32, ... in place of Algorithm 1's, whose first batch costs `sqrt(T)` even where there is no noise.
         posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
         sampling: `"variance"` (the arm of largest variance) or `"uniform"` (REDS), which goes with `posterior="batch"`.
         lam: Noise variance in the posterior; None for the problem's.
@@ -59,10 +61,11 @@ class BPE(FiniteArmAgent):
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
-    References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Salgia, Vakili and Zhao (2024), Random
-    exploration in Bayesian optimization, for REDS: its text could not be consulted, and its statement and its lengths,
-    those of Algorithm 1 here, are as the authors' later papers give them. It is about points drawn from a compact set;
-    here they are drawn from the arms, with replacement.
+    References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
+    4.1, for doubling lengths; Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization, for REDS:
+    its text could not be consulted, and its statement and its lengths, those of Algorithm 1 here, are as the authors'
+    later papers give them. It is about points drawn from a compact set; here they are drawn from the arms, with
+    replacement.
     """
 
     policy_family = "elimination"
@@ -75,7 +78,7 @@ class BPE(FiniteArmAgent):
         kernel: Any = None,
         width: object = "theory",
         n_batches: int | None = None,
-        lengths: Literal["kernel", "theorem", "equal"] = "kernel",
+        lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel",
         posterior: Literal["batch", "full"] = "batch",
         sampling: Literal["variance", "uniform"] = "variance",
         lam: float | None = None,
@@ -94,7 +97,9 @@ class BPE(FiniteArmAgent):
                 f"{self._schedule!r}, which depends on the pulls"
             )
         self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
-        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal"))
+        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal", "doubling"))
+        if self._lengths == "doubling" and n_batches is not None:
+            raise ValueError(f"n_batches: expected None with lengths='doubling', got {n_batches!r}")
         self._full = as_word("posterior", posterior, ("batch", "full")) == "full"
         self._uniform = as_word("sampling", sampling, ("variance", "uniform")) == "uniform"
         if self._uniform and self._full:
@@ -128,7 +133,7 @@ class BPE(FiniteArmAgent):
 
     def _plan(self, horizon: int, dim: int) -> list[int]:
         if self._n_batches is None:
-            return growing_lengths(horizon)
+            return doubling_lengths(horizon) if self._lengths == "doubling" else growing_lengths(horizon)
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
             return equal_lengths(horizon, n_batches)
@@ -256,7 +261,7 @@ class BPE(FiniteArmAgent):
         # Theorem 1 is about the regret at the horizon, with the batch lengths and the picks of Algorithm 1.
         if F is None or inputs.t != problem.horizon or self._n_batches is not None or self._uniform:
             return RegretGuarantee(exponent)
-        batches, delta = np.array(growing_lengths(inputs.t)), self._given.delta_on(problem)
+        batches, delta = np.array(self._plan(inputs.t, problem.dim)), self._given.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
@@ -292,6 +297,17 @@ def growing_lengths(horizon: int) -> list[int]:
     while sum(lengths) < horizon:
         previous = ceil(sqrt(horizon * previous))
         lengths.append(min(previous, horizon - sum(lengths)))
+    return lengths
+
+
+def doubling_lengths(horizon: int) -> list[int]:
+    """`N_i = 2 N_{i-1}` with `N_1 = 8`, the last cut so that all add up to T.
+
+    Reference: Iwazaki and Takeno (2025), Theorem 4.1, whose first batch has any fixed length.
+    """
+    lengths: list[int] = []
+    while sum(lengths) < horizon:
+        lengths.append(min(_FIRST * 2 ** len(lengths), horizon - sum(lengths)))
     return lengths
 
 

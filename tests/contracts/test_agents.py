@@ -27,6 +27,7 @@ LEARNERS = (
     "MAP-BUCB",
     "MCMC-UCB",
     "A-GP-UCB",
+    "LB-GP-UCB",
     "Wang-deFreitas",
     "Portfolio",
 )
@@ -39,6 +40,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": "bayes", "n_start": 3, **FEW},
         {"width": "dmm", **FEW},
     ],
+    "EC-GP-UCB": [{**FEW}, {"misspecification": 0.1, "width": "amm", "n_start": 3, **FEW}],
+    "IRGP-UCB": [{}, {"n_start": 3}],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
     "GP-AUCB": [{"width": "amm"}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
@@ -59,7 +62,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
-    "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],
+    "BPE": [
+        {},
+        {"n_batches": 3},
+        {"n_batches": 4, "lengths": "equal"},
+        {"posterior": "full", "width": "growing"},
+        {"lengths": "doubling"},
+    ],
     "REDS": [{}, {"n_batches": 3}],
     "BPE-Delay": [{}, {"delay": {"mean": 3.0, "scale": 2.0, "tail": 1.0}}, {"delay": {"mean": 2}, "extension": "tail"}],
 }

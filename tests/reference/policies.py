@@ -38,6 +38,33 @@ def gp_ucb(K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, 
     return play
 
 
+def ec_gp_ucb(
+    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, eps: float, T: int, feedback: Feedback
+) -> Play:
+    """EC-GP-UCB with the width of Chowdhury and Gopalan (2017), by the t x t formulas at every step."""
+    play, y = Play(), np.zeros(0)
+    for t in range(1, T + 1):
+        arms = play.arms.astype(np.int64)
+        mean, var = dense(K, arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
+        gain = 0.5 * np.linalg.slogdet(np.eye(t - 1) + K[np.ix_(arms, arms)] / lam)[1]
+        beta = F + noise_std / sqrt(lam) * sqrt(2 * (gain + 1 + log(1 / delta)))
+        ucb = mean + (beta + eps * sqrt(t) / sqrt(lam)) * np.sqrt(np.maximum(var, 0))
+        play.batches.append([int(np.argmax(ucb))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
+def irgp_ucb(K: np.ndarray, lam: float, T: int, feedback: Feedback, rng: np.random.Generator) -> Play:
+    """IRGP-UCB: the width is the root of a shifted exponential variate of rate 1/2."""
+    play, y = Play(), np.zeros(0)
+    for t in range(1, T + 1):
+        mean, var = dense(K, play.arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
+        zeta = max(2 * log(len(K) / 2) + 2 * rng.standard_exponential(), 0.0)
+        play.batches.append([int(np.argmax(mean + sqrt(zeta) * np.sqrt(np.maximum(var, 0))))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
 def gp_ucb_dmm(
     K: np.ndarray,
     lam: float,
