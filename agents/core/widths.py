@@ -45,6 +45,7 @@ __all__ = [
     "InformationGain",
     "LogDeterminant",
     "Logarithmic",
+    "NonAdaptive",
     "OfflineTheorem",
     "Scaled",
     "WidthContext",
@@ -409,6 +410,24 @@ class OfflineTheorem(WidthSchedule):
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * self.n_batches / c.delta))
+
+
+@dataclass(frozen=True)
+class NonAdaptive(WidthSchedule):
+    """`F + R / sqrt(lam) sqrt(2 log(A t^2 pi^2 / (6 delta)))`, at all times, for arms chosen without any feedback.
+
+    The theorem is about one arm and one time; the logarithm is that of a union over the arms and over all times.
+
+    Reference: Vakili et al. (2021), Theorem 1; Garnett (2023), Bayesian optimization, section 10.5, for the union.
+    """
+
+    assumes = "norm"
+    theorem = "Vakili et al. (2021), Theorem 1"
+    depends_on_pulls: ClassVar[bool] = False
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ __all__ = [
     "fewer_batches",
     "found",
     "found_in_all",
+    "found_more",
     "gap",
     "growth",
     "lower_simple",
@@ -170,6 +171,17 @@ def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
         if (x - y == x[0] - y[0]).all():  # as when all runs find an optimum: there is no spread for an interval
             return Interval(float(x[0] - y[0]), np.nan, np.nan, len(both))
         return paired_difference(x, y)
+
+    return measure
+
+
+def found_more(a: str, others: Sequence[str], tolerance: float) -> Measure:
+    """Share of runs whose simple regret is at most `tolerance`, that of a less the mean of the others."""
+
+    def measure(runs: Runs) -> Interval:
+        played = runs.together(a, *others)
+        x, *rest = ((runs.column(row, "regret", played).min(axis=1) <= tolerance).astype(float) for row in (a, *others))
+        return paired_difference(x, np.mean(rest, axis=0))
 
     return measure
 

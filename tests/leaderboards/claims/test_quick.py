@@ -37,6 +37,8 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "batch-vs-theory",
         "lemmas",
         "widths",
+        "bpe-delay",
+        "reds",
     ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
