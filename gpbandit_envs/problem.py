@@ -119,6 +119,7 @@ class Problem:
         misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`.
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
+        contexts: Whether each step offers only some of the arms, of which the policy is told before it selects.
         notes: Further plain facts, such as the preprocessing of the features.
         initial: What was evaluated before the first step; None if nothing was.
 
@@ -136,6 +137,7 @@ class Problem:
     knowledge: Knowledge = "oracle"
     misspecification: Mapping[str, float] = field(default_factory=dict)
     neighbours: np.ndarray | None = None
+    contexts: bool = False
     notes: Mapping[str, object] = field(default_factory=dict)
     initial: InitialData | None = None
 
@@ -163,6 +165,8 @@ class Problem:
                 raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
             object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
         _check_initial(self)
+        if self.contexts and self.arms is None:
+            raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
@@ -187,6 +191,7 @@ class Problem:
     def __repr__(self) -> str:
         """What is stated, without the arms themselves, which may be a million."""
         what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
+        what += ", some of them offered at a time" if self.contexts else ""
         stated = {name: getattr(self, name) for name in ("kernel", "noise_std", "norm_bound", "horizon", "initial")}
         shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
         shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]

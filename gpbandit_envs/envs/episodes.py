@@ -13,7 +13,7 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxF
 
 __all__ = ["Episodes", "Stream", "keeps_function", "reset_needed"]
 
-Stream = Literal["function", "noise", "cost", "delay", "initial"]
+Stream = Literal["function", "noise", "cost", "delay", "initial", "context", "drift"]
 _STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 FunctionT = TypeVar("FunctionT", ArmFunction, BoxFunction)

@@ -46,7 +46,9 @@ def rkhs(
     """
     drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family: RKHSArms | RKHSBox = (
-        RKHSBox(drawn, dim, norm, n_centres) if n_arms is None else RKHSArms(drawn, n_arms, dim, norm, n_centres)
+        RKHSBox(drawn, dim, norm, n_centres)
+        if n_arms is None
+        else RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres)
     )
     return EnvRecipe(
         family=family,
