@@ -16,6 +16,7 @@ from gpbandit_envs.problem import Problem
 __all__ = ["AgentCheckError", "check_agent"]
 
 _DELAY = 3
+_SHARE = 0.4
 
 
 class AgentCheckError(AssertionError):
@@ -26,7 +27,8 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
     """Test fresh agents against every clause of the protocol.
 
     The clauses: actions are valid, not too many, and never none while nothing is pending; so are recommendations, from
-    before the first feedback on; selecting does not change beliefs; an agent that says that it heeds `restrict` does;
+    before the first feedback on; selecting does not change beliefs; an agent that declares contexts selects and
+    recommends among the arms offered to it, and plays as before if these are all;
     inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
     with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
     duplicated arms work; a failed evaluation raises no error. An agent that declares `delayed` also gets feedback three
@@ -60,8 +62,15 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
-        if _heeds_restriction(make, problem):
-            passed.append("restriction")
+        if problem.is_finite and make().capabilities.contexts:
+            if not np.array_equal(reference, _play(make, problem, _Disturbance(share=1.0))):
+                raise AgentCheckError(f"offer: offered all arms at each step, play differs on {problem.name}")
+            contextual = replace(problem, contexts=True)
+            offered = _play(make, contextual, _Disturbance(share=_SHARE))
+            resumed = _play(make, contextual, _Disturbance(share=_SHARE, resume_after=horizon // 2))
+            if not np.array_equal(offered, resumed):
+                raise AgentCheckError(f"resume: with some arms offered at a time, play differs on {problem.name}")
+            passed.append("offers")
         if make().capabilities.delayed:
             passed.append("late feedback")
             late = _play(make, problem, _Disturbance(delay=_DELAY))
@@ -83,6 +92,8 @@ class _Disturbance:
     permute: bool = False
     fail_every: int = 0
     delay: int = 0
+    share: float | None = None
+    """Probability with which each arm is offered; None if `offer` is not called."""
 
 
 def _problems(domains: frozenset[str]) -> Iterator[Problem]:
@@ -103,13 +114,19 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     shuffle = np.random.default_rng(3)
     agent = make()
     agent.reset(problem, np.random.default_rng(1))
-    _recommend(agent, problem)
+    offers = np.random.default_rng(4)
+    offered = _offer(agent, problem, disturb.share, offers)
+    _recommend(agent, problem, offered)
     assert problem.horizon is not None
     pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
     history = []
     while played < problem.horizon:
-        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay
+        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay and disturb.share is None
         actions = _select(agent, problem.horizon - played if adaptive else 1, pending, problem)
+        if offered is not None and not np.isin(actions, offered).all():
+            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it selected {actions[0]}")
+        if len(actions):
+            offered = _offer(agent, problem, disturb.share, offers)
         history.append(actions)
         pending = Pending(
             np.concatenate([pending.tickets, np.arange(played, played + len(actions))]),
@@ -125,6 +142,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
             arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
         if arrived.any():
             _observe(agent, problem, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            _recommend(agent, problem, offered)
             pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
             state = _saved(agent, problem)
@@ -185,13 +203,22 @@ def _observe(
     before = copy.deepcopy(feedback)
     agent.observe(feedback)
     _unchanged("feedback", before, feedback)
-    _recommend(agent, problem)
     if not all(np.isfinite(value) for value in agent.diagnostics().values()):
         raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(agent.diagnostics())}")
 
 
-def _recommend(agent: Agent, problem: Problem) -> None:
-    """Check the recommendation, which is an action of the problem."""
+def _offer(agent: Agent, problem: Problem, share: float | None, rng: np.random.Generator) -> np.ndarray | None:
+    """Offer each arm with probability `share`, and one of them at least; None, and no offer, without a share."""
+    if share is None:
+        return None
+    u = rng.random(problem.n_arms)
+    offered = np.flatnonzero((u < share) | (u == u.min()))
+    agent.offer(offered.copy())
+    return offered
+
+
+def _recommend(agent: Agent, problem: Problem, offered: np.ndarray | None) -> None:
+    """Check the recommendation, which is an action of the problem, and one that is offered."""
     found: object = agent.recommend()
     if problem.is_finite:
         is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
@@ -199,30 +226,12 @@ def _recommend(agent: Agent, problem: Problem) -> None:
             raise AgentCheckError(
                 f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
             )
+        if offered is not None and found not in offered:
+            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
     elif not isinstance(found, np.ndarray) or found.shape != (problem.dim,) or not ((found >= 0) & (found <= 1)).all():
         raise AgentCheckError(
             f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got {found!r}"
         )
-
-
-def _heeds_restriction(make: Callable[[], Agent], problem: Problem) -> bool:
-    """Whether the agent says that it selects among some arms only; it is then held to it."""
-    if not problem.is_finite:
-        return False
-    available = np.arange(problem.n_arms) == problem.n_arms - 1
-    agent = make()
-    agent.reset(problem, np.random.default_rng(1))
-    if not agent.restrict(available.copy()):
-        return False
-    assert problem.horizon is not None
-    for t in range(problem.horizon):
-        actions = agent.select(1, Pending.empty(problem))
-        if not available[actions].all():
-            raise AgentCheckError(
-                f"restrict: it said that it heeds it, and selected arm {actions[0]} on {problem.name}"
-            )
-        agent.observe(Feedback.of([t], actions, _mean(actions, problem)))
-    return True
 
 
 def _unchanged(name: str, before: Any, after: Any) -> None:

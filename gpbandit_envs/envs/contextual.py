@@ -127,6 +127,8 @@ class ContextualArmEnv(FiniteArmEnv):
 class ContextualArmVectorEnv(FiniteArmVectorEnv):
     """`ContextualArmEnv`, `N` at a time; see `BanditVectorEnv`. Masks are `(N, A)`."""
 
+    regret_changes = True
+
     def __init__(self, num_envs: int, recipe: EnvRecipe, **kwargs: Any) -> None:
         super().__init__(num_envs, recipe, **kwargs)
         self._offers = _offers_of(recipe)
