@@ -164,9 +164,7 @@ class Problem:
             if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
                 raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
             object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
-        _check_initial(self)
-        if self.contexts and self.arms is None:
-            raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
+        _check_domain(self)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
@@ -234,6 +232,9 @@ class Certificate:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def _check_initial(problem: Problem) -> None:
+def _check_domain(problem: Problem) -> None:
+    """Raise unless what is stated besides the arms, or the box, fits them."""
+    if problem.contexts and problem.arms is None:
+        raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
     if problem.initial is not None:
         problem.initial.check_fit(problem)

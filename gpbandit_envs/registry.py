@@ -86,7 +86,7 @@ _SIEBERT = "Siebert (1987), Vehicle Recognition Using Rule Based Methods"
 _CHEN = "Chen and Guestrin (2016), XGBoost: A Scalable Tree Boosting System, KDD"
 
 _KRAUSE = "Krause and Ong (2011), Contextual Gaussian Process Bandit Optimization, NeurIPS"
-_SLEEPING = "Kleinberg, Niculescu-Mizil and Sharma (2010), Regret Bounds for Sleeping Experts and Bandits, Machine Learning"
+_SLEEPING = "Kleinberg, Niculescu-Mizil and Sharma (2010), Regret Bounds for Sleeping Experts and Bandits"
 
 _DRAWN, _FIXED, _REAL, _WORK = "drawn functions", "fixed functions", "real data", "real work at each evaluation"
 _CONTEXTS = "contexts"

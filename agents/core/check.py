@@ -17,6 +17,7 @@ __all__ = ["AgentCheckError", "check_agent"]
 
 _DELAY = 3
 _SHARE = 0.4
+_SEVERAL = "twelve arms"
 
 
 class AgentCheckError(AssertionError):
@@ -62,14 +63,8 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
-        if problem.is_finite and make().capabilities.contexts:
-            if not np.array_equal(reference, _play(make, problem, _Disturbance(share=1.0))):
-                raise AgentCheckError(f"offer: offered all arms at each step, play differs on {problem.name}")
-            contextual = replace(problem, contexts=True)
-            offered = _play(make, contextual, _Disturbance(share=_SHARE))
-            resumed = _play(make, contextual, _Disturbance(share=_SHARE, resume_after=horizon // 2))
-            if not np.array_equal(offered, resumed):
-                raise AgentCheckError(f"resume: with some arms offered at a time, play differs on {problem.name}")
+        if problem.name == _SEVERAL and make().capabilities.contexts:
+            _check_offers(make, problem, reference)
             passed.append("offers")
         if make().capabilities.delayed:
             passed.append("late feedback")
@@ -86,6 +81,16 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 
+def _check_offers(make: Callable[[], Agent], problem: Problem, reference: np.ndarray) -> None:
+    if not np.array_equal(reference, _play(make, problem, _Disturbance(share=1.0))):
+        raise AgentCheckError(f"offer: offered all arms at each step, play differs on {problem.name}")
+    assert problem.horizon is not None
+    contextual, half = replace(problem, contexts=True), problem.horizon // 2
+    offered = _play(make, contextual, _Disturbance(share=_SHARE))
+    if not np.array_equal(offered, _play(make, contextual, _Disturbance(share=_SHARE, resume_after=half))):
+        raise AgentCheckError(f"resume: with some arms offered at a time, play differs on {problem.name}")
+
+
 @dataclass(frozen=True)
 class _Disturbance:
     resume_after: int = 0
@@ -100,7 +105,7 @@ def _problems(domains: frozenset[str]) -> Iterator[Problem]:
     X = np.random.default_rng(0).random((12, 2))
     fields: dict[str, Any] = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0}
     if "finite" in domains:
-        yield Problem(name="twelve arms", dim=2, arms=X, **fields)
+        yield Problem(name=_SEVERAL, dim=2, arms=X, **fields)
         yield Problem(name="one arm", dim=2, arms=X[:1], **fields)
         yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **fields)
     if "box" in domains:
@@ -141,7 +146,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
         else:
             arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
         if arrived.any():
-            _observe(agent, problem, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
             _recommend(agent, problem, offered)
             pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
@@ -189,7 +194,6 @@ def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndar
 
 def _observe(
     agent: Agent,
-    problem: Problem,
     pending: Pending,
     rewards: np.ndarray,
     disturb: _Disturbance,

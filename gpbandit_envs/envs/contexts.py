@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs import datasets
-from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arguments import as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.envs.tabular import load_scaled, table_recipe
@@ -74,6 +74,8 @@ def rkhs_context(
     """
     as_word("combine", combine, ("product", "sum"))
     as_word("observe", observe, ("index", "features"))
+    for name, count in {"n_contexts": n_contexts, "n_actions": n_actions, "context_dim": context_dim}.items():
+        positive_int(name, count)
     contexts = even_arms(n_contexts, context_dim)
     arms, context_of = pairs(even_arms(n_actions, dim), contexts)
     whole = _combined(SE(lengthscale), SE(context_lengthscale), dim, context_dim, combine)

@@ -170,7 +170,13 @@ class ContextualArmVectorEnv(FiniteArmVectorEnv):
             self._best[i] = self._offer(i).optimum
             self._coming[i] = self._sequences[i].next()
         _, rewards, terminated, truncated, info = super().step(arms)
-        return self._observations(), rewards, terminated, truncated, {**info, **self._masks(np.ones(self.num_envs, bool))}
+        return (
+            self._observations(),
+            rewards,
+            terminated,
+            truncated,
+            {**info, **self._masks(np.ones(self.num_envs, bool))},
+        )
 
     def _restart(self, which: np.ndarray, seeds: Sequence[int | None], keep: bool) -> None:
         super()._restart(which, seeds, keep)

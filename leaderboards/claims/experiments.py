@@ -11,6 +11,7 @@ from leaderboards.claims import (
     bbkb,
     bbkb_nas,
     bpe,
+    contexts,
     estimates,
     gp_bucb,
     guarantees,
@@ -35,6 +36,7 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
         "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
         "hyperparameter estimation",
+        "krause-ong": "Krause and Ong (2011), Contextual Gaussian process bandit optimization",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
     }
 )
@@ -100,6 +102,7 @@ _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
+_CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
 _UHE_QUICK = ("UHE-BO", "MAP-UCB", "MCMC-UCB")
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
@@ -147,6 +150,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, _UHE_QUICK, ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
+            Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
         )
     }
