@@ -120,6 +120,9 @@ class Problem:
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
         contexts: Whether each step offers only some of the arms, of which the policy is told before it selects.
+        time_varying: Whether the mean function changes from step to step.
+        drift: Rate `eps` of a function that drifts, `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}` with independent
+            draws `g` of the prior; None if it does not, or the rate is unknown.
         notes: Further plain facts, such as the preprocessing of the features.
         initial: What was evaluated before the first step; None if nothing was.
 
@@ -138,6 +141,8 @@ class Problem:
     misspecification: Mapping[str, float] = field(default_factory=dict)
     neighbours: np.ndarray | None = None
     contexts: bool = False
+    time_varying: bool = False
+    drift: float | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
     initial: InitialData | None = None
 
@@ -189,6 +194,7 @@ class Problem:
     def __repr__(self) -> str:
         """What is stated, without the arms themselves, which may be a million."""
         what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
+        what += ", the mean changing" if self.time_varying else ""
         what += ", some of them offered at a time" if self.contexts else ""
         stated = {name: getattr(self, name) for name in ("kernel", "noise_std", "norm_bound", "horizon", "initial")}
         shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
@@ -236,5 +242,11 @@ def _check_domain(problem: Problem) -> None:
     """Raise unless what is stated besides the arms, or the box, fits them."""
     if problem.contexts and problem.arms is None:
         raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
+    if problem.drift is not None:
+        object.__setattr__(
+            problem, "drift", as_number("drift", problem.drift, "a rate in [0, 1] or None", lambda rate: 0 <= rate <= 1)
+        )
+        if not problem.time_varying:
+            raise ValueError(f"drift: expected None, as the mean does not change, got {problem.drift}")
     if problem.initial is not None:
         problem.initial.check_fit(problem)

@@ -86,10 +86,12 @@ _SIEBERT = "Siebert (1987), Vehicle Recognition Using Rule Based Methods"
 _CHEN = "Chen and Guestrin (2016), XGBoost: A Scalable Tree Boosting System, KDD"
 
 _KRAUSE = "Krause and Ong (2011), Contextual Gaussian Process Bandit Optimization, NeurIPS"
+_BOGUNOVIC = "Bogunovic, Scarlett and Cevher (2016), Time-Varying Gaussian Process Bandit Optimization, AISTATS"
+_ZHOU = "Zhou and Shroff (2021), No-Regret Algorithms for Time-Varying Bayesian Optimization, CISS"
 _SLEEPING = "Kleinberg, Niculescu-Mizil and Sharma (2010), Regret Bounds for Sleeping Experts and Bandits"
 
 _DRAWN, _FIXED, _REAL, _WORK = "drawn functions", "fixed functions", "real data", "real work at each evaluation"
-_CONTEXTS = "contexts"
+_CONTEXTS, _CHANGES = "contexts", "functions that change"
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, _DRAWN, (_BUCB,)),
@@ -156,6 +158,8 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         data="Neurostimulation",
         n_arms=640,
     ),
+    EnvironmentRow("TVGPSample", "synthetic:tv_gp_sample", 1_000, _CHANGES, (_BOGUNOVIC,)),
+    EnvironmentRow("ChangePoints", "synthetic:change_points", 1_000, _CHANGES, (_ZHOU,)),
 )
 
 TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")

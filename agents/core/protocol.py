@@ -52,7 +52,7 @@ Action = int | np.ndarray
 """One action: an index, or a point of shape `(d,)`."""
 
 Domain = Literal["finite", "box"]
-Need = Literal["kernel", "noise", "horizon", "norm", "neighbours"]
+Need = Literal["kernel", "noise", "horizon", "norm", "neighbours", "drift"]
 
 _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
     "kernel": ("kernel",),
@@ -60,6 +60,7 @@ _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
     "horizon": ("horizon",),
     "norm": ("norm_bound",),
     "neighbours": ("neighbours",),
+    "drift": ("eps",),
 }
 """The attributes by which an agent states what a problem may leave open."""
 

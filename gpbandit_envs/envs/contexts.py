@@ -22,6 +22,7 @@ from gpbandit_envs.envs.tabular import load_scaled, table_recipe
 from gpbandit_envs.functions.arm_sets import even_arms
 from gpbandit_envs.functions.base import ArmFamily, FixedArms
 from gpbandit_envs.functions.rkhs import RKHSArms
+from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.gp import SE, ActiveDims, Kernel, Matern, Product, Sum, as_kernel
 from gpbandit_envs.noise import as_noise
 from gpbandit_envs.offers import ContextOffers, SleepingOffers, Unoffered
@@ -117,6 +118,8 @@ def sleeping_arms(
     recipe = entry_point.recipe(**{**spec.kwargs, **(settings or {})})
     if not isinstance(recipe.family, ArmFamily):
         raise ValueError(f"of: expected an environment on arms, got {of!r}, which is a box")
+    if isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError(f"of: expected an environment whose function stays as it is, got {of!r}")
     if recipe.offers is not None:
         raise ValueError(f"of: expected an environment that offers all arms, got {of!r}")
     return replace(recipe, offers=SleepingOffers(len(recipe.family.arms), share, unoffered))

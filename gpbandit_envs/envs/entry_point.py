@@ -10,8 +10,10 @@ from typing import Any, overload
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
 from gpbandit_envs.envs.contextual import ContextualArmEnv, ContextualArmVectorEnv
 from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv, TimeVaryingArmVectorEnv
 from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.functions.time_varying import TimeVaryingArms
 
 __all__ = ["COMMON_ARGUMENTS", "EntryPoint"]
 
@@ -83,6 +85,8 @@ class EntryPoint:
 
 def _kinds(recipe: EnvRecipe) -> tuple[type[BanditEnv], Callable[..., BanditVectorEnv]]:
     """The classes of a single environment and of its native vector form."""
+    if isinstance(recipe.family, TimeVaryingArms):
+        return TimeVaryingArmEnv, TimeVaryingArmVectorEnv
     if recipe.offers is not None:
         return ContextualArmEnv, ContextualArmVectorEnv
     if isinstance(recipe.family, ArmFamily):

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import Noise, TableNoise
@@ -140,5 +141,7 @@ def make_problem(
         misspecification=factors,
         neighbours=None if arms is None else recipe.neighbours,
         contexts=recipe.offers is not None,
+        time_varying=isinstance(family, TimeVaryingArms),
+        drift=family.eps if isinstance(family, DriftingGP) else None,
         notes={"noise": noise.to_spec(), **recipe.notes},
     )

@@ -12,6 +12,7 @@ from leaderboards.claims import (
     bbkb_nas,
     bpe,
     contexts,
+    drift,
     estimates,
     gp_bucb,
     guarantees,
@@ -37,6 +38,9 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
         "hyperparameter estimation",
         "krause-ong": "Krause and Ong (2011), Contextual Gaussian process bandit optimization",
+        "bogunovic": "Bogunovic, Scarlett and Cevher (2016), Time-varying Gaussian process bandit optimization",
+        "zhou-shroff": "Zhou and Shroff (2021), No-regret algorithms for time-varying Bayesian optimization",
+        "deng": "Deng et al. (2022), Weighted Gaussian process bandits for non-stationary environments",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
     }
 )
@@ -102,6 +106,7 @@ _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
+_DRIFT_QUICK = Quick(4, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
 _CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
 _UHE_QUICK = ("UHE-BO", "MAP-UCB", "MCMC-UCB")
 
@@ -151,6 +156,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
             Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
+            Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
         )
     }

@@ -41,6 +41,7 @@ _NEEDS: Mapping[Need, tuple[str, Mapping[str, str]]] = {
     "horizon": ("horizon", {"horizon": ""}),
     "norm": ("norm_bound", {"norm_bound": "norm_bound = 1.0"}),
     "neighbours": ("neighbours", {"neighbours": ""}),
+    "drift": ("drift", {"eps": "eps = 0.01", "block": "block = 40"}),
 }
 
 

@@ -160,6 +160,13 @@ CONTEXTUAL = (
 )
 """Environments whose steps offer some of the arms: `tests/envs/test_contexts.py` holds them to their contract."""
 
+TIME_VARYING = (
+    Case("GPBandit/TVGPSample-v0", {"n_arms": 30, "eps": 0.1}),
+    Case("GPBandit/TVGPSample-v0", {"n_arms": 20, "dim": 1, "eps": 1.0, "noise": "student_t"}),
+    Case("GPBandit/ChangePoints-v0", {"n_arms": 30, "rate": 0.4}),
+)
+"""Environments whose function changes: `tests/envs/test_time_varying.py` holds them to their contract."""
+
 
 def params(cases: Iterable[Case]) -> list[Any]:
     """The cases as parameters of a test, those of real data marked."""
