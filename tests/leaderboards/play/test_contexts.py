@@ -1,4 +1,4 @@
-"""Runs on environments whose steps offer only some of the arms, through every part of the harness."""
+"""Runs where each step offers other arms, or the mean changes, through every part of the harness."""
 
 from __future__ import annotations
 
@@ -26,10 +26,14 @@ from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play.players import Plain
 
 ENV = Ref("GPBandit/RKHSContext-v0", {"n_actions": 15, "n_contexts": 4})
+DRIFT = Ref("GPBandit/TVGPSample-v0", {"n_arms": 40, "eps": 0.05})
+JUMPS = Ref("GPBandit/ChangePoints-v0", {"n_arms": 40, "rate": 0.1})
 
 
-def spec(agent: str = "GP-UCB", feedback: str = "on_request", repetition: int = 0, **kwargs: Any) -> RunSpec:
-    return RunSpec(env=ENV, agent=Ref(agent, kwargs), repetition=repetition, horizon=60, feedback=feedback)
+def spec(
+    agent: str = "GP-UCB", feedback: str = "on_request", repetition: int = 0, env: Ref = ENV, **kwargs: Any
+) -> RunSpec:
+    return RunSpec(env=env, agent=Ref(agent, kwargs), repetition=repetition, horizon=60, feedback=feedback)
 
 
 def test_every_action_was_offered_and_all_policies_meet_the_same_contexts() -> None:
@@ -65,9 +69,22 @@ def test_late_feedback(feedback: str, batches: int | None) -> None:
     assert skipped.status == "skipped"
 
 
-@pytest.mark.parametrize(("agent", "feedback"), [("GP-UCB", "on_request"), ("EpsGreedy", "geometric:4"), ("BKB", "")])
-def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, feedback: str) -> None:
-    played = spec(agent, feedback or "on_request")
+@pytest.mark.parametrize(
+    "played",
+    [
+        spec("GP-UCB"),
+        spec("EpsGreedy", "geometric:4"),
+        spec("BKB"),
+        spec("GP-UCB", env=DRIFT),
+        spec("TV-GP-UCB", env=DRIFT),
+        spec("R-GP-UCB", env=JUMPS, block=9),
+        spec("SW-GP-UCB", env=JUMPS, window=9),
+        spec("WGP-UCB", env=JUMPS),
+        spec("BBKB", "batch:4", env=DRIFT),
+    ],
+    ids=lambda played: f"{played.agent.id}, {played.env.id}",
+)
+def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:
     whole = run_spec(played)
     turn, turns = Loop.turn, itertools.count(1)
 
@@ -87,10 +104,12 @@ def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert stops > 3
     assert record.trace.drop(columns="policy_seconds").equals(whole.trace.drop(columns="policy_seconds"))
     assert record.data == whole.data
+    assert record.facts == whole.facts
 
 
-def test_repetitions_that_are_played_together_are_played_one_by_one() -> None:
-    specs = [spec(repetition=r) for r in range(3)]
+@pytest.mark.parametrize("env", [ENV, DRIFT], ids=str)
+def test_repetitions_that_are_played_together_are_played_one_by_one(env: Ref) -> None:
+    specs = [spec(repetition=r, env=env) for r in range(3)]
     assert play_group(specs) is None
     for record in play_together(specs):
         alone = run_spec(record.spec)
@@ -108,6 +127,39 @@ def test_stored_runs_are_verified_and_audited(tmp_path: Path) -> None:
     assert audit.facts.differs == ""
     assert audit.facts.no_guarantee == ""
     assert audit.facts.points == 60
+
+
+def test_regret_is_that_of_the_step_and_inference_regret_that_of_the_next() -> None:
+    traces = [run_spec(spec(agent, env=JUMPS, **kwargs)).trace for agent, kwargs in (("Uniform", {}), ("WGP-UCB", {}))]
+    best = [(trace["regret"] + trace["mean"]).round(12) for trace in traces]
+    assert best[0].equals(best[1]), "all policies meet the same functions"
+    assert best[0].nunique() > 3
+    # A constant recommendation has another regret after each change.
+    assert (traces[1]["inference_regret"] >= 0).all()
+    assert traces[1]["inference_regret"].nunique() > 3
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "why"),
+    [
+        (DRIFT, "TV-GP-UCB", ""),
+        (DRIFT, "GP-UCB", "the mean changes, and the theorem is for one that stays as it is"),
+        (JUMPS, "GP-UCB", "the mean changes, and the theorem is for one that stays as it is"),
+    ],
+    ids=str,
+)
+def test_bands_are_audited_against_the_function_of_the_moment(tmp_path: Path, env: Ref, agent: str, why: str) -> None:
+    store = Store(tmp_path / "runs")
+    played = spec(agent, env=env, width="bayes")
+    run_missing([played], store, SerialExecutor())
+    assert [verdict.text for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())] == [
+        "identical"
+    ]
+    audit = audit_run(played, checkpoints=30, stored=store.trace(played.key))
+    assert audit.facts.differs == ""
+    assert audit.facts.no_guarantee == why
+    violations = audit.checkpoints["violations"].to_numpy()
+    assert (violations == 0).all() if not why else (violations > 0).any()
 
 
 class TakesAnyArm(Uniform):
