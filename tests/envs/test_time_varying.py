@@ -115,9 +115,10 @@ def test_problem_and_secrets(case: Case) -> None:
     assert problem.drift == case.kwargs.get("eps")
     assert "the mean changing" in repr(problem)
     assert all("oracle" not in entry[-1] for entry in play(env, 3))
-    for ask in (lambda e: e.step(0), lambda e: e.optimum, lambda e: e.mean([0]), lambda e: e.certificate):
+    fresh = case.make().unwrapped
+    for ask in (lambda: fresh.step(0), lambda: fresh.optimum, lambda: fresh.mean([0]), lambda: fresh.certificate):
         with pytest.raises(gym.error.ResetNeeded):
-            ask(case.make().unwrapped)
+            ask()
 
 
 @cases
