@@ -81,6 +81,9 @@ _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
 _NOT_RUN = re.compile(r"^(```\w+) no-run: ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+_OUTPUT = re.compile(r"^```text output\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
 def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     """What the site needs and a page read elsewhere does not."""
     text = source[0]
@@ -95,6 +98,7 @@ def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == "reproduce" and not any((DOCS / "papers").glob("*.md")):
         text = _TREE.sub("This copy has none of their pages: `gpbandit reproduce` makes them.", text)
     text = _FILE.sub(r"```{code-block} \1\n:caption: \2\n", text)
+    text = _OUTPUT.sub(r"```{code-block} text\n:class: output\n\n\1```", text)
     # A block that the tests do not run says so, and why, where it stands.
     source[0] = _NOT_RUN.sub(r"\1\n\3```\n\n{.not-run}\nNot run by the tests: \2.\n", text)
 
