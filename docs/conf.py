@@ -29,6 +29,7 @@ extensions = [
     "api_pages",
     "markdown_docstrings",
     "mathml",
+    "search_excerpts",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_*", "Thumbs.db", ".DS_Store"]
@@ -58,6 +59,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # Sphinx's fetches pages, which fails from disk: see search_excerpts
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#164c8d", "color-brand-content": "#164c8d"},
     "dark_css_variables": {"color-brand-primary": "#8fb0ee", "color-brand-content": "#8fb0ee"},
@@ -93,8 +95,8 @@ def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == "benchmarks":
         measured = ROOT / "benchmarks" / "README.md"
         if measured.exists():
-            # Its pictures lie beside it.
-            text = re.sub(r"\]\((?=[^)]*\.png\))", "](../benchmarks/", measured.read_text(encoding="utf-8"))
+            # Its pictures and the code it speaks of lie beside it.
+            text = re.sub(r"\]\((?=[^)]*\.(?:png|py)\))", "](../benchmarks/", measured.read_text(encoding="utf-8"))
     if docname == "reproduce" and not any((DOCS / "papers").glob("*.md")):
         text = _TREE.sub("This copy has none of their pages: `gpbandit reproduce` makes them.", text)
     text = _FILE.sub(r"```{code-block} \1\n:caption: \2\n", text)

@@ -106,9 +106,8 @@ def _page(row: EnvironmentRow) -> str:
     if body:
         lines += ["## Description\n", f"{body}\n"]
     if row is TABLE:
-        lines += [
-            "What the rows become, and how to write it in a suite: [the guide](../guides/environment.md#a-table-of-measurements).\n"
-        ]
+        guide = "[the guide](../guides/environment.md#a-table-of-measurements)"
+        lines += [f"What the rows become, and how to write it in a suite: {guide}.\n"]
     lines += [
         "## Reward\n",
         "The noisy feedback of the action. `info` holds the action's `cost` and, for scoring alone, "

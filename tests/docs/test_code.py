@@ -1,4 +1,4 @@
-"""Whatever code the documentation shows is executed, page by page, in an empty folder, and prints what the page says."""
+"""Whatever code the documentation shows is executed, page by page, in an empty folder; it prints what the page says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 import typer
 
 import agents.core.registry
-from leaderboards.cli.app import app
 from docs.blocks import Block, agree, blocks, commands, pages, run, with_outputs
+from leaderboards.cli.app import app
 
 pytestmark = pytest.mark.docs
 
