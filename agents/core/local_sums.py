@@ -66,11 +66,21 @@ class LocalSums:
         """
         self._record(new)
         if self._spectral:
-            bound = 1 + self._norm(self._n)
+            bound = self._of_operator()
             if bound <= self._c:
                 return bound
             self._spectral = False
         return self._of_arms()
+
+    def _of_operator(self) -> float:
+        """A bound on all arms, whichever they are; loose only where it is far from `c`."""
+        least = _REMAINDER * (self._c - 1)
+        while True:
+            norm, outside = self._norm(self._n), self._outside(self._n)
+            room = self._c - 1 - norm
+            if room <= 0 or outside <= max(0.25 * room, least):
+                return 1 + norm + outside
+            self._extend(max(0.1 * room, least))
 
     def _record(self, new: Mapping[int, int]) -> None:
         fresh = np.array([arm for arm in new if arm not in self._place], np.int64)
@@ -80,18 +90,16 @@ class LocalSums:
             self._n = np.concatenate([self._n, np.zeros(len(fresh))])
             B = self._coordinates(fresh)
             self._B = np.concatenate([self._B, B], axis=1)
-            self._d = np.concatenate([self._d, self._variance[fresh] - np.einsum("ij,ij->j", B, B)])
+            left = np.maximum(self._variance[fresh] - np.einsum("ij,ij->j", B, B), 0.0)
+            self._d = np.concatenate([self._d, left])
         for arm, count in new.items():
             self._n[self._place[arm]] += count
-        self._extend()
 
-    def _extend(self) -> None:
-        """Take picks into the span until little is left outside it."""
-        allowed = _REMAINDER * (self._c - 1) * self._lam
+    def _extend(self, allowed: float) -> None:
+        """Take picks into the span until `eps` is at most `allowed`."""
         while True:
-            left = self._n * np.maximum(self._d, 0.0)
-            left[self._span] = 0.0
-            if left.sum() <= allowed:
+            left = self._n * self._d
+            if left.sum() <= allowed * self._lam:
                 return
             far = np.argsort(left)[::-1][:_AT_ONCE]
             far = far[left[far] > 0.1 * left[far[0]]]
@@ -101,7 +109,7 @@ class LocalSums:
                 return
             rows = solve_lower(L, C[pivots])
             self._B = np.concatenate([self._B, rows])
-            self._d = self._d - np.einsum("ij,ij->j", rows, rows)
+            self._d = np.maximum(self._d - np.einsum("ij,ij->j", rows, rows), 0.0)
             self._span = np.concatenate([self._span, far[pivots]])
             self._d[self._span] = 0.0
 
@@ -115,22 +123,24 @@ class LocalSums:
 
     def _outside(self, n: Float[np.ndarray, " u"]) -> float:
         """`eps`."""
-        return float(n @ np.maximum(self._d, 0.0)) / self._lam
+        return float(n @ self._d) / self._lam
 
     def _norm(self, n: Float[np.ndarray, " u"]) -> float:
-        """A bound on the sums of all arms for these pulls."""
+        """`lambda_max` of these pulls within the span."""
         used = np.flatnonzero(n)
-        if len(used) == 0:
+        if len(used) == 0 or len(self._span) == 0:
             return 0.0
         W = self._B[:, used] * np.sqrt(n[used])
         G = W @ W.T if len(W) <= len(used) else W.T @ W
-        return float(np.linalg.eigvalsh(G)[-1]) / self._lam * (1 + 1e-9) + self._outside(n)
+        return float(np.linalg.eigvalsh(G)[-1]) / self._lam * (1 + 1e-9)
 
     def _of_arms(self) -> float:
         u = len(self._n)
+        self._extend(_REMAINDER * (self._c - 1))
         if self._upper is not None:
             self._n_then = np.pad(self._n_then, (0, u - len(self._n_then)))
-            since = self._norm(self._n - self._n_then)
+            since = self._n - self._n_then
+            since = self._norm(since) + self._outside(since)
             near = np.flatnonzero(self._upper > self._c - since)
             if len(near) <= len(self._upper) // 16:
                 rest = self._upper[self._upper <= self._c - since].max(initial=1.0) + since
