@@ -10,10 +10,11 @@ pick s, pulled `n_s` times, and `u_x = w_x / |w_x|` the unit vector of arm x, th
   `lambda_max(sum_s n_s b_s b_s^T) / lam + eps` with `eps = sum_s n_s d_s / lam`.
 - What the picks since some moment add to any sum is bounded in the same way, by the sum over them alone. So only arms
   whose bound at that moment was high can matter later.
-- One arm's sum is at most `(|H^(1/2) b_x| + sqrt(lam eps (|w_x|^2 - |b_x|^2)))^2 / (lam |w_x|^2)`, where H is the sum over `b_s`
-  above: what the picks have outside the span only meets what the arm has there.
+- One arm's sum is at most `(|H^(1/2) b_x| + sqrt(lam eps (|w_x|^2 - |b_x|^2)))^2 / (lam |w_x|^2)`, where H is the sum
+  over `b_s` above: what the picks have outside the span only meets what the arm has there.
 
-The last picks of a batch are decided by sums of a few arms that are added up in full.
+So R has a few dozen picks where a batch has thousands, all arms are looked at once or twice a batch and in blocks, and
+the last picks are decided by the sums of a few arms, added up in full.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from gpbandit_envs.gp.linalg import pivoted_cholesky, solve_lower
 
 __all__ = ["LocalSums"]
 
-_REMAINDER = 1e-3
+_REMAINDER = 1e-3  # the part of c - 1 that may be left outside the span where bounds are to be tight
 _AT_ONCE = 16
-_BLOCK = 2**13
+_BLOCK = 2**13  # arms whose bounds are computed at once: 64 KB for each pick in the span
+_FEW = 1 / 16  # looking at all arms again pays where more of them could matter
+_ROUNDING = 1 + 1e-9
 
 
 class LocalSums:
@@ -113,13 +116,13 @@ class LocalSums:
             self._span = np.concatenate([self._span, far[pivots]])
             self._d[self._span] = 0.0
 
-    def _factor(self) -> Float[np.ndarray, "r r"]:
-        return np.tril(self._B[:, self._span].T)
-
     def _coordinates(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "r p"]:
+        """`b_x` of any arms."""
         if len(self._span) == 0:
             return np.zeros((0, len(arms)))
-        return solve_lower(self._factor(), self._posterior.covariance(self._arms[self._span], arms))
+        # The coordinates of R itself are the factor of its covariance.
+        factor = np.tril(self._B[:, self._span].T)
+        return solve_lower(factor, self._posterior.covariance(self._arms[self._span], arms))
 
     def _outside(self, n: Float[np.ndarray, " u"]) -> float:
         """`eps`."""
@@ -132,17 +135,18 @@ class LocalSums:
             return 0.0
         W = self._B[:, used] * np.sqrt(n[used])
         G = W @ W.T if len(W) <= len(used) else W.T @ W
-        return float(np.linalg.eigvalsh(G)[-1]) / self._lam * (1 + 1e-9)
+        return float(np.linalg.eigvalsh(G)[-1]) / self._lam * _ROUNDING
 
     def _of_arms(self) -> float:
+        """A bound that is above `c` only if a sum is."""
         u = len(self._n)
         self._extend(_REMAINDER * (self._c - 1))
         if self._upper is not None:
             self._n_then = np.pad(self._n_then, (0, u - len(self._n_then)))
-            since = self._n - self._n_then
-            since = self._norm(since) + self._outside(since)
+            pulls = self._n - self._n_then
+            since = self._norm(pulls) + self._outside(pulls)
             near = np.flatnonzero(self._upper > self._c - since)
-            if len(near) <= len(self._upper) // 16:
+            if len(near) <= _FEW * len(self._upper):
                 rest = self._upper[self._upper <= self._c - since].max(initial=1.0) + since
                 return max(rest, self._decide(near))
         else:
@@ -173,15 +177,15 @@ class LocalSums:
                 arms, size = arms[size:], 256
         return largest
 
-    def _bounds(self, arms: np.ndarray, B: np.ndarray) -> Float[np.ndarray, " p"]:
+    def _bounds(self, arms: Int[np.ndarray, " p"], B: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " p"]:
+        """Bounds on `1 + q(x)` of these arms with coordinates B."""
         v = self._variance[arms]
-        W = (self._B * np.sqrt(self._n)).T if len(self._n) < len(self._B) else self._root()
-        H = W @ B
+        H = self._root() @ B
         inside = np.sqrt(np.einsum("ij,ij->j", H, H))
         beyond = np.sqrt(self._outside(self._n) * self._lam * np.maximum(v - np.einsum("ij,ij->j", B, B), 0.0))
         total = np.zeros(len(v))
         np.divide((inside + beyond) ** 2, self._lam * v, out=total, where=v > self._floor)
-        return 1 + total * (1 + 1e-9)
+        return 1 + total * _ROUNDING
 
     def _root(self) -> Float[np.ndarray, "r r"]:
         """`F` with `F^T F = sum_s n_s b_s b_s^T`."""
