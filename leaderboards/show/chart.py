@@ -170,8 +170,12 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
             }
         )
     used = {line.name for chart in charts for line in chart.lines}
-    hues = {name: {"hue": style.hue, "dash": style.dash} for name, style in styles.items() if name in used}
-    return {"xs": shared, "styles": hues, "charts": drawn}
+    drawn_styles = {
+        name: {"hue": style.hue, "dash": style.dash, "marker": style.marker, "symbol": style.symbol}
+        for name, style in styles.items()
+        if name in used
+    }
+    return {"xs": shared, "styles": drawn_styles, "charts": drawn}
 
 
 def _axis(axis: Axis) -> dict[str, Any]:

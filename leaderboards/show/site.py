@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,7 +12,10 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.audit.report import AuditReport
+from leaderboards.play.agent_card import AgentCard, agent_card
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
+from leaderboards.score.instances import Instance, first_instance
+from leaderboards.score.profile import GroupScore, group_scores, grouped
 from leaderboards.score.rankings import (
     OverallRanking,
     TaskClass,
@@ -26,9 +30,11 @@ from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 
-__all__ = ["COMPARISON_FILE", "Site", "make_site"]
+__all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
 
 COMPARISON_FILE = "compare.html"
+TOLD, NOT_TOLD = "told the kernel", "not told the kernel"
+"""Classes of entrants: those that must be told a kernel, and those that estimate one or need none."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,10 @@ class Site:
         theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         audits: Audit reports by (task, agent); empty before `gpbandit audit` ran.
         delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
+        instances: The first instance of each task, where it could be built again.
+        cards: What is known of each agent; None for one whose class is not loaded.
+        groups: Tasks by group of the capability profile.
+        profile: Scores of the capability profile, by agent and group.
     """
 
     summary: Summary
@@ -62,6 +72,10 @@ class Site:
     theory: dict[str, TheoryReport | str]
     audits: dict[tuple[str, str], AuditReport]
     delay_files: list[tuple[DelayStudy, str]]
+    instances: dict[str, Instance] = field(default_factory=dict)
+    cards: dict[str, AgentCard | None] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -80,6 +94,13 @@ class Site:
         missing = int(self.gaps.loc[self.gaps["status"] == "missing", "n"].sum())
         return counts | ({"missing": missing} if missing else {})
 
+    def entrant(self, agent: str) -> str:
+        """The class of entrants of an agent: whether it is told the kernel; "" if its class is not loaded."""
+        card = self.cards.get(agent)
+        if card is None or card.kernel_is_told is None:
+            return ""
+        return TOLD if card.kernel_is_told else NOT_TOLD
+
     @property
     def task_styles(self) -> dict[str, LineStyle]:
         """Line style by task, where a chart compares tasks."""
@@ -96,9 +117,9 @@ class Site:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
-    def over(self, tasks: Iterable[str]) -> OverallRanking | None:
-        """The ranking over some tasks, see `leaderboards.score.rankings.ranking_over`."""
-        return ranking_over(self.summary, tasks, self.rankings)
+    def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
+        """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
+        return ranking_over(self.summary, tasks, self.rankings, agents)
 
     def best_agents(self, task: str | None = None) -> list[str]:
         """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""
@@ -121,16 +142,29 @@ class Site:
 
     def origin(self, task: str, agent: str) -> str:
         """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
-        runs = self.summary.runs
-        mine = runs[(runs["task"] == task) & (runs["agent"] == agent) & (runs["status"] == "done")]
-        counts = mine["standing"].value_counts()
+        counts = self._standings.get((task, agent), {})
         return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+
+    @functools.cached_property
+    def _standings(self) -> dict[tuple[str, str], dict[str, int]]:
+        runs = self.summary.runs
+        elsewhere = runs[(runs["status"] == "done") & (runs["standing"] != "local")]
+        found: dict[tuple[str, str], dict[str, int]] = {}
+        for (task, agent, standing), n in elsewhere.groupby(["task", "agent", "standing"]).size().items():
+            found.setdefault((task, agent), {})[standing] = int(n)
+        return found
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
         """The main reason why a task and agent have no score: failed runs come before missing ones."""
-        rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]
-        rows = rows.iloc[(rows["status"] == "missing").argsort(kind="stable")]
-        return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
+        return self._main_gaps.get((task, agent))
+
+    @functools.cached_property
+    def _main_gaps(self) -> dict[tuple[str, str], dict[str, Any]]:
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        rows = self.gaps.iloc[(self.gaps["status"] == "missing").argsort(kind="stable")]
+        for row in rows.to_dict("records"):
+            found.setdefault((row["task"], row["agent"]), {str(name): value for name, value in row.items()})
+        return found
 
 
 def make_site(
@@ -144,6 +178,8 @@ def make_site(
     files = file_names("feedback", dict.fromkeys(study.base for study in studies))
     rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
     classes = task_classes(summary)
+    instances, reports = _built_again(summary) if theory else ({}, {})
+    groups = grouped(summary, instances)
     return Site(
         summary,
         rankings,
@@ -154,21 +190,31 @@ def make_site(
         line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
-        _theory_reports(summary) if theory else {},
+        reports,
         audits or {},
         [(study, files[study.base]) for study in studies],
+        instances,
+        {name: agent_card(ref) for name, ref in summary.agents.items()},
+        groups,
+        group_scores(summary, groups),
     )
 
 
-def _theory_reports(summary: Summary) -> dict[str, TheoryReport | str]:
+def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, TheoryReport | str]]:
+    """The first instance of each task and its theory; the error in place of a theory that could not be worked out."""
+    instances: dict[str, Instance] = {}
     reports: dict[str, TheoryReport | str] = {}
     for task in summary.tasks:
         try:
-            report = theory_report(summary, task)
+            instance = first_instance(summary, task)
+            if instance is None:
+                continue
+            instances[task] = instance
+            report = theory_report(summary, task, instance)
         except Exception as error:
             # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"
             continue
         if report is not None:
             reports[task] = report
-    return reports
+    return instances, reports
