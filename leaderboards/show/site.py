@@ -26,6 +26,7 @@ from leaderboards.score.rankings import (
     task_ranking,
 )
 from leaderboards.score.summary import Summary, unfinished_runs
+from leaderboards.score.targets import task_times
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
@@ -144,6 +145,20 @@ class Site:
         """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
         counts = self._standings.get((task, agent), {})
         return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+
+    @functools.cached_property
+    def code_files(self) -> dict[str, str]:
+        """File name of the page with the code of each module that holds agents of this project.
+
+        Code of others is nobody's to publish but theirs.
+        """
+        modules = sorted({card.module for card in self.cards.values() if card and card.module.startswith("agents.")})
+        return file_names("code", modules)
+
+    @functools.cached_property
+    def target_times(self) -> dict[str, dict[str, np.ndarray]]:
+        """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
+        return {task: task_times(self.summary, task) for task in self.summary.tasks}
 
     @functools.cached_property
     def _standings(self) -> dict[tuple[str, str], dict[str, int]]:

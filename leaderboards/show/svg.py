@@ -14,6 +14,8 @@ from leaderboards.show.palette import MARKS, LineStyle
 
 __all__ = ["forest", "swatch", "thumbnail"]
 
+_THUMBNAIL_POINTS = 40
+
 
 def swatch(style: LineStyle) -> Markup:
     """A short line in an agent's style."""
@@ -64,8 +66,13 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
         ),
     ]
     for line in chart.lines:
-        shown = np.isfinite(line.y) & (line.y >= low) & (t >= first)
+        shown = np.flatnonzero(np.isfinite(line.y) & (line.y >= low) & (t >= first))
         xs = 2 + (drawing_width - 4) * np.log(t[shown] / first) / across
+        # A point every few units of the drawing: a page has hundreds of these lines.
+        kept = np.unique(
+            np.searchsorted(xs, np.linspace(2, drawing_width - 2, _THUMBNAIL_POINTS)).clip(max=len(xs) - 1)
+        )
+        shown, xs = shown[kept], xs[kept]
         ys = (axis_y - 4) - (axis_y - 10) * np.log(line.y[shown] / low) / up
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys))
         style = styles[line.name]
