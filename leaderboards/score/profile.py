@@ -168,9 +168,13 @@ def _ratios(summary: Summary, task: str) -> dict[str, float]:
 def _facts(summary: Summary, task: str, instance: Instance | None) -> TaskFacts:
     about = summary.tasks[task]
     if instance is None:
-        n_arms, dim = (about.env.kwargs.get(name) for name in ("n_arms", "dim"))
-        return TaskFacts(about, *(value if isinstance(value, int) else None for value in (n_arms, dim)), math.nan)
+        n_arms, dim = (_whole(about.env.kwargs.get(name)) for name in ("n_arms", "dim"))
+        return TaskFacts(about, n_arms, dim, math.nan)
     problem, reference = instance.problem, summary.reference(task)
     gap = float(summary.scores[task, reference].finals["median_regret"].mean()) if reference else math.nan
     noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
     return TaskFacts(about, None if problem.arms is None else len(problem.arms), problem.dim, noise)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -71,7 +71,8 @@ def share_solved(tau: Float[np.ndarray, "n k"], x: Num[np.ndarray, " m"]) -> Flo
         tau: Times to the targets, none NaN.
         x: Numbers of evaluations.
     """
-    return np.array([np.searchsorted(np.sort(row), x, side="right") / len(row) for row in tau]).reshape(len(tau), -1)
+    shares = [np.searchsorted(np.sort(row), x, side="right") / len(row) for row in tau]
+    return np.array(shares).reshape(len(tau), len(x))
 
 
 def evaluation_grid(horizon: int, n_points: int = 60) -> Num[np.ndarray, " m"]:

@@ -247,8 +247,8 @@ def targets_chart(by_task: Mapping[str, Mapping[str, np.ndarray]], horizon: int)
         Axis(EVALUATIONS, log=True),
         Axis(f"share of {of} reached", limits=(0.0, 1.02)),
         lines,
-        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, evenly "
-        f"on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
+        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, "
+        f"evenly on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
         + ("." if len(by_task) == 1 else "; every environment with the same weight."),
         formula="f* - max f(x_s) <= eps, s <= t",
         alt="Share of targets reached against the number of evaluations; at the end: "

@@ -108,7 +108,7 @@ def _write_script(path: Path, name: str, data: Any) -> Path:
 
 def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
     """The script with the rankings that filters of the overview leave; the page loads it when one is used."""
-    cells = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})
+    cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
     data = [
         {
             key: {"basis": f"{basis}.", "rows": [[str(cells.rank(row)), str(cells.mean(row))] for row in rows]}

@@ -254,23 +254,27 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
             ax.fill_between(line.x, low, line.high, where=shown, color=style.light, alpha=0.16, linewidth=0)
     for level in chart.references:
         ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    _scale(ax, chart, first, least)
+    return curves
+
+
+def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
+    """The axes of a chart whose lines begin at `first`; a logarithmic vertical one begins at `least`."""
     ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
     if chart.x.limits is not None:
         ax.set_xlim(chart.x.limits)
     if chart.x.log and np.isfinite(first):
         ax.set_xlim(first, None)
-    if chart.y.log and chart.y.limits is None and curves:
-        top = ax.get_ylim()[1]
+    if chart.y.log and chart.y.limits is None and _reaches(chart, least):
         # A little below what runs along the edge, so that the whole line is seen.
-        ax.set_ylim(least * (least / top) ** 0.01 if _reaches(chart, least) else None, top)
+        ax.set_ylim(least * (least / ax.get_ylim()[1]) ** 0.01, None)
     for axis in (ax.xaxis, ax.yaxis):
         _label_log_axis(axis)
     ax.spines[["top", "right"]].set_visible(False)
-    return curves
 
 
 def _raised(y: np.ndarray, least: float) -> np.ndarray:
-    """`y` on an axis that begins at `least`: what falls below runs along the edge, what has yet to rise is not shown."""
+    """`y` on an axis from `least` on: what falls below runs along the edge, what has yet to rise is left out."""
     with np.errstate(invalid="ignore"):
         shown = y >= least
     risen = np.logical_or.accumulate(shown) if shown.any() else np.isfinite(y)

@@ -42,7 +42,8 @@ def pull_data(site: Site, store: Store, task: str) -> dict[str, Any] | None:
     ]
     agents = {}
     for run, trace in store.traces(names, list(map(str, mine.index))):
-        agents[str(mine.at[run.key, "agent"])] = picture.pulls(trace)
+        if picture.holds(trace):
+            agents[str(mine.at[run.key, "agent"])] = picture.pulls(trace)
     if not agents:
         return None
     best = [agent for agent in site.best_agents(task) if agent in agents]
@@ -62,6 +63,16 @@ class _Picture:
         self.kind = {1: "line", 2: "arms" if self.finite else "grid"}.get(dim, "rank")
         self.best = int(np.argmax(self.mean))
         self.descending = np.sort(self.mean)[::-1]
+
+    def holds(self, trace: Mapping[str, np.ndarray]) -> bool:
+        """Whether a run can have been on this instance: a stranger's may be on another, or on none there is."""
+        columns = np.stack([values for name, values in trace.items() if name.startswith("action")])
+        if not self.finite:
+            return bool(((columns >= 0) & (columns <= 1)).all())
+        arms = columns[0]
+        if not ((arms >= 0) & (arms < len(self.mean)) & (arms == np.floor(arms))).all():
+            return False
+        return bool(np.allclose(self.mean[arms.astype(np.int64)], trace["mean"]))
 
     def background(self) -> dict[str, Any]:
         """The mean function."""

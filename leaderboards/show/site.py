@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,7 +144,7 @@ class Site:
 
     def origin(self, task: str, agent: str) -> str:
         """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
-        counts = self._standings.get((task, agent), {})
+        counts = self._standings.get((task, agent), Counter())
         return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
 
     @functools.cached_property
@@ -161,12 +162,12 @@ class Site:
         return {task: task_times(self.summary, task) for task in self.summary.tasks}
 
     @functools.cached_property
-    def _standings(self) -> dict[tuple[str, str], dict[str, int]]:
+    def _standings(self) -> dict[tuple[str, str], Counter[str]]:
         runs = self.summary.runs
         elsewhere = runs[(runs["status"] == "done") & (runs["standing"] != "local")]
-        found: dict[tuple[str, str], dict[str, int]] = {}
-        for (task, agent, standing), n in elsewhere.groupby(["task", "agent", "standing"]).size().items():
-            found.setdefault((task, agent), {})[standing] = int(n)
+        found: dict[tuple[str, str], Counter[str]] = {}
+        for task, agent, standing in zip(elsewhere["task"], elsewhere["agent"], elsewhere["standing"]):
+            found.setdefault((task, agent), Counter())[standing] += 1
         return found
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:

@@ -342,7 +342,7 @@
     };
     const restore = () => {
       const asked = address.get();
-      if (sets) sets.value = asked.get("class") in given ? asked.get("class") : sets.options[0].value;
+      if (sets) sets.value = Object.hasOwn(given, asked.get("class") ?? "") ? asked.get("class") : sets.options[0].value;
       current = null;
       pick();
     };

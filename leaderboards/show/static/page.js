@@ -108,7 +108,7 @@
     const columns = headers.flatMap(({ title }) => [title, `${title}, low`, `${title}, high`]).filter((name) => rows.some((row) => name in row));
     return rows.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])));
   };
-  for (const place of all(".scroll")) {
+  for (const place of all(".scroll:has(table)")) {
     const table = place.querySelector("table");
     const line = document.createElement("p");
     line.className = "downloads";

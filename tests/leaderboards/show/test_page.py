@@ -27,7 +27,8 @@ from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, row_command
 from leaderboards.show.page import embed
-from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
+from leaderboards.show.palette import HUES, LineStyle, line_styles
+from leaderboards.show.svg import swatch
 from tests.leaderboards.folders import Failure, folder, record
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -79,10 +80,25 @@ def test_settings_of_one_agent_share_its_hue_and_differ_in_dash() -> None:
     assert len({style.dash for style in found.values()}) == 3
 
 
-def test_more_agents_than_line_styles_still_have_one() -> None:
-    found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
-    assert len(found) == 40
-    assert set(found.values()) == {LineStyle(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
+def test_eighty_agents_have_eighty_line_styles_and_more_still_have_one() -> None:
+    found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(80)})
+    assert len(set(found.values())) == 80
+    assert len(line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(100)})) == 100
+
+
+def test_lines_have_markers_only_among_more_than_ten() -> None:
+    ten = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(10)})
+    assert {style.marker for style in ten.values()} == {""}
+    thirty = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(30)})
+    assert {(style.dash, style.marker) for style in list(thirty.values())[:28]} == {
+        ("solid", ""),
+        ("dash", "square"),
+        ("dot", "diamond"),
+        ("dashdot", "triangle-up"),
+    }
+    assert all(thirty[name].hue == style.hue and thirty[name].dash == style.dash for name, style in ten.items())
+    assert 'class="mark"' in swatch(thirty["a29"])
+    assert 'class="mark"' not in swatch(thirty["a0"])
 
 
 def test_file_names_are_plain_and_unique() -> None:
