@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["FORMATS", "draw_intervals", "draw_panels", "latex_table", "make_figures", "markdown_table", "paper_style"]
+__all__ = [
+    "FORMATS",
+    "draw_intervals",
+    "draw_panels",
+    "latex_table",
+    "make_figures",
+    "markdown_table",
+    "metric_panels",
+    "paper_style",
+]
 
 FORMATS = ("png", "pdf")
 
@@ -115,7 +124,7 @@ def make_figures(
 def _figures(site: Site) -> dict[str, Figure]:
     """The figures for which there are numbers, by file name."""
     panels = {
-        metric.name: _metric_panels(site, metric)
+        metric.name: metric_panels(site, metric)
         for metric in METRICS.values()
         if metric.has_curve and metric.in_figures
     }
@@ -159,7 +168,8 @@ def _figures(site: Site) -> dict[str, Figure]:
     return figures
 
 
-def _metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
+def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
+    """A panel an environment with the curves of a metric; None where it is unknown."""
     panels = []
     for task in site.summary.tasks:
         cells = {

@@ -199,8 +199,8 @@
     Object.assign(text, { className: "name", textContent: line.name, title: line.name });
     label.append(box, swatch(page.styles[line.name]), text);
     const only = document.createElement("button");
-    Object.assign(only, { type: "button", className: "only", textContent: "only" });
-    only.setAttribute("aria-label", `Show ${line.name} alone`);
+    Object.assign(only, { type: "button", className: "only", textContent: "Only" });
+    only.setAttribute("aria-label", `Only ${line.name}`);
     item.append(label, only);
     box.addEventListener("change", () => {
       if (box.checked) hiddenNames.delete(line.name); else hiddenNames.add(line.name);

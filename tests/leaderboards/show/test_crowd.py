@@ -75,7 +75,7 @@ def test_one_agent_is_shown_alone_and_all_again(crowd: Path, open_page: Open) ->
         opened(page)
         assert len(page.evaluate(NAMES)) == 15
         item = page.locator("#legend li", has=page.get_by_text("GP-UCB, width 3", exact=True))
-        item.get_by_role("button", name="Show GP-UCB, width 3 alone").click()
+        item.get_by_role("button", name="Only GP-UCB, width 3").click()
         assert page.evaluate(NAMES) == ["GP-UCB, width 3"]
         item.get_by_role("button").click()
         assert len(page.evaluate(NAMES)) == 15
