@@ -63,7 +63,14 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     _check_size(about.env.kwargs)
     agent, scores = next(iter(by_agent.items()))
     seed, repetition = block = scores.blocks[0]
-    spec = RunSpec(env=about.env, agent=summary.agents[agent], repetition=repetition, horizon=about.horizon, seed=seed)
+    spec = RunSpec(
+        env=about.env,
+        agent=summary.agents[agent],
+        repetition=repetition,
+        horizon=about.horizon,
+        seed=seed,
+        feedback=about.feedback,
+    )
     with instance_env(spec) as (env, problem):
         points = problem.arms
         if points is None and not env.recipe.family.expensive:

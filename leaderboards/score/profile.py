@@ -94,7 +94,7 @@ GROUPS: tuple[TaskGroup, ...] = (
         "feedback in batches, or from parallel workers",
         lambda facts: _rule(facts) in ("batch", "workers") and parse_feedback(facts.task.feedback).value > 1,
     ),
-    TaskGroup("delay", "Delay", "delayed feedback", lambda facts: _rule(facts) in ("delay", "geometric")),
+    TaskGroup("delay", "Delay", "delayed feedback", lambda facts: _rule(facts) in ("delay", "geometric", "poisson")),
     TaskGroup(
         "misspecification",
         "Misspecification",

@@ -507,7 +507,10 @@ def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
     assert query(store, "SELECT count(*) AS n FROM traces")["n"].tolist() == [40]
 
 
-@pytest.mark.parametrize("name", ["site", "site/compare", "site/assets", "figures", "quarantine"])
+@pytest.mark.parametrize(
+    "name",
+    ["site", "site/compare", "site/pulls", "site/repetitions", "site/code", "site/assets", "figures", "quarantine"],
+)
 def test_nothing_is_written_through_a_link(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
