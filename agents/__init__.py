@@ -40,13 +40,13 @@ __all__ = [
     "spec",
 ]
 
-# In this order: charts give the agents of one hue one dash after the other.
+# In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
+# keep theirs.
 _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Uniform": ("agents.baselines.uniform:Uniform", {}),
     "Random": ("agents.baselines.uniform:RandomSearch", {}),
     "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
     "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
-    "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
     "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
     "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
     "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
@@ -54,8 +54,6 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "GP-TS": ("agents.exact.thompson:GPTS", {}),
     "GP-BUCB": ("agents.exact.gp_bucb:GPBUCB", {}),
     "GP-AUCB": ("agents.exact.gp_aucb:GPAUCB", {}),
-    "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
-    "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
     "NRB-UCB": ("agents.exact.naive_batches:NRBUCB", {}),
     "NTB-UCB": ("agents.exact.naive_batches:NTBUCB", {}),
     "SM-UCB": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "ucb"}),
@@ -65,8 +63,6 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
-    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
-    "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
     "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
     "UHE-BO": ("agents.learned.uhe_bo:UHEBO", {}),
     "RA-BO": ("agents.learned.uhe_bo:UHEBO", {"sampling": "alternate"}),
@@ -82,6 +78,11 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),
     "BoTorch-UCB": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ucb"}),
+    "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
+    "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
+    "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
+    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
+    "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)
