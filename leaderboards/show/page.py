@@ -90,7 +90,7 @@ def _write_environment(
         files.append(_write_script(folder / "pulls" / script, "pullData", pulls))
     context = environment_page(site, task)
     context["chart"]["repeated"] = list(repetitions.get("metrics", ()))
-    context |= {"repetitions": f"repetitions/{script}" if repetitions else None, "pulls": None}
+    context |= {"repetition_script": f"repetitions/{script}" if repetitions else None, "pulls": None}
     if pulls:
         context |= {
             "pulls": f"pulls/{script}",

@@ -1,7 +1,7 @@
 "use strict";
 // The charts of a page, as leaderboards/show/chart.py describes them, and the comparison of two agents.
 {
-  const { all, css, address, load, save, saveRows, stem } = window.gpbandit;
+  const { all, css, address, load, saveRows, stem, whenNear } = window.gpbandit;
   const element = (id) => document.getElementById(id);
   const small = matchMedia("(max-width: 40rem)");
   const checked = (id) => element(id).checked;
@@ -346,9 +346,14 @@
       current = null;
       pick();
     };
-    sets?.addEventListener("change", () => { address.set({ class: sets.selectedIndex ? sets.value : [], show: [] }); pick(); });
-    addEventListener("hashchange", restore);
-    restore();
+    const begin = () => {
+      sets?.addEventListener("change", () => { address.set({ class: sets.selectedIndex ? sets.value : [], show: [] }); pick(); });
+      addEventListener("hashchange", restore);
+      restore();
+    };
+    // Where tables come first, the library is read when the reader comes near the chart.
+    if (window.Plotly) begin();
+    else whenNear(element("chart-section"), async () => { await load(source.dataset.plotly); begin(); });
   }
 
   // ---- comparison of two agents: the address says which, their numbers come from a script beside the page ----

@@ -33,6 +33,12 @@
     return loading.get(source);
   };
 
+  const whenNear = (element, act) => new IntersectionObserver((seen, observer) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    observer.disconnect();
+    act();
+  }, { rootMargin: "400px" }).observe(element);
+
   // ---- files ----
   const save = (name, text, type) => {
     const link = document.createElement("a");
@@ -53,7 +59,7 @@
     save(`${name}.csv`, lines.map((line) => `${line.map(quoted).join(",")}\n`).join(""), "text/csv");
   };
   const stem = location.pathname.split("/").pop().replace(/\.html$/, "") || "page";
-  window.gpbandit = { all, css, address, load, save, saveRows, stem };
+  window.gpbandit = { all, css, address, load, saveRows, stem, whenNear };
 
   // ---- tables ----
   const value = (row, column, kind) => {

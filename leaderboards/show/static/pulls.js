@@ -1,7 +1,7 @@
 "use strict";
 // The mean function of one instance and where an agent pulled, as leaderboards/show/pulls.py describes them.
 {
-  const { css, address, load } = window.gpbandit;
+  const { css, address, load, whenNear } = window.gpbandit;
   const plot = document.getElementById("pulls");
   const choice = document.getElementById("pull-agent");
   const BLUES = [[0, "#f7fbff"], [0.5, "#6baed6"], [1, "#08306b"]];
@@ -47,11 +47,8 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (window.pullData) draw(); });
   addEventListener("hashchange", restore);
   restore();
-  // Far below the first chart: what it shows is read when it is near.
-  new IntersectionObserver(async (seen, observer) => {
-    if (!seen.some((one) => one.isIntersecting)) return;
-    observer.disconnect();
+  whenNear(plot, async () => {
     await load(plot.dataset.script);
     draw();
-  }, { rootMargin: "400px" }).observe(plot);
+  });
 }

@@ -51,6 +51,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(page: Any) -> Any:
+    page.locator("#plot").scroll_into_view_if_needed()
     page.locator("#plot .main-svg").first.wait_for()
     return page
 
@@ -258,6 +259,7 @@ def test_a_wide_screen_is_used(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "site" / "env-rkhs.html", WIDE) as page:
         opened(page)
         assert page.locator("main").bounding_box()["width"] > 1750
+        assert page.locator(".facts div", has_text="Repetitions").locator("dd").inner_text() == "3"
         spread, pulls = (
             page.locator(f"section[aria-labelledby={name}]").bounding_box() for name in ("spread", "theory")
         )

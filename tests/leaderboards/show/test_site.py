@@ -74,6 +74,7 @@ def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
             page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
             page.goto(path.resolve().as_uri())
             if page.locator("#plot").count():
+                page.locator("#plot").scroll_into_view_if_needed()
                 page.locator("#plot .main-svg").first.wait_for()
             assert page.title() != "owned"
             assert page.locator("img").count() == 0
