@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import itertools
 import re
 import tomllib
@@ -44,6 +45,8 @@ __all__ = [
     "suite_names",
 ]
 
+
+HOLDOUT = "holdout"
 
 Count = Annotated[PositiveInt, Field(le=LARGEST_COUNT)]
 
@@ -125,6 +128,7 @@ class Suite(_Strict):
         repetitions: Number of repetitions of every pair.
         seed: Root seed of all streams.
         feedback: When feedback arrives, see `leaderboards.play.feedback`.
+        part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
@@ -133,6 +137,7 @@ class Suite(_Strict):
     repetitions: Count
     seed: NonNegativeInt = 0
     feedback: str = "on_request"
+    part_of: str = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
 
@@ -201,6 +206,14 @@ class Suite(_Strict):
         )
         agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
         return self.model_copy(update={"environments": environments, "agents": agents})
+
+    def holdout(self) -> Suite:
+        """The same suite with another root seed: whoever tuned on the instances of this one does worse on those.
+
+        The seed is the first 128 bits of the SHA-256 of `NAME/holdout`.
+        """
+        seed = int(hashlib.sha256(f"{self.name}/{HOLDOUT}".encode()).hexdigest()[:32], 16)
+        return self.model_copy(update={"name": f"{self.name}-{HOLDOUT}", "seed": seed, "part_of": ""})
 
     def pinned(self) -> Suite:
         """The same suite, its environments of the user's own stated with all that they depend on.
@@ -295,9 +308,14 @@ def suite_names() -> list[str]:
 def load_suite(name: str) -> Suite:
     """The suite `name`: one of `suite_names()`, or the path of a TOML file.
 
+    `NAME/holdout` is the suite NAME on instances that nobody is offered for tuning, see `Suite.holdout`.
+
     Raises:
         SuiteError: if there is none, or it is not written as `Suite` says.
     """
+    whole, _, part = name.rpartition("/")
+    if part == HOLDOUT and whole in suite_names():
+        return load_suite(whole).holdout()
     path = Path(name)
     if name.endswith(".toml") or path.is_file():
         try:

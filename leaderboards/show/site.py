@@ -120,11 +120,13 @@ class Site:
         return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
-        """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
+        """How many runs of a task and agent are verified, submitted or historical; "" if all are of this folder."""
         runs = self.summary.runs
         mine = runs[(runs["task"] == task) & (runs["agent"] == agent) & (runs["status"] == "done")]
         counts = mine["standing"].value_counts()
-        return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+        return ", ".join(
+            f"{counts[word]} {word}" for word in ("verified", "submitted", "historical") if counts.get(word)
+        )
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
         """The main reason why a task and agent have no score: failed runs come before missing ones."""
