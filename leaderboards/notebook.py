@@ -32,6 +32,7 @@ from leaderboards.play.suite import (
     Suite,
     SuiteError,
     build_environments_once,
+    further,
     load_suite,
     parse_suite,
 )
@@ -91,17 +92,14 @@ def run_suite(
     workers = as_count("workers", workers)
     load_plugins()
     found = as_suite(suite, agents).pinned()
-    found.check()
-    store = Store(Path("results") / found.name if out is None else out)
-    specs = list(found.specs())
+    played = found
     if against is not None:
-        listed = {entry.ref.key for entry in as_suite(suite).agents}
-        board_of(against, found)
-        specs = [spec for spec in specs if spec.agent.key not in listed]
-        if not specs:
-            raise ValueError(
-                "agents: expected at least one with against, the agents that are to be ranked on the board"
-            )
+        listed = as_suite(suite)
+        board_of(against, listed)
+        played = further(found, listed)
+    played.check()
+    store = Store(Path("results") / found.name if out is None else out)
+    specs = list(played.specs())
     todo = missing(specs, store, retry_failed)
     without_data = build_environments_once(todo)
     for warning in adopt(found, store):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from leaderboards.play.board_file import INDEX, AgentFile, Source, instance_key,
 from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.make import check_agent_ref
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run_file import SUFFIX, RunEntry
 from leaderboards.play.schedule import missing, run_missing, skip_without_data
@@ -25,7 +26,7 @@ from leaderboards.play.suite import AgentEntry, Suite, build_environments_once
 from leaderboards.play.workers import Limits, make_executor
 from leaderboards.score.kept import keep
 
-__all__ = ["KEEPER", "file_name", "play_board", "write_board"]
+__all__ = ["KEEPER", "file_name", "play_board", "renew", "write_board"]
 
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
@@ -47,13 +48,13 @@ def play_board(
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
     Agents are played in the order of the suite, four repetitions of all of them before the next four of any. Those
-    whose code has changed since are played anew.
+    whose code has changed since are played anew. Those whose extra is not installed are left out, and named.
 
     Raises:
         OSError: if the folder cannot be written.
         SuiteError: if the suite cannot be run, or the folder holds another.
     """
-    suite = suite.pinned()
+    suite = _with_extras(suite.pinned(), say)
     suite.check()
     there = set() if board is None else _counting(board).keys()
     _forget_stale(results)
@@ -83,6 +84,19 @@ def play_board(
             results.write_manifest()
             ended = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items()))
             say(f"{entry.ref.label}, repetitions {least} to {least + _PASS - 1}: {ended}")
+
+
+def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:
+    """The suite without the agents whose optional library is missing."""
+    there = []
+    for entry in suite.agents:
+        try:
+            check_agent_ref(entry.ref)
+        except ImportError as error:
+            say(f"left out: {entry.ref.label}, {' '.join(str(error).split())}")
+        else:
+            there.append(entry)
+    return suite.model_copy(update={"agents": tuple(there)})
 
 
 def write_board(
@@ -118,7 +132,7 @@ def write_board(
                 by_agent.setdefault(entry.spec.agent.label, {})[key] = (entry, before.kept(key))
                 sources.setdefault(entry.spec.agent.label, source)
     if results is not None:
-        for key, run in _further(results, wanted):
+        for key, run in _further(results, wanted, sources):
             by_agent.setdefault(wanted[key].agent.label, {}).setdefault(key, run)
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
     files: dict[str, AgentFile] = {}
@@ -171,11 +185,19 @@ def _lacked_data(run: RunEntry) -> bool:
     return lacks_data(run.status, run.reason)
 
 
-def _further(results: Store, wanted: Mapping[str, RunSpec]) -> Iterable[tuple[str, tuple[RunEntry, KeptRun | None]]]:
-    """The runs of a results folder that a board keeps, with the labels of the suite."""
+def _further(
+    results: Store, wanted: Mapping[str, RunSpec], sources: Mapping[str, Source]
+) -> Iterator[tuple[str, tuple[RunEntry, KeptRun | None]]]:
+    """The runs of a results folder that a board keeps, with the labels of the suite.
+
+    Those of this project's agents are left out unless they were played with the code that is there now.
+    """
     notes = _notes(results)
     for key, entry in results.entries().items():
-        if key not in wanted or notes.get(entry.spec.agent.key, "") != fingerprint(entry.spec.agent):
+        if key not in wanted:
+            continue
+        played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
+        if not played_now and wanted[key].agent.label not in sources:
             continue
         labelled = entry.model_copy(update={"spec": wanted[key]})
         yield key, (labelled, keep(entry, results.trace(key)) if entry.status == "done" else None)

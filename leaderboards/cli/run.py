@@ -32,6 +32,7 @@ from leaderboards.play.suite import (
     Suite,
     SuiteError,
     build_environments_once,
+    further,
     load_suite,
 )
 from leaderboards.play.workers import EXECUTORS, Limits, make_executor
@@ -94,9 +95,10 @@ def run(
         found = with_agents(listed, agent or ()).pinned()
         if against is not None:
             rivals_on(against, listed)
-        found.check()
+        played = found if against is None else further(found, listed)
+        played.check()
         store = Store(directory)
-        specs = part(found.specs() if against is None else further(found.specs(), listed), shard)
+        specs = part(played.specs(), shard)
         if dry_run:
             print_dry_run(specs, store, workers, retry_failed, as_json)
             return
@@ -184,12 +186,6 @@ def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str
     labels = {spec.env.key: spec.env.label for spec in specs}
     for key, reason in without_data.items():
         say(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
-
-
-def further(specs: Iterable[RunSpec], suite: Suite) -> list[RunSpec]:
-    """The runs of those agents that the suite itself does not list."""
-    listed = {entry.ref.key for entry in suite.agents}
-    return [spec for spec in specs if spec.agent.key not in listed]
 
 
 def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:

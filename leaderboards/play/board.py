@@ -36,6 +36,7 @@ __all__ = [
     "Board",
     "Joined",
     "board",
+    "board_folder",
     "board_names",
     "board_of",
     "noted",
@@ -242,6 +243,11 @@ class Joined(StoreView):
 
     def _on_board(self, run: RunEntry) -> bool:
         return self.board.entries().get(run.key) is run
+
+
+def board_folder(name: str) -> Path:
+    """The folder in which the package has the board `name`, or would have it."""
+    return _BOARDS / name
 
 
 def board_names() -> list[str]:

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from leaderboards.play.record import TRACE_COLUMNS
+
 __all__ = ["CLOCK", "KEPT", "MOST_KEPT", "KeptRun", "trace_digest"]
 
 KEPT = ("cumulative_regret", "simple_regret", "inference_regret", "batches", "policy_seconds", "simulated_time")
@@ -47,9 +49,14 @@ class KeptRun:
 
 
 def trace_digest(trace: pd.DataFrame) -> str:
-    """Hash of all columns of a trace but those of `CLOCK`: equal for traces that are equal bit for bit."""
+    """Hash of what was done and what came of it: equal for traces that are equal bit for bit.
+
+    The columns of `CLOCK` are left out, and what an agent says of itself, which it may say or not.
+    """
     digest = hashlib.sha256()
-    for name in sorted(set(trace.columns) - set(CLOCK)):
+    for name in sorted(name for name in trace.columns if name in TRACE_COLUMNS or name.startswith("action_")):
+        if name in CLOCK:
+            continue
         values = trace[name].to_numpy()
         whole = values.dtype.kind in "iub"
         digest.update(f"{name} {'i' if whole else 'f'}{len(values)};".encode())
