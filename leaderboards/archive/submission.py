@@ -123,7 +123,7 @@ def make_submission(directory: Path, folder: Path) -> Submission:
     exchange.pack(directory, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
-    (folder / _TEXT).write_text(_text(directory, suite.name, submitted, len(done)), encoding="utf-8")
+    (folder / _TEXT).write_text(_text(directory, folder.name, suite.name, submitted, len(done)), encoding="utf-8")
     return Submission(folder, suite.name, tuple(submitted), store, ())
 
 
@@ -176,7 +176,7 @@ def _distributions(module: str, origin: Path) -> list[str]:
     return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
 
 
-def _text(directory: Path, suite: str, submitted: Iterable[SubmittedAgent], runs: int) -> str:
+def _text(directory: Path, name: str, suite: str, submitted: Iterable[SubmittedAgent], runs: int) -> str:
     """The text of the pull request."""
     labels = [agent.label for agent in submitted]
     lines = [f"# {', '.join(labels)} on {suite}", ""]
@@ -188,7 +188,7 @@ def _text(directory: Path, suite: str, submitted: Iterable[SubmittedAgent], runs
         "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
     ]
     lines += ["- [ ] The code in `code/` may be kept and shown here, under this licence: ..."]
-    lines += [f"- [ ] `gpbandit verify {directory.name}` agrees on my machine."]
+    lines += [f"- [ ] `gpbandit verify {name}` agrees on my machine."]
     return "\n".join(lines) + "\n"
 
 
@@ -198,17 +198,18 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
     rankings = {task: task_ranking(summary, task) for task in summary.tasks}
     classes = task_classes(summary)
     for name, found in class_rankings(summary, classes, rankings).items():
-        places = {i for i, agent in enumerate(found.ordered) if agent in own}
-        shown = {j for i in places for j in range(i - _NEIGHBOURS, i + _NEIGHBOURS + 1)} | set(range(_NEIGHBOURS))
+        at_own = {i for i, agent in enumerate(found.ordered) if agent in own}
+        shown = {j for i in at_own for j in range(i - _NEIGHBOURS, i + _NEIGHBOURS + 1)} | set(range(_NEIGHBOURS))
         yield f"Ranking by cumulative regret over {len(found.tasks)} tasks ({name}), {len(found.agents)} agents:"
-        yield from ("", "| rank | agent | mean rank | 95 % interval |", "|---|---|---|---|")
+        yield from ("", "| place | agent | mean rank | 95 % interval | places open |", "|---|---|---|---|---|")
         for i, agent in enumerate(found.ordered):
             if i in shown:
                 at = found.agents.index(agent)
                 rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
                 label = label.replace("|", r"\|")
                 ends = f"{rank.low:.2f} to {rank.high:.2f}"
-                yield f"| {found.ranking.group[at]} | {label} | {rank.estimate:.2f} | {ends} |"
+                places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}"
+                yield f"| {i + 1} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
 
 
 # ---- opened and checked ----
