@@ -130,6 +130,7 @@ def _best_set(ranks: np.ndarray, candidates: list[int], n_tasks: int, n: int) ->
         agree[i] = np.sign(mean[first] - mean[second]) * want
     counts = np.random.default_rng(_SEED).multinomial(A, np.full(A, 1 / A), size=_RESAMPLES)
     weights = (counts[:, first] * counts[:, second]).astype(np.float32)
+    weights = weights[weights.any(axis=1)]  # not those of one agent alone
     score = (agree @ (weights / weights.sum(axis=1, keepdims=True)).T).mean(axis=1)
     return [int(i) for i in sets[int(np.argmax(score))]]
 

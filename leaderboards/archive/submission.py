@@ -35,7 +35,7 @@ from leaderboards.play.make import is_own_env
 from leaderboards.play.run_file import first_error
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry
+from leaderboards.play.suite import AgentEntry, load_suite, not_in_suite, suite_names
 from leaderboards.score.kept import keep
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
@@ -281,6 +281,12 @@ def faults(submission: Submission) -> list[str]:
     suite = submission.store.suite()
     if suite is None or suite.name != submission.suite:
         found.append(f"the results are not of suite {submission.suite!r}")
+    elif suite.name in suite_names():
+        # What the results call their suite is the submitter's word.
+        ours = load_suite(suite.name)
+        specs = {run.key: run.spec for run in submission.store.entries().values()}
+        if suite.part_of != ours.part_of or not_in_suite(ours, specs):
+            found.append(f"{len(not_in_suite(ours, specs))} runs are of no task of suite {suite.name!r}")
     return found
 
 
@@ -339,7 +345,7 @@ def accept(submission: Submission, folder: Path, *, verified: bool, by: str, cod
         code: Address of the code.
 
     Raises:
-        StoreError: if an agent is on the board already, or was played on other instances.
+        StoreError: if an agent is on the board already, or was played on other tasks or instances.
         OSError: if the folder cannot be written.
     """
     board = Board(folder)
@@ -347,6 +353,11 @@ def accept(submission: Submission, folder: Path, *, verified: bool, by: str, cod
     twice = [agent.label for agent in submission.agents if agent.ref.key in there]
     if twice:
         raise StoreError(f"{twice[0]} is on the board already, with these settings")
+    specs = {run.key: run.spec for run in submission.store.entries().values()}
+    if apart := not_in_suite(board.suite(), specs):
+        raise StoreError(
+            f"{len(apart)} runs are of no task of {board.suite().name}, such as {specs[apart[0]].env.label}"
+        )
     entries = [AgentEntry(id=agent.id, kwargs=agent.kwargs, label=agent.label) for agent in submission.agents]
     suite = board.suite().with_agents(entries)
     labels = {entry.ref.key: entry.ref.label for entry in suite.agents}

@@ -165,7 +165,8 @@ def add(
         wrong = faults(found)
         if wrong:
             raise UserError(f"{submission} is not added: {wrong[0]}")
-        suite = load_suite(found.suite)
+        suite = found.store.suite()
+        assert suite is not None  # which would be a fault
         folder = board_folder(suite.part_of or suite.name)
         now = accept(found, folder, verified=not submitted, by=by, code=code)
     say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")

@@ -33,7 +33,6 @@ from leaderboards.play.plugins import load_plugins
 from leaderboards.play.query import QueryError
 from leaderboards.play.query import query as answer_query
 from leaderboards.play.store import Store
-from leaderboards.play.suite import load_suite
 from leaderboards.play.verify import verify as run_again
 from leaderboards.play.workers import make_executor
 
@@ -217,8 +216,8 @@ def check_submission(submission: Submission) -> None:
 
 def name_the_others(submission: Submission) -> None:
     """Print whose traces on the board a submission has, if they are another agent's."""
-    suite = load_suite(submission.suite)
-    if (board_folder(suite.part_of or suite.name) / INDEX).is_file():
+    suite = submission.store.suite()
+    if suite is not None and (board_folder(suite.part_of or suite.name) / INDEX).is_file():
         for text in same_traces(submission, rivals_on(BOARD, suite)):
             say(f"NOT {text}")
 

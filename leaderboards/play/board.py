@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import leaderboards
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.board_file import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index
 from leaderboards.play.fingerprint import fingerprint
@@ -48,7 +47,7 @@ __all__ = [
 BOARD = "board"
 """Stands for the board of the package that has the suite."""
 
-_BOARDS = Path(leaderboards.__file__).resolve().parent / "boards"
+_BOARDS = Path(__file__).resolve().parents[1] / "boards"
 _NOTE = "against.json"
 _HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
 _URL = ("https://", "http://")
