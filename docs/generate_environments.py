@@ -187,6 +187,7 @@ def _index() -> str:
 _DELAYS: dict[str, Any] = {
     "3": 3,
     '{"name": "geometric", "mean": 2}': {"name": "geometric", "mean": 2},
+    '{"name": "poisson", "mean": 2}': {"name": "poisson", "mean": 2},
     '{"name": "pareto", "shape": 1.5, "scale": 2}': {"name": "pareto", "shape": 1.5, "scale": 2},
     '{"name": "workers", "workers": 4}': {"name": "workers", "workers": 4},
     '"on_request"': "on_request",

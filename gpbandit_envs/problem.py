@@ -11,12 +11,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import LARGEST, as_count, as_number, moderate, positive_number, shown
+from gpbandit_envs.delays import Delay
 from gpbandit_envs.gp.kernels import Kernel
 
 __all__ = ["KNOWLEDGE_LEVELS", "Certificate", "InitialData", "Knowledge", "Problem"]
 
 Knowledge = Literal["oracle", "misspecified", "learned"]
 KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "learned")
+
+_SHOWN = ("kernel", "noise_std", "norm_bound", "horizon", "initial", "delay")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,6 +124,7 @@ class Problem:
             neighbourhood of their own.
         notes: Further plain facts, such as the preprocessing of the features.
         initial: What was evaluated before the first step; None if nothing was.
+        delay: What is known of a random delay of the feedback; None if feedback is not late, or not in that way.
 
     Raises:
         ValueError: if the fields contradict each other; the message names the field.
@@ -138,6 +142,7 @@ class Problem:
     neighbours: np.ndarray | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
     initial: InitialData | None = None
+    delay: Delay | None = None
 
     def __post_init__(self) -> None:
         if self.arms is not None:
@@ -187,7 +192,7 @@ class Problem:
     def __repr__(self) -> str:
         """What is stated, without the arms themselves, which may be a million."""
         what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
-        stated = {name: getattr(self, name) for name in ("kernel", "noise_std", "norm_bound", "horizon", "initial")}
+        stated = {name: getattr(self, name) for name in _SHOWN}
         shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
         shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]
         return f"Problem({', '.join([repr(self.name), what, *shown, f'knowledge={self.knowledge!r}'])})"

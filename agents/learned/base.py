@@ -14,14 +14,44 @@ from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceB
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.space import Available, Search, space_of
-from gpbandit_envs.arguments import as_count, positive_number
+from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
-__all__ = ["LearnedAgent", "Mixture"]
+__all__ = ["LearnedAgent", "Mixture", "as_noise", "known_noise"]
+
+
+def as_noise(noise: object, estimated: tuple[str, ...]) -> str | float:
+    """The setting `noise` of a policy: a way to estimate it, `"stated"`, or a standard deviation > 0.
+
+    Raises:
+        TypeError, ValueError: if it is none of these.
+    """
+    words = (*estimated, "stated")
+    if isinstance(noise, str) and noise in words:
+        return noise
+    given: Any = noise
+    expected = f"{', '.join(map(repr, words))} or a finite standard deviation > 0"
+    return as_number("noise", given, expected, lambda xi: xi > 0)
+
+
+def known_noise(noise: str | float, problem: Problem) -> float | None:
+    """The noise variance that is not estimated, unit of y^2; None if it is.
+
+    Raises:
+        ValueError: if it is to be the problem's, which states none.
+    """
+    if noise == "stated":
+        if not problem.noise_std:
+            raise ValueError(
+                f"noise: 'stated' needs a problem that states its noise_std, {problem.name} states {problem.noise_std}"
+            )
+        return problem.noise_std**2
+    return None if isinstance(noise, str) else noise**2
+
 
 _BEST, _AROUND = 4, 4  # evaluated points of largest mean, and candidates around each of them
 

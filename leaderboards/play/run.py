@@ -117,7 +117,7 @@ def begin(
         with ENVIRONMENT:
             if saved is None:
                 played.reset(seed=env_seed(spec))
-            problem = stated_problem(played, spec.horizon)
+            problem = stated_problem(played, spec.horizon, spec.feedback)
         with AGENT:
             agent = make_agent(spec.agent) if agent is None else agent
             reason = incompatibility(agent, problem, spec.feedback)
@@ -145,13 +145,13 @@ def instance_problem(spec: RunSpec) -> Problem:
     env = make_env(spec.env, spec.horizon)
     try:
         env.reset(seed=env_seed(spec))
-        return stated_problem(env, spec.horizon)
+        return stated_problem(env, spec.horizon, spec.feedback)
     finally:
         env.close()
 
 
-def stated_problem(env: gym.Env[Any, Any], horizon: int) -> Problem:
-    """The environment's problem description, with the run's horizon if it states one.
+def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_request") -> Problem:
+    """The environment's problem description, with the run's delay, and its horizon if it states one.
 
     Raises:
         EnvError: if the environment has no problem description, or takes other actions than single ones.
@@ -165,7 +165,7 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int) -> Problem:
             f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}; the harness delivers "
             "feedback itself: give it the environment without a feedback wrapper and say feedback='batch:q' or the like"
         )
-    return with_horizon(problem, horizon)
+    return parse_feedback(feedback).stated(with_horizon(problem, horizon))
 
 
 def with_horizon(problem: Problem, horizon: int) -> Problem:

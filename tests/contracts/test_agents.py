@@ -27,6 +27,7 @@ LEARNERS = (
     "MAP-BUCB",
     "MCMC-UCB",
     "A-GP-UCB",
+    "LB-GP-UCB",
     "Wang-deFreitas",
     "Portfolio",
 )
@@ -39,10 +40,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": "bayes", "n_start": 3, **FEW},
         {"width": "dmm", **FEW},
     ],
+    "EC-GP-UCB": [{**FEW}, {"misspecification": 0.1, "width": "amm", "n_start": 3, **FEW}],
+    "IRGP-UCB": [{}, {"n_start": 3}],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
     "GP-AUCB": [{"width": "amm"}, {"width": "practical", "n_start": 2}, {"rule": "sum", "c": 5.0}],
     "GP-BUCB": [{}, {"batch_size": 1}, {"batch_size": 7, "t_init": 5, "c": 0.5}, {"width": "bayes", "n_start": 2}],
+    "MVR": [{}, {"width": "amm"}],
+    "GP-UCB-PE": [{"batch_size": 4}, {"batch_size": 3, "width": "bayes", "n_start": 2}],
+    "GP-UCB-SDF": [{}, {"m": 2, "width": 1.5, "shift": 0.5, "widened": False}],
     "NRB-UCB": [{"batch_size": 4}],
     "NTB-UCB": [{"batch_size": 4, "n_start": 3}],
     "SM-UCB": [{"batch_size": 4, "n_simulations": 5, "n_start": 2}],
@@ -56,7 +62,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
-    "BPE": [{}, {"n_batches": 3}, {"n_batches": 4, "lengths": "equal"}, {"posterior": "full", "width": "growing"}],
+    "BPE": [
+        {},
+        {"n_batches": 3},
+        {"n_batches": 4, "lengths": "equal"},
+        {"posterior": "full", "width": "growing"},
+        {"lengths": "doubling"},
+    ],
+    "REDS": [{}, {"n_batches": 3}],
+    "BPE-Delay": [{}, {"delay": {"mean": 3.0, "scale": 2.0, "tail": 1.0}}, {"delay": {"mean": 2}, "extension": "tail"}],
 }
 # Modules of extras that an agent needs, and horizons for those that take long over a suggestion.
 REQUIRES = {
