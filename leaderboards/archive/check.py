@@ -19,7 +19,7 @@ from leaderboards.play.verify import FEWEST, Verdict, settled
 from leaderboards.play.workers import Executor
 from leaderboards.score.kept import keep
 
-__all__ = ["CheckReport", "check_board", "sample"]
+__all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
@@ -31,12 +31,10 @@ class CheckReport:
     Attributes:
         verdicts: Of the runs that were played again.
         stale: Labels of the agents whose code has changed since, by file.
-        renewable: Those files of stale agents all of whose runs that were played again are identical.
     """
 
     verdicts: tuple[Verdict, ...]
     stale: dict[str, str]
-    renewable: tuple[str, ...]
 
 
 def sample(keys: Iterable[str], seed: str, share: float = 0.01) -> list[str]:
@@ -68,12 +66,16 @@ def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Exec
         further = _further(board, open_pairs, {verdict.key for verdict in verdicts})
         verdicts += _played(board, further, again, executor)
     verdicts = settled(verdicts, {verdict.key: board.spec(verdict.key).pair for verdict in verdicts})
-    stale = board.stale()
-    found: dict[str, bool] = {}
-    for verdict in verdicts:
-        file = board.entry(verdict.key).file
-        found[file] = found.get(file, True) and verdict.level == "identical"
-    return CheckReport(tuple(verdicts), stale, tuple(file for file in stale if found.get(file, False)))
+    return CheckReport(tuple(verdicts), board.stale())
+
+
+def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
+    """One run that is done of every task that an agent has played, which follows from `seed`."""
+    tasks: dict[str, list[str]] = {}
+    for key, run in board.entries().items():
+        if run.file == file and run.status == "done":
+            tasks.setdefault(run.spec.task, []).append(key)
+    return [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
 
 
 def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.check import check_board, sample
+from leaderboards.archive.check import check_board, one_of_each_task, sample
 from leaderboards.archive.lite import choose_lite
 from leaderboards.archive.make import play_board, renew, write_board
 from leaderboards.archive.submission import accept, faults, open_submission
@@ -85,9 +85,6 @@ def check(
     share: Annotated[float, typer.Option(help="Which share of the runs to play again.")] = 0.01,
     seed: Annotated[str | None, typer.Option(help="Text that chooses them; the hash of the commit by default.")] = None,
     workers: _WORKERS = 1,
-    renew_stale: Annotated[
-        bool, typer.Option("--renew", help="Take agents whose code has changed, and who play as before, as the same.")
-    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
 ) -> None:
     """Play a sample of a board again: identical, agrees or disagrees; name agents whose code has changed.
@@ -112,16 +109,49 @@ def check(
             spec = found.spec(verdict.key)
             what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
             say(f"{verdict.level:<10} {verdict.key[:8]} {what}: {verdict.text}")
-        for file, label in report.stale.items():
-            again = "; what was played again is identical" if file in report.renewable else ""
-            say(f"stale      {label}: its code has changed since its runs were played{again}")
-        if renew_stale and report.renewable:
-            renew(found.directory, report.renewable)
-            say(f"{len(report.renewable)} agents are taken as the same")
+        for label in report.stale.values():
+            say(f"stale      {label}: its code has changed since its runs were played")
     levels = [verdict.level for verdict in report.verdicts]
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
     say(f"{counts}; {len(report.stale)} agents are stale")
     if "disagrees" in levels:
+        raise typer.Exit(_DIFFERS)
+
+
+@app.command("renew")
+def renew_stale(
+    name: _NAME,
+    seed: Annotated[
+        str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")
+    ] = None,
+    workers: _WORKERS = 1,
+) -> None:
+    """Take agents whose code has changed as the same where they play as before.
+
+    One run of every task is played again for each. If all of them are identical the runs count for the new code;
+    otherwise `gpbandit board make` plays all of the agent's runs anew. Exits with 1 if there is such an agent.
+    """
+    found, changed = opened(name), 0
+    chosen_by = seed if seed is not None else _commit()
+    with user_errors(found.directory):
+        order = [entry.ref.label for entry in found.suite().agents]  # cheap ones first
+        for file, label in sorted(found.stale().items(), key=lambda item: order.index(item[1])):
+            keys = one_of_each_task(found, file, chosen_by)
+            executor = make_executor("serial" if workers == 1 else "local", workers)
+            try:
+                with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+                    verdicts = check_board(found, keys, Path(scratch), executor).verdicts
+            finally:
+                executor.close()
+            other = [verdict for verdict in verdicts if verdict.level != "identical"]
+            if other:
+                changed += 1
+                spec = found.spec(other[0].key)
+                say(f"changed    {label}, as on {spec.env.label}, repetition {spec.repetition}: {other[0].text}")
+            else:
+                renew(found.directory, [file])
+                say(f"the same   {label}: {len(keys)} runs, one of each task, are identical")
+    if changed:
         raise typer.Exit(_DIFFERS)
 
 

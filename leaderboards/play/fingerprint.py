@@ -1,7 +1,8 @@
 """The fingerprint of an agent's code: a row of a board whose agent has changed since is told from one that has not.
 
 It is a hash of the source of the agent's module and of all modules of this project that it imports, directly or through
-others, without comments, docstrings and blank lines. Nothing is imported or run. Environments need none: a change of a
+others, without comments, docstrings and blank lines. A name that a package's `__init__` only hands on counts as
+imported from where it is defined. Nothing is imported or run. Environments need none: a change of a
 number that one of them returns is a new version of its id.
 """
 
@@ -124,10 +125,39 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
         elif isinstance(node, ast.ImportFrom):
             package = own[: len(own) - node.level] if node.level else ()
             base = ".".join([*package, *([node.module] if node.module else [])])
-            names.add(base)
-            names.update(f"{base}.{alias.name}" if base else alias.name for alias in node.names)
-    parents = {name.rpartition(".")[0] for name in names}
-    return tuple(sorted(name for name in names | parents if name))
+            for alias in node.names:
+                names.update(_origins(base, alias.name, root))
+    return tuple(sorted(name for name in names if name))
+
+
+def _origins(base: str, name: str, root: Path) -> Iterator[str]:
+    """The modules that `from base import name` may stand for."""
+    seen = set()
+    while (base, name) not in seen:
+        seen.add((base, name))
+        init = root.joinpath(*base.split("."), "__init__.py")
+        if not init.is_file():
+            yield base
+            return
+        if _file_of(f"{base}.{name}", root) is not None:
+            yield f"{base}.{name}"
+            return
+        handed_on = _handed_on(init).get(name)
+        if handed_on is None:
+            yield base  # defined there
+            return
+        base, name = handed_on
+
+
+@functools.cache
+def _handed_on(init: Path) -> dict[str, tuple[str, str]]:
+    """Names that an `__init__` imports from other modules: the module and the name there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.parse(init.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level
+        for alias in node.names
+    }
 
 
 @functools.cache

@@ -96,12 +96,17 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
         "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
         in capsys.readouterr().out
     )
-    assert play(["board", "check", "small", "--seed", "a", "--share", "0.3", "--renew"]) == 0
+    assert play(["board", "check", "small", "--seed", "a", "--share", "0.1"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("11 of 36 runs, chosen by a\n")
-    assert "stale      GP-UCB, width 2: its code has changed since its runs were played; what was played" in said
-    assert "11 identical, 0 agrees, 0 disagrees; 3 agents are stale" in said
-    assert Board(own.directory).stale() == {}
+    assert said.startswith("4 of 36 runs, chosen by a\n")
+    assert "stale      GP-UCB, width 2: its code has changed since its runs were played" in said
+    assert "4 identical, 0 agrees, 0 disagrees; 3 agents are stale" in said
+    changed_total(own, 1.01, None)
+    assert play(["board", "renew", "small", "--seed", "a"]) == 1
+    said = capsys.readouterr().out
+    assert "the same   Uniform: 2 runs, one of each task, are identical" in said
+    assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
+    assert Board(own.directory).stale() == {"gp-ucb-width-2.parquet": "GP-UCB, width 2"}
 
 
 def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
