@@ -129,7 +129,7 @@ def make_submission(directory: Path, folder: Path) -> Submission:
 
 def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
     """An agent with its code: files copied below `code`, or the distributions that have it."""
-    stated = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
+    stated: dict[str, Any] = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
     if fingerprint(ref) is not None:
         return SubmittedAgent(**stated)
     if not ref.rebuildable:

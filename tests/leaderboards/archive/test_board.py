@@ -68,8 +68,9 @@ def test_the_digest_is_of_what_was_done_and_came_of_it(made: Made) -> None:
     digest = trace_digest(trace)
     assert trace_digest(trace.assign(policy_seconds=0.0, of_the_agent=1.0)) == digest
     for name in ("action", "reward", "regret", "inference_regret"):
-        changed = trace.copy()
-        changed.loc[HORIZON - 1, name] += 1
+        values = trace[name].to_numpy().copy()
+        values[-1] += 1
+        changed = trace.assign(**{name: values})
         assert trace_digest(changed) != digest, name
 
 

@@ -34,7 +34,7 @@ def changed_total(own: Board, factor: float, cpu: str | None, from_point: int = 
             machine = entry.origin.machine.model_copy(update={"cpu": cpu})
             entry = entry.model_copy(update={"origin": entry.origin.model_copy(update={"machine": machine})})
         if entry.spec.env.label == "d = 1":
-            kept.curves["cumulative_regret"][from_point:] *= factor  # type: ignore[index]
+            kept.curves["cumulative_regret"][from_point:] *= factor
             finals = {**kept.finals, "cumulative_regret": kept.finals["cumulative_regret"] * factor}
             kept = type(kept)(kept.t, kept.curves, finals, kept.best_mean, "0" * 32)
         runs.append((entry, kept))

@@ -143,7 +143,9 @@ def test_one_changed_reward_is_found(
 
     def change(record: RunRecord) -> None:
         if record.spec.key == target:
-            record.trace.loc[41, "reward"] += 0.01
+            rewards = record.trace["reward"].to_numpy().copy()
+            rewards[41] += 0.01
+            record.trace = record.trace.assign(reward=rewards)
 
     with monkeypatch.context() as there:
         if elsewhere:
