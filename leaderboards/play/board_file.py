@@ -2,8 +2,9 @@
 
 DIR/index.json        the suite, the files with their sizes and SHA-256, and where each comes from
 DIR/instances.json.gz certified facts of every instance, which are the same for all agents
-DIR/AGENT.parquet     a row per kept evaluation of a run: `run`, `t` and the columns of `leaderboards.play.kept.KEPT`;
-                      its metadata under the key `gpbandit-board` is compressed JSON that says what each run is
+DIR/AGENT.parquet     a row per kept evaluation of a run: `run`, `t` and the columns of `leaderboards.play.kept.KEPT`
+
+Metadata of a parquet file under the key `gpbandit-board` are compressed JSON that says what each run is.
 """
 
 from __future__ import annotations

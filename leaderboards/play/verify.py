@@ -1,9 +1,9 @@
 """Play runs again and compare: the same trace, or where it first differs.
 
-identical  every number is the same, bit for bit; nothing less will do on the same machine and libraries
-agrees     on another machine: every number within `TOLERANCE`; or the traces part at a choice of the agent, where
-           rounding breaks a tie, and the mean regret over `FEWEST` or more repetitions is the same within `MARGIN`
-disagrees  anything else
+- identical: every number is the same, bit for bit; nothing less will do on the same machine and libraries.
+- agrees: on another machine. Every number is within `TOLERANCE`; or the traces part at a choice of the agent, where
+  rounding breaks a tie, and the mean regret over `FEWEST` or more repetitions is the same within `MARGIN`.
+- disagrees: anything else.
 
 Where traces part without a choice, as at a reward that is not the one that the environment pays for that action, no
 rounding explains it, on any machine.
