@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,7 @@ from leaderboards.play.workers import make_executor
 __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
 
 _DIFFERS = 1
+_MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _ROWS_SHOWN = 1000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -135,9 +137,10 @@ def verify(
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
-    """Re-run and compare traces: identical, agrees (on another machine) or disagrees; exit code 1 on a mismatch.
+    """Re-run and compare traces: identical, agrees (on another machine) or disagrees.
 
-    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails.
+    Exits with 1 on a mismatch, or if a run cannot be played here. Of a submission everything that can be told without
+    its code is checked first, and nothing is played if that fails.
     """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
@@ -169,7 +172,7 @@ def replay(
     as_json: bool,
     again: Path,
 ) -> int:
-    """Play runs again and print the verdicts; returns how many disagree."""
+    """Play runs again and print the verdicts; returns how many do not agree."""
     keys = choose(store, rows)
     if sample is not None and sample < len(keys):
         even = np.linspace(0, len(keys) - 1, sample).round().astype(int)
@@ -177,12 +180,12 @@ def replay(
     ask_to_run([store.spec(key) for key in keys], yes)
     load_plugins()
     runs = store.runs()
-    differing = 0
+    verdicts: Counter[bool | None] = Counter()
     executor = make_executor("local", workers)
     try:
         for verdict in run_again(store, keys, again, executor):
             run = runs.loc[verdict.key]
-            differing += not verdict.agrees
+            verdicts[verdict.agrees] += 1
             if as_json:
                 names: dict[str, object] = {
                     "agent": str(run["agent"]),
@@ -193,12 +196,13 @@ def replay(
                 say_json({"key": verdict.key, **names, **found})
                 continue
             what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-            say(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
+            say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
     finally:
         executor.close()
     if not as_json:
-        say(f"{len(keys) - differing} of {len(keys)} runs agree")
-    return differing
+        unknown = f"; {verdicts[None]} cannot be played here" if verdicts[None] else ""
+        say(f"{verdicts[True]} of {len(keys)} runs agree{unknown}")
+    return len(keys) - verdicts[True]
 
 
 def check_submission(submission: Submission) -> None:

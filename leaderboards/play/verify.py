@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.play.kept import CLOCK
+from leaderboards.play.make import not_here
 from leaderboards.play.run_file import origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
@@ -47,7 +48,7 @@ class Verdict:
 
     Attributes:
         key: The run.
-        level: What was found.
+        level: What was found; None if the run cannot be played here, which tells nothing of it.
         exact: Whether the traces had to agree bit for bit, since machine and libraries are the same.
         text: The same in one line.
         parted: Cumulative regret of the record and of the new trace, where they part at a choice on another machine;
@@ -55,15 +56,15 @@ class Verdict:
     """
 
     key: str
-    level: Level
+    level: Level | None
     exact: bool
     text: str
     parted: tuple[float, float] | None = None
 
     @property
-    def agrees(self) -> bool:
-        """Whether the run is what its record says."""
-        return self.level != "disagrees"
+    def agrees(self) -> bool | None:
+        """Whether the run is what its record says; None if it cannot be played here."""
+        return None if self.level is None else self.level != "disagrees"
 
 
 def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor) -> Iterator[Verdict]:
@@ -73,10 +74,14 @@ def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor)
         KeyError: if there is no such run.
         OSError: if a folder cannot be written.
     """
-    keys = list(keys)
+    specs = {key: store.spec(key) for key in keys}
+    away = {key: reason for key, spec in specs.items() if (reason := not_here(spec)) is not None}
     again = Store(scratch)
-    run_missing([store.spec(key) for key in keys], again, executor)
-    verdicts = settled([_judge(store, again, key) for key in keys], {key: store.spec(key).pair for key in keys})
+    run_missing([spec for key, spec in specs.items() if key not in away], again, executor)
+    verdicts = settled(
+        [Verdict(key, None, False, away[key]) if key in away else _judge(store, again, key) for key in specs],
+        {key: spec.pair for key, spec in specs.items()},
+    )
     agreed = [verdict.key for verdict in verdicts if verdict.agrees]
     if agreed:
         store.mark_verified(agreed)

@@ -148,7 +148,7 @@ def _compare(
 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
     """The regret bound that the policy states; none if it raises, or is not loaded, as third-party agents may be."""
-    if loaded_agent(ref.id) is None:
+    if loaded_agent(ref.id) is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
         return RegretGuarantee()
     try:
         agent = make_agent(ref)

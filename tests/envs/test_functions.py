@@ -140,7 +140,7 @@ def test_rkhs_norm_is_exact(kernel: Any, norm: float) -> None:
 
 
 def test_expansion_in_blocks_equals_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    family = RKHSArms(SE(0.2), 1_000, 3, 1.0, 8)
+    family = RKHSArms(SE(0.2), even_arms(1_000, 3), 1.0, 8)
     whole = family.draw(np.random.default_rng(0)).mean
     monkeypatch.setattr("gpbandit_envs.functions.rkhs._CHUNK", 64)
     np.testing.assert_allclose(family.draw(np.random.default_rng(0)).mean, whole, rtol=0, atol=1e-12)
@@ -329,7 +329,7 @@ def test_a_million_arms() -> None:
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match="norm"):
-        RKHSArms(SE(0.2), 10, 1, -1.0, 8)
+        RKHSArms(SE(0.2), even_arms(10, 1), -1.0, 8)
     with pytest.raises(TypeError, match="kernel"):
         RKHSBox(Matern(0.2, 0.5), 1, 1.0, 8)
     with pytest.raises(TypeError, match="kernel"):
