@@ -13,8 +13,9 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.board import Board, open_results
 from leaderboards.play.limits import own_folder
-from leaderboards.play.store import Store
+from leaderboards.play.store import StoreView
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -36,26 +37,35 @@ _ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
 _SCRIPTS = ("compare", "repetitions", "pulls")
 
 
-def build_page(directory: str | os.PathLike[str], theory: bool = True, ranked_by: str = "cumulative_regret") -> Path:
-    """Write the site of a results folder into the folder itself.
+def build_page(
+    directory: str | os.PathLike[str] | StoreView,
+    theory: bool = True,
+    ranked_by: str = "cumulative_regret",
+    out: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write the site of a results folder, by default into the folder itself.
 
     Args:
-        directory: The results folder.
+        directory: The results folder, joined with the board that it was played against, if any; or what can be read
+            like one, such as a board.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
+        out: Where to write it; a board, which nothing writes to, needs a folder.
 
     Returns:
-        The overview, `directory/index.html`; the other pages and their assets are below `directory/site`.
+        The overview, `index.html` in that folder; the other pages and their assets are below `site`.
 
     Raises:
-        ValueError: if the folder holds no run, or `ranked_by` is no such metric.
-        StoreError: if `directory/site` is a link to elsewhere.
+        ValueError: if the folder holds no run, or `ranked_by` is no such metric, or a board is given no `out`.
+        StoreError: if `site` is a link to elsewhere, or the board of the folder is damaged.
     """
-    directory = Path(directory)
-    store = Store(directory)
+    store = directory if isinstance(directory, StoreView) else open_results(directory)
+    if out is None and isinstance(store, Board):
+        raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
+    directory = store.directory if out is None else Path(out)
     summary = summarise(store)
     if summary.runs.empty:
-        raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
+        raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]

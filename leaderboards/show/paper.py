@@ -14,8 +14,8 @@ import numpy as np
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import AuditReport, audit_reports
+from leaderboards.play.board import open_results
 from leaderboards.play.limits import own_folder
-from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import summarise
@@ -91,7 +91,7 @@ def make_figures(
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     directory = Path(directory)
-    store = Store(directory)
+    store = open_results(directory)
     summary = summarise(store)
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
