@@ -40,22 +40,18 @@ __all__ = [
     "spec",
 ]
 
-# In this order: charts give the agents of one hue one dash after the other.
+# In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
+# keep theirs.
 _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Uniform": ("agents.baselines.uniform:Uniform", {}),
     "Random": ("agents.baselines.uniform:RandomSearch", {}),
     "EpsGreedy": ("agents.baselines.eps_greedy:EpsGreedy", {}),
     "UncertaintySampling": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
-    "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
     "GP-UCB": ("agents.exact.gp_ucb:GPUCB", {}),
-    "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
-    "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
     "GP-EI": ("agents.exact.gp_ei:GPEI", {}),
     "GP-TS": ("agents.exact.thompson:GPTS", {}),
     "GP-BUCB": ("agents.exact.gp_bucb:GPBUCB", {}),
     "GP-AUCB": ("agents.exact.gp_aucb:GPAUCB", {}),
-    "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
-    "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
     "NRB-UCB": ("agents.exact.naive_batches:NRBUCB", {}),
     "NTB-UCB": ("agents.exact.naive_batches:NTBUCB", {}),
     "SM-UCB": ("agents.exact.simulation_matching:SimulationMatching", {"policy": "ucb"}),
@@ -69,8 +65,6 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "SW-GP-UCB": ("agents.time_varying.forgetting:SWGPUCB", {}),
     "WGP-UCB": ("agents.time_varying.forgetting:WGPUCB", {}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
-    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
-    "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
     "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
     "UHE-BO": ("agents.learned.uhe_bo:UHEBO", {}),
     "RA-BO": ("agents.learned.uhe_bo:UHEBO", {"sampling": "alternate"}),
@@ -78,7 +72,6 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "MAP-UCB": ("agents.learned.gp_ucb:MAPUCB", {}),
     "MCMC-UCB": ("agents.learned.gp_ucb:MCMCUCB", {}),
     "A-GP-UCB": ("agents.learned.shrinking:AGPUCB", {}),
-    "LB-GP-UCB": ("agents.learned.length_scale_balancing:LBGPUCB", {}),
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.uhe_bo:Portfolio", {}),
     "MAP-BUCB": ("agents.learned.gp_bucb:MAPBUCB", {}),
@@ -86,6 +79,14 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),
     "BoTorch-UCB": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ucb"}),
+    "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
+    "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
+    "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
+    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
+    "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
+    "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
+    "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
+    "LB-GP-UCB": ("agents.learned.length_scale_balancing:LBGPUCB", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

@@ -444,7 +444,11 @@ class Experiment:
         return pd.DataFrame([{**each.point, self.outcome: each.outcome, "status": status} for each, status in rows])
 
     def plot(self) -> go.Figure:
-        """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure."""
+        """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure.
+
+        Raises:
+            ImportError: if Plotly is not installed (extra `plot`).
+        """
         from agents.experiment.plot import outcome_figure
 
         names = self.candidates.names if self.parameters is None else self.parameters.names  # type: ignore[union-attr]

@@ -131,7 +131,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.abalone(), tried.ABALONE), _BBKB_QUICK),
             Experiment("bbkb-cadata", "bbkb", _noted(bbkb.cadata(), tried.CADATA), _BBKB_QUICK),
-            Experiment("bbkb-scalings", "bbkb", bbkb.scalings(), _SCALINGS_QUICK),
+            Experiment("bbkb-scalings", "bbkb", _noted(bbkb.scalings(), tried.SCALINGS), _SCALINGS_QUICK),
             *(
                 Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
                 for name, bench, notes, quick in (

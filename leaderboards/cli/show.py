@@ -13,6 +13,7 @@ import typer
 import agents
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
+from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
 from leaderboards.play.make import env_arguments
@@ -25,7 +26,13 @@ _ADAPTERS = {"Optuna": "optuna", "BoTorch": "botorch"}
 
 
 def show(
-    id: Annotated[str, typer.Argument(help="Id of an environment or agent, name of a suite, or path of a TOML file.")],
+    id: Annotated[
+        str,
+        typer.Argument(
+            help="Id of an environment or agent, name of a suite, or path of a TOML file.",
+            autocompletion=complete_anything,
+        ),
+    ],
 ) -> None:
     """Describe an environment, an agent or a suite: what it is, its arguments, what it needs, its reference."""
     load_plugins()

@@ -21,7 +21,7 @@ LAWS: list[tuple[DelayLaw, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=str)
+@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=[str(law) for law, _ in LAWS])
 def test_the_stated_inequality_holds_and_is_tight(law: DelayLaw, scipy: object) -> None:
     stated = law.stated
     n = np.arange(int(60 * (1 + stated.mean)) + 200)
@@ -33,7 +33,7 @@ def test_the_stated_inequality_holds_and_is_tight(law: DelayLaw, scipy: object) 
     assert centred[-1] == pytest.approx(bound[-1], rel=1e-6), "at s = 1 / tail nothing less would do"
 
 
-@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=str)
+@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=[str(law) for law, _ in LAWS])
 def test_draws_follow_the_law(law: DelayLaw, scipy: object) -> None:
     rng = np.random.default_rng(0)
     draws = np.array([law.draw(rng) for _ in range(3_000)])
