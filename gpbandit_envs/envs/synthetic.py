@@ -190,9 +190,9 @@ def tv_gp_sample(
 ) -> EnvRecipe:
     """A sample of a Gaussian process that drifts from step to step, at a rate that policies are told.
 
-    `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}` with independent draws `g` of the process, so that every `f_t` is a
-    draw of it too. Regret is measured from the best
-    mean of each step; no policy has vanishing regret, since what it knows is worth less with every step.
+    `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}` with independent draws `g` of the process, of which every `f_t` is
+    a draw too. Regret is measured from the best mean of each step; no policy has vanishing regret, since what it knows
+    is worth less with every step.
 
     Args:
         n_arms: Number of arms `A`, at most 5,000; a step costs `2 A^2` operations.
