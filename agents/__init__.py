@@ -40,7 +40,8 @@ __all__ = [
     "spec",
 ]
 
-# In this order: charts give the agents of one hue one dash after the other.
+# In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
+# keep theirs.
 _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Uniform": ("agents.baselines.uniform:Uniform", {}),
     "Random": ("agents.baselines.uniform:RandomSearch", {}),
@@ -59,6 +60,10 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BBKB": ("agents.sketched.bbkb:BBKB", {}),
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
+    "TV-GP-UCB": ("agents.time_varying.tv_gp_ucb:TVGPUCB", {}),
+    "R-GP-UCB": ("agents.time_varying.forgetting:RGPUCB", {}),
+    "SW-GP-UCB": ("agents.time_varying.forgetting:SWGPUCB", {}),
+    "WGP-UCB": ("agents.time_varying.forgetting:WGPUCB", {}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),
     "REG-EVOLUTION": ("agents.baselines.evolution:RegularisedEvolution", {}),
     "UHE-BO": ("agents.learned.uhe_bo:UHEBO", {}),
@@ -74,6 +79,14 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),
     "BoTorch-UCB": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ucb"}),
+    "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
+    "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
+    "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
+    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
+    "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
+    "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
+    "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
+    "LB-GP-UCB": ("agents.learned.length_scale_balancing:LBGPUCB", {}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

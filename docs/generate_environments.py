@@ -70,6 +70,8 @@ def _spaces(row: EnvironmentRow) -> tuple[str, str]:
         return "Discrete(number of candidates)", ""
     if row.dim is not None:
         return f"Box(0.0, 1.0, ({row.dim},), float64)", ""
+    if row.n_arms is not None:
+        return f"Discrete({row.n_arms})", ""
     if row.data is not None:
         return f"Discrete({datasets.cards()[row.data].shape[0]})", ""
     space = str(gym.make(row.id).action_space)
@@ -81,6 +83,28 @@ def _spaces(row: EnvironmentRow) -> tuple[str, str]:
         )
         return space, f"; {other}"
     return space, ""
+
+
+def _observation(row: EnvironmentRow) -> str:
+    if row.group != "contexts":
+        return "`Discrete(1)`, always 0"
+    if row.data is not None:
+        return "`Discrete(Z)`, the number of the context"
+    space = gym.make(row.id).observation_space
+    return f"`{space}`, the {'number of the context' if isinstance(space, gym.spaces.Discrete) else 'mask of the arms'}"
+
+
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "contexts": (
+        '`info["action_mask"]`, after `reset` and after each step, is 1 where the coming step offers an arm, as '
+        "`action_space.sample(mask)` takes it. Regret is measured from the best arm that was offered: "
+        "[](../guides/contexts.md).\n",
+    ),
+    "functions that change": (
+        "Regret is measured from the best arm of the step. `env.unwrapped.mean`, `regret` and `certificate_now()` are "
+        "those of the coming step: [](../guides/contexts.md#functions-that-change).\n",
+    ),
+}
 
 
 def _page(row: EnvironmentRow) -> str:
@@ -96,7 +120,7 @@ def _page(row: EnvironmentRow) -> str:
         "| | |",
         "|---|---|",
         f"| Action space | `{space}`{other} |",
-        "| Observation space | `Discrete(1)`, always 0 |",
+        f"| Observation space | {_observation(row)} |",
         f"| Horizon | {row.horizon:,} evaluations |",
         *([f'| Needs | `pip install "gpbandit-envs[{row.extra}]"` |'] if row.extra else []),
         f"| Make | `gymnasium.make({given})` |",
@@ -112,6 +136,7 @@ def _page(row: EnvironmentRow) -> str:
         "## Reward\n",
         "The noisy feedback of the action. `info` holds the action's `cost` and, for scoring alone, "
         '`info["oracle"]` with its noise-free `mean` and `regret`.\n',
+        *_GROUPS.get(row.group, ()),
         "## Episode end\n",
         f"Never terminated; truncated by the time limit of {row.horizon:,} evaluations (`max_episode_steps=`), "
         "which is the horizon that the problem states unless `horizon=` states another.\n",
@@ -207,6 +232,7 @@ def _index() -> str:
 _DELAYS: dict[str, Any] = {
     "3": 3,
     '{"name": "geometric", "mean": 2}': {"name": "geometric", "mean": 2},
+    '{"name": "poisson", "mean": 2}': {"name": "poisson", "mean": 2},
     '{"name": "pareto", "shape": 1.5, "scale": 2}': {"name": "pareto", "shape": 1.5, "scale": 2},
     '{"name": "workers", "workers": 4}': {"name": "workers", "workers": 4},
     '"on_request"': "on_request",

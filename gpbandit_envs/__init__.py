@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -21,7 +22,7 @@ register_all()
 def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
     """What a policy may know of the function in `env`: its arms or box, kernel, noise and horizon.
 
-    `env` may be wrapped.
+    `env` may be wrapped; a `DelayedFeedback` adds what may be known of the delay.
 
     >>> import gymnasium
     >>> problem_of(gymnasium.make("GPBandit/Branin-v0")).dim
@@ -35,7 +36,7 @@ def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
     problem = getattr(env.unwrapped, "problem", None)
     if not isinstance(problem, Problem):
         raise TypeError(f"env: expected an environment with a Problem as env.unwrapped.problem, got {env}")
-    return problem
+    return replace(problem, delay=env.get_wrapper_attr("delay")) if env.has_wrapper_attr("delay") else problem
 
 
 def __getattr__(name: str) -> Any:

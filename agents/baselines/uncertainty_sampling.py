@@ -1,4 +1,4 @@
-"""Uncertainty sampling: pure exploration by the posterior variance."""
+"""Uncertainty sampling, or maximum variance reduction: pure exploration by the posterior variance."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.core.gp_settings import GPSettings
+from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
-from agents.core.widths import InformationGain
+from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, WidthSchedule
+from gpbandit_envs.problem import Problem
 
 __all__ = ["UncertaintySampling"]
 
@@ -18,13 +19,21 @@ __all__ = ["UncertaintySampling"]
 class UncertaintySampling(UCBAgent):
     """Pull the arm of largest variance, independent of the rewards; recommend the arm of largest posterior mean.
 
-    Gains at least `1 - 1/e` of the information that any choice of as many arms gains.
+    Gains at least `1 - 1/e` of the information that any choice of as many arms gains. As `MVR`, maximum variance
+    reduction, it is the policy whose recommendation has, up to logarithms, the least regret that any can have in the
+    worst case: `sqrt(gamma_n / n)` after n pulls. The width stands before no sum over pulls, since no arm depends on
+    any feedback. The pulls themselves are never good for their rewards: the cumulative regret grows with t.
 
     Args:
         kernel: Prior covariance; None for the problem's.
         lam: Noise variance in the posterior; None for the problem's.
+        width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`), `"amm"`, a number or a
+            `WidthSchedule`.
+        norm_bound: Bound `F` on the RKHS norm, for the band; None for the problem's, or 1.
+        delta: Allowed probability that the band fails, in (0, 1); None for `1 / horizon`.
 
-    Reference: Srinivas, Krause, Kakade and Seeger (2010), section 3.
+    References: Srinivas, Krause, Kakade and Seeger (2010), section 3; Vakili, Bouziani, Jalali, Bernacchia and Shiu
+    (2021), Optimal order simple regret for Gaussian process bandits, Algorithm 1 and Theorems 1 and 3.
     """
 
     capabilities = Capabilities(
@@ -32,8 +41,20 @@ class UncertaintySampling(UCBAgent):
     )
     policy_family = "pure exploration"
 
-    def __init__(self, kernel: Any = None, lam: float | None = None) -> None:
-        super().__init__(GPSettings(kernel, lam), InformationGain(), {}, UniformDesign(0))
+    def __init__(
+        self,
+        kernel: Any = None,
+        lam: float | None = None,
+        width: object = "theory",
+        norm_bound: NormBound = None,
+        delta: float | None = None,
+    ) -> None:
+        named = {"theory": NonAdaptive(), "amm": SEQUENTIAL_WIDTHS["amm"]}
+        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, named, UniformDesign(0))
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self._own_pulls_alone = problem.initial is None
 
     def _next(self, n: int, pending: Pending) -> Actions:
         engine = self.arms.engine
@@ -43,3 +64,8 @@ class UncertaintySampling(UCBAgent):
             picks.append(int(np.argmax(engine.ahead())))
             engine.pull(0, picks[-1])
         return np.array(picks, np.int64)
+
+    def _unmet(self, schedule: WidthSchedule) -> str:
+        if isinstance(schedule, NonAdaptive):
+            return "" if self._own_pulls_alone else "its theorem asks for pulls that were all chosen without feedback"
+        return super()._unmet(schedule)

@@ -42,6 +42,7 @@ class BandGuarantee:
         doubles_norm: Whether the bound on the norm is a guess that is doubled when the data refute it.
         refuted: Whether the data of this episode refute the bound on the norm, the noise or the kernel that the policy
             was given: impossible while the band holds, so that its probability is at most `delta`.
+        time_varying: Whether it is for a mean that drifts as the problem states, instead of one that stays as it is.
     """
 
     width: str = ""
@@ -54,6 +55,7 @@ class BandGuarantee:
     norm_factor: float = 1.0
     doubles_norm: bool = False
     refuted: bool = False
+    time_varying: bool = False
 
     @property
     def kind(self) -> Kind:

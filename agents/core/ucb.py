@@ -23,6 +23,7 @@ from agents.core.widths import (
     AnalyticMixture,
     Constant,
     DualMixture,
+    NonAdaptive,
     OfflineTheorem,
     WidthContext,
     WidthSchedule,
@@ -164,7 +165,7 @@ class UCBAgent(GPAgent):
 
     def _unmet(self, schedule: WidthSchedule) -> str:
         """Which condition of the theorem behind `schedule` this policy does not meet; "" if none."""
-        if isinstance(schedule, OfflineTheorem):
+        if isinstance(schedule, OfflineTheorem | NonAdaptive):
             return "its theorem asks for pulls that are chosen without their feedback"
         return ""
 

@@ -45,6 +45,7 @@ __all__ = [
     "InformationGain",
     "LogDeterminant",
     "Logarithmic",
+    "NonAdaptive",
     "OfflineTheorem",
     "Scaled",
     "WidthContext",
@@ -220,7 +221,8 @@ class BoundedNoise(WidthSchedule):
 class InformationGain(WidthSchedule):
     """`C (F + R / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))))` with the gain of the pulls themselves.
 
-    Reference: Chowdhury and Gopalan (2017), Theorem 2, there with `lam = R^2`.
+    Reference: Chowdhury and Gopalan (2017), Theorem 2, with `lam = 1 + 2 / T` there, which its 1 pays for. It holds for
+    any `lam`, since it is never below `AnalyticMixture`.
     """
 
     assumes = "norm"
@@ -363,7 +365,8 @@ class EffectiveDimension(WidthSchedule):
     No theorem stands behind it, and it need not be narrow: `log(t) d_eff` is mostly more than the `2 gamma` of
     `InformationGain`, and the band then wider than the proven one.
 
-    Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020).
+    Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020). For GP-UCB,
+    whose width there is not known, it is carried over.
     """
 
     def __call__(self, context: WidthContext) -> float:
@@ -375,6 +378,9 @@ class EffectiveDimension(WidthSchedule):
 @dataclass(frozen=True)
 class LogDeterminant(WidthSchedule):
     """`F + xi / sqrt(lam) sqrt(C~ sum_s log(1 + lev_fb(x_s)) + log(1 / delta))`: practical, also within batches.
+
+    The sum begins with the first pull, or with existing data, as in Theorem 2. The authors' code begins it at
+    `log(t) d_eff` of two random arms, or of the existing data, so that its first widths are others.
 
     Reference: the form in which BBKB is run in the experiments of Calandriello et al. (2020).
     """
@@ -404,6 +410,24 @@ class OfflineTheorem(WidthSchedule):
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * self.n_batches / c.delta))
+
+
+@dataclass(frozen=True)
+class NonAdaptive(WidthSchedule):
+    """`F + R / sqrt(lam) sqrt(2 log(A t^2 pi^2 / (6 delta)))`, at all times, for arms chosen without any feedback.
+
+    The theorem is about one arm and one time; the logarithm is that of a union over the arms and over all times.
+
+    Reference: Vakili et al. (2021), Theorem 1; Garnett (2023), Bayesian optimization, section 10.5, for the union.
+    """
+
+    assumes = "norm"
+    theorem = "Vakili et al. (2021), Theorem 1"
+    depends_on_pulls: ClassVar[bool] = False
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
 
 
 @dataclass(frozen=True)

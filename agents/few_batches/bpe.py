@@ -22,9 +22,10 @@ from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE", "Grid", "constant_number_lengths", "equal_lengths", "growing_lengths"]
+__all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_lengths", "growing_lengths"]
 
 _LARGEST = 1_000_000  # grid points
+_FIRST = 8  # evaluations of the first batch, where lengths double
 
 
 class BPE(FiniteArmAgent):
@@ -35,6 +36,9 @@ class BPE(FiniteArmAgent):
     On a box, arms are the points of a grid of spacing `1 / sqrt(T)`. Existing data are not used: the bounds
     of the paper hold for data that each batch plans itself.
 
+    With `sampling="uniform"` this is REDS, random exploration with domain shrinking: the picks are drawn uniformly from
+    the surviving arms, so that nothing is computed before the end of a batch, and then once.
+
     Args:
         kernel: Prior covariance; None for the problem's.
         width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
@@ -42,8 +46,10 @@ class BPE(FiniteArmAgent):
             that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
         lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
-            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE).
+            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE). Without: `"doubling"` for 8, 16,
+            32, ... in place of Algorithm 1's, whose first batch costs `sqrt(T)` even where there is no noise.
         posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
+        sampling: `"variance"` (the arm of largest variance) or `"uniform"` (REDS), which goes with `posterior="batch"`.
         lam: Noise variance in the posterior; None for the problem's.
         norm_bound: Bound `Psi` on the RKHS norm, a number; None for the problem's, or 1. A guess that has to be doubled
             comes too late: eliminated arms do not return.
@@ -55,7 +61,11 @@ class BPE(FiniteArmAgent):
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
-    Reference: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5.
+    References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
+    4.1, for doubling lengths; Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization, for REDS:
+    its text could not be consulted, and its statement and its lengths, those of Algorithm 1 here, are as the authors'
+    later papers give them. It is about points drawn from a compact set; here they are drawn from the arms, with
+    replacement.
     """
 
     policy_family = "elimination"
@@ -68,8 +78,9 @@ class BPE(FiniteArmAgent):
         kernel: Any = None,
         width: object = "theory",
         n_batches: int | None = None,
-        lengths: Literal["kernel", "theorem", "equal"] = "kernel",
+        lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel",
         posterior: Literal["batch", "full"] = "batch",
+        sampling: Literal["variance", "uniform"] = "variance",
         lam: float | None = None,
         norm_bound: NormBound = None,
         delta: float | None = None,
@@ -86,8 +97,13 @@ class BPE(FiniteArmAgent):
                 f"{self._schedule!r}, which depends on the pulls"
             )
         self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
-        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal"))
+        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal", "doubling"))
+        if self._lengths == "doubling" and n_batches is not None:
+            raise ValueError(f"n_batches: expected None with lengths='doubling', got {n_batches!r}")
         self._full = as_word("posterior", posterior, ("batch", "full")) == "full"
+        self._uniform = as_word("sampling", sampling, ("variance", "uniform")) == "uniform"
+        if self._uniform and self._full:
+            raise ValueError("posterior: expected 'batch' with sampling='uniform', got 'full'")
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if problem.horizon is None:
@@ -110,14 +126,14 @@ class BPE(FiniteArmAgent):
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        self.posterior = self.known = ExactPosterior(model.kernel, problem.arms, self.lam)
-        self._known_arms = self.alive
+        arms = problem.arms[:1] if self._uniform else problem.arms  # without data it is the prior, wherever asked
+        self.posterior = self.known = ExactPosterior(model.kernel, arms, self.lam)
         self._begin_batch()
         self._known_width = self.width
 
     def _plan(self, horizon: int, dim: int) -> list[int]:
         if self._n_batches is None:
-            return growing_lengths(horizon)
+            return doubling_lengths(horizon) if self._lengths == "doubling" else growing_lengths(horizon)
         n_batches = min(self._n_batches, horizon)
         if self._lengths == "equal":
             return equal_lengths(horizon, n_batches)
@@ -128,7 +144,7 @@ class BPE(FiniteArmAgent):
     def _begin_batch(self) -> None:
         arms = self.problem.arms
         assert arms is not None
-        if not self._full:
+        if not (self._full or self._uniform):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
             self.posterior = ExactPosterior(self._prior, arms[self.alive], self.lam)
         self.posterior.engine.keep_open(0, ())  # what failed, or was given up
@@ -147,9 +163,13 @@ class BPE(FiniteArmAgent):
         length = self._length
         if self._issued == length and len(pending) == 0:
             self._begin_batch()  # every evaluation of the last batch failed
-        picks = [self._most_uncertain() for _ in range(min(n, length - self._issued))]
-        self._issued += len(picks)
-        return self._to_actions(np.array(picks, np.int64))
+        count = min(n, length - self._issued)
+        if self._uniform:
+            picks = self.alive[self.rng.integers(len(self.alive), size=count)]
+        else:
+            picks = np.array([self._most_uncertain() for _ in range(count)], np.int64)
+        self._issued += count
+        return self._to_actions(picks)
 
     def _most_uncertain(self) -> int:
         """Pull the surviving arm of largest variance given all pulls so far."""
@@ -186,20 +206,30 @@ class BPE(FiniteArmAgent):
     def _end_batch(self) -> None:
         arms = np.array(sorted(self._waiting), np.int64)
         counts, sums = np.array([self._waiting[arm] for arm in arms.tolist()]).T
-        positions = arms if self._full else np.searchsorted(self.alive, arms)
-        self.posterior.update(positions, counts, sums)
+        mean, variance = self._condition(arms, counts, sums)
         self.known = self.posterior
-        survivors = self.alive if self._full else np.arange(len(self.alive))
-        mean, sd = self.posterior.mean[survivors], np.sqrt(self.posterior.variance[survivors])
+        sd = np.sqrt(variance)
         upper, lower = mean + self.width * sd, mean - self.width * sd
         # An upper bound below an older lower bound: some interval was wrong. This batch's bounds decide all the same.
         self.inconsistent |= bool(upper.max() < self._floor)
         self._floor = max(self._floor, float(lower.max()))
         self.best = int(self.alive[np.argmax(mean)])
-        self._known_arms, self._known_width = self.alive, self.width
+        self._known_width = self.width
         self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
         self.batch += 1
         self._begin_batch()
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give the posterior the feedback of a batch; mean and variance of the arms that survive so far."""
+        if self._uniform:
+            # A posterior over the pulled arms alone, asked for the others once: no rows over a million arms.
+            assert self.problem.arms is not None
+            self.posterior = ExactPosterior(self._prior, self.problem.arms[arms], self.lam)
+            self.posterior.update(np.arange(len(arms)), counts, sums)
+            return self.posterior.at(self.problem.arms[self.alive])
+        self.posterior.update(arms if self._full else np.searchsorted(self.alive, arms), counts, sums)
+        survivors = self.alive if self._full else np.arange(len(self.alive))
+        return self.posterior.mean[survivors], self.posterior.variance[survivors]
 
     def recommend(self) -> Action:
         """The arm of largest posterior mean among those that were alive in the last complete batch."""
@@ -228,10 +258,10 @@ class BPE(FiniteArmAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F = inputs.problem, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
-        # Theorem 1 is about the regret at the horizon, with the batch lengths of Algorithm 1.
-        if F is None or inputs.t != problem.horizon or self._n_batches is not None:
+        # Theorem 1 is about the regret at the horizon, with the batch lengths and the picks of Algorithm 1.
+        if F is None or inputs.t != problem.horizon or self._n_batches is not None or self._uniform:
             return RegretGuarantee(exponent)
-        batches, delta = np.array(growing_lengths(inputs.t)), self._given.delta_on(problem)
+        batches, delta = np.array(self._plan(inputs.t, problem.dim)), self._given.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
@@ -267,6 +297,17 @@ def growing_lengths(horizon: int) -> list[int]:
     while sum(lengths) < horizon:
         previous = ceil(sqrt(horizon * previous))
         lengths.append(min(previous, horizon - sum(lengths)))
+    return lengths
+
+
+def doubling_lengths(horizon: int) -> list[int]:
+    """`N_i = 2 N_{i-1}` with `N_1 = 8`, the last cut so that all add up to T.
+
+    Reference: Iwazaki and Takeno (2025), Theorem 4.1, whose first batch has any fixed length.
+    """
+    lengths: list[int] = []
+    while sum(lengths) < horizon:
+        lengths.append(min(_FIRST * 2 ** len(lengths), horizon - sum(lengths)))
     return lengths
 
 

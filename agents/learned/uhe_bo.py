@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
-from agents.learned.base import LearnedAgent
+from agents.learned.base import LearnedAgent, as_noise, known_noise
 from gpbandit_envs.arguments import as_number, as_word
 from gpbandit_envs.gp.hyperparameters import noise_estimate
 from gpbandit_envs.gp.observations import Observations
@@ -115,23 +115,17 @@ class UHEBO(LearnedAgent):
     loss: Loss = "unbiased"
     sampling: Sampling = "exp3"
     pseudo: float = 2.0
-    noise: Literal["pseudo", "data", "stated"] | float = "pseudo"
+    noise: str | float = "pseudo"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         as_word("loss", self.loss, get_args(Loss))
         as_word("sampling", self.sampling, get_args(Sampling))
         self.pseudo = as_number("pseudo", self.pseudo, "a number from 1 to 1000", lambda M: 1 <= M <= 1000)
-        if not (isinstance(self.noise, str) and self.noise in ("pseudo", "data", "stated")):
-            expected = "'pseudo', 'data', 'stated' or a finite standard deviation > 0"
-            self.noise = as_number("noise", self.noise, expected, lambda xi: xi > 0)
+        self.noise = as_noise(self.noise, ("pseudo", "data"))
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        self._noise_std = problem.noise_std if self.noise == "stated" else self.noise
-        if self.noise == "stated" and not problem.noise_std:
-            raise ValueError(
-                f"noise: 'stated' needs a problem that states its noise_std, {problem.name} states {problem.noise_std}"
-            )
+        self._known_noise = known_noise(self.noise, problem)
         self._exp3 = Exp3(2)
         self._t = 0  # evaluations after D_0
         self._pair_best = -np.inf
@@ -177,8 +171,8 @@ class UHEBO(LearnedAgent):
         if self.noise == "data":
             known = self.hyperparameters[0]
             self.hyperparameters = [noise_estimate(self.X, self.y, known, family=self.family, prior=self._prior)]
-        elif isinstance(self._noise_std, float):
-            self.hyperparameters = [replace(known, noise=float(self._noise_std) ** 2) for known in self.hyperparameters]
+        elif self._known_noise is not None:
+            self.hyperparameters = [replace(known, noise=self._known_noise) for known in self.hyperparameters]
 
     def diagnostics(self) -> Mapping[str, float]:
         if self.sampling == "alternate":

@@ -52,6 +52,8 @@ class BanditEnv(gym.Env[Any, Any]):
     """
 
     metadata: dict[str, Any] = METADATA
+    regret_changes = False
+    """Whether the regret of an action differs from step to step; `regret(actions)` then is that of the coming step."""
 
     def __init__(
         self,
@@ -116,6 +118,10 @@ class BanditEnv(gym.Env[Any, Any]):
     @abstractmethod
     def mean(self, actions: Any) -> np.ndarray:
         """Noise-free means of an array of actions; for scoring, never for policies."""
+
+    def regret(self, actions: Any) -> np.ndarray:
+        """Regrets of an array of actions in the coming step, NaN where the optimum is unknown; for scoring."""
+        return self.certificate.optimum - self.mean(actions)
 
     def stream(self, name: Stream) -> np.random.Generator:
         """A fresh generator at the start of the current episode's stream `name`.

@@ -10,9 +10,11 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import Noise, TableNoise
+from gpbandit_envs.offers import Offers
 from gpbandit_envs.problem import Knowledge, Problem
 
 __all__ = [
@@ -44,6 +46,7 @@ class EnvRecipe:
         knowledge: How the stated prior relates to the truth.
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
         neighbours: Neighbourhood of the arms, stated to policies.
+        offers: Which arms each step offers; None for all of them, always.
         notes: Further facts stated to policies.
     """
 
@@ -54,6 +57,7 @@ class EnvRecipe:
     knowledge: Knowledge = "oracle"
     costs: np.ndarray | None = None
     neighbours: np.ndarray | None = None
+    offers: Offers | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -136,5 +140,8 @@ def make_problem(
         knowledge=knowledge,
         misspecification=factors,
         neighbours=None if arms is None else recipe.neighbours,
+        contexts=recipe.offers is not None,
+        time_varying=isinstance(family, TimeVaryingArms),
+        drift=family.eps if isinstance(family, DriftingGP) else None,
         notes={"noise": noise.to_spec(), **recipe.notes},
     )

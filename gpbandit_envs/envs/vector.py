@@ -51,6 +51,9 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         ValueError: if an argument is wrong.
     """
 
+    regret_changes = False
+    """Whether the regret of an action differs from step to step."""
+
     def __init__(
         self,
         num_envs: int,

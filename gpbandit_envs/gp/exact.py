@@ -211,6 +211,34 @@ class ExactPosteriors:
         else:
             rows.open = left
 
+    def revise(self, i: int, arm: int, old: float, new: float) -> None:
+        """Put the feedback `new` in the place of `old`, which was the feedback of one pull of `arm`.
+
+        By `d mean / d y_s = cov(., x_s) / lam`, in O(A) times the number of rows since that arm's last.
+
+        Raises:
+            ValueError: if the feedback is not finite, or none of the arm has arrived; nothing has changed then.
+        """
+        if not isfinite(new - old):
+            raise ValueError(f"new: expected finite feedback, got {new} for {old}")
+        if self.n[i, arm] == 0:
+            raise ValueError(f"arm: expected one whose feedback has arrived, got {arm}")
+        change, mean, covariance = new - old, self.mean[i], np.empty(self.mean.shape[1])
+        self._covariance(i, arm, self._rows[i].told, covariance)
+        slope = 2 * (old - float(mean[arm])) + change * (1 - float(self.v[i, arm]) / self.lam)
+        self.quadratic[i] += change * slope / self.lam
+        mean += (change / self.lam) * covariance
+        self.sums[i, arm] += change
+
+    def mean_with_open(self, value: float, i: int = 0) -> Float[np.ndarray, " A"]:
+        """The mean of repetition `i` if each of its open pulls had the feedback `value`; not to be written to."""
+        rows = self._rows[i]
+        first, last = rows.told, rows.used
+        if first == last:
+            return self.mean[i]
+        residual = value - self.mean[i, rows.arms[first:last]]
+        return self.mean[i] + solve_lower(self._factor(i, first, last), residual) @ self._W[i, first:last]
+
     def keep_open(self, i: int, arms: Iterable[int]) -> None:
         """Let `arms`, an entry a pull, be the open pulls of repetition `i`: others were given up, or are news."""
         wanted, opened = Counter(arms), self._rows[i].open
@@ -238,18 +266,25 @@ class ExactPosteriors:
         rows = self._rows[i]
         t = rows.used
         self._reserve(t + 1)
-        row, last = self._W[i, t], rows.last.get(arm, -1)
-        if last < 0:
-            self.rows.take(np.array([arm]), out=row[None])
-        else:
-            np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=row)
-        if last + 1 < t:
-            W = self._W[i, last + 1 : t]
-            row -= np.dot(W[:, arm], W, out=self._spare)
+        row = self._W[i, t]
+        self._covariance(i, arm, t, row)
         root = sqrt(max(float(row[arm]), 0.0) + self.lam / count)
         row *= 1.0 / root
         rows.add([arm], [count], [root])
         return row, root
+
+    def _covariance(self, i: int, arm: int, t: int, out: Float[np.ndarray, " A"]) -> None:
+        """Write the covariance of an arm with all arms given the first `t` rows of repetition `i` to `out`."""
+        rows = self._rows[i]
+        last = rows.last.get(arm, -1)
+        if 0 <= last < t:
+            np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=out)
+        else:
+            last = -1
+            self.rows.take(np.array([arm]), out=out[None])
+        if last + 1 < t:
+            W = self._W[i, last + 1 : t]
+            out -= np.dot(W[:, arm], W, out=self._spare)
 
     def _append(self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p A"]:
         """The whitened rows of `counts` pulls of each of the distinct `arms`, appended by one product of matrices."""
@@ -528,9 +563,14 @@ class ExactPosterior(ArmPosterior):
         pulled = np.flatnonzero(self.n)
         arms, kernel, n = self.rows.X[pulled], self.rows.kernel, self.n[pulled]
         L, _ = jittered_cholesky(kernel(arms, arms) + np.diag(self.lam / n))
-        G = solve_lower(L, kernel(arms, X))
-        mean = solve_lower(L, self.engine.sums[self.i, pulled] / n) @ G
-        return mean, np.maximum(kernel.diag(X) - np.einsum("ij,ij->j", G, G), 0.0)
+        z = solve_lower(L, self.engine.sums[self.i, pulled] / n)
+        mean, variance = np.empty(len(X)), kernel.diag(X)
+        for start in range(0, len(X), _COLUMNS):  # no matrix of all points times all pulled arms
+            block = slice(start, start + _COLUMNS)
+            G = solve_lower(L, kernel(arms, X[block]))
+            mean[block] = z @ G
+            variance[block] -= np.einsum("ij,ij->j", G, G)
+        return mean, np.maximum(variance, 0.0)
 
 
 def _among(

@@ -18,6 +18,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
 
@@ -28,6 +29,7 @@ __all__ = [
     "GeometricDelay",
     "OnRequest",
     "ParetoDelay",
+    "PoissonDelay",
     "Workers",
     "as_delay",
 ]
@@ -62,12 +64,14 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
     Args:
         env: A bandit environment or a `BatchFeedback` around one, whose feedback then is delayed one by one.
         delay: Number of steps (0 is no delay), `"on_request"`, or a spec: `{"name": "geometric", "mean": m}`,
-            `{"name": "pareto", "shape": a, "scale": s}`, `{"name": "workers", "workers": W}`.
+            `{"name": "poisson", "mean": m}`, `{"name": "pareto", "shape": a, "scale": s}`,
+            `{"name": "workers", "workers": W}`.
         capacity: Most feedback `C` that one step delivers.
         drain: Whether open tickets are delivered at the end.
 
     Raises:
-        TypeError: if the environment is no bandit of this package, or its feedback is delayed already.
+        TypeError: if the environment is no bandit of this package, its feedback is delayed already, or its steps
+            offer only some of the arms: the observation of what arrives would take the place of the context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
@@ -80,6 +84,8 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
             raise TypeError(f"env: expected a bandit environment, whose delay stream is seeded, got {bandit}")
+        if bandit.problem.contexts:
+            raise TypeError("env: its steps offer other arms each, and a delayed observation has no place for them")
         layers = _layers(env)
         if DelayedFeedback in layers:
             raise TypeError("env: its feedback is delayed already")
@@ -98,6 +104,11 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             pending=gym.spaces.Box(0, _MANY, (1,), np.int64),
         )
         self._clear()
+
+    @property
+    def delay(self) -> Delay | None:
+        """What a policy may know of the delay; None if it has no such form."""
+        return self._model.stated
 
     def _clear(self) -> None:
         self._tickets = 0
@@ -194,9 +205,16 @@ class DelayModel(ABC):
     def tick(self) -> float:
         """End the step; the time at which the next action is due."""
 
+    @property
+    def stated(self) -> Delay | None:
+        """What a policy may know of the delay; None if it has no such form."""
+        return None
+
 
 class _Steps(DelayModel):
     """Delay in whole steps after the step of the evaluation; 0 is no delay."""
+
+    law: DelayLaw
 
     def reset(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -209,9 +227,13 @@ class _Steps(DelayModel):
         self._step += 1
         return float(self._step - 1)
 
-    @abstractmethod
     def draw(self, rng: np.random.Generator) -> float:
         """A delay, in steps."""
+        return self.law.draw(rng)
+
+    @property
+    def stated(self) -> Delay | None:
+        return self.law.stated
 
 
 class ConstantDelay(_Steps):
@@ -224,10 +246,7 @@ class ConstantDelay(_Steps):
     def __init__(self, steps: SupportsIndex) -> None:
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"delay: expected an integer >= 0, got {steps!r}")
-        self._steps = int(steps)
-
-    def draw(self, rng: np.random.Generator) -> float:
-        return self._steps
+        self.law = ConstantLaw(int(steps))
 
 
 class GeometricDelay(_Steps):
@@ -238,10 +257,18 @@ class GeometricDelay(_Steps):
     """
 
     def __init__(self, mean: float) -> None:
-        self._p = 1 / (1 + _positive("mean", mean))
+        self.law = GeometricLaw(_positive("mean", mean))
 
-    def draw(self, rng: np.random.Generator) -> float:
-        return float(rng.geometric(self._p) - 1)
+
+class PoissonDelay(_Steps):
+    """`P(D = n) = mean^n e^-mean / n!`: light tails.
+
+    Args:
+        mean: Mean delay, > 0.
+    """
+
+    def __init__(self, mean: float) -> None:
+        self.law = PoissonLaw(_positive("mean", mean))
 
 
 class ParetoDelay(_Steps):
@@ -293,8 +320,8 @@ def as_delay(delay: int | str | Mapping[str, Any]) -> DelayModel:
 
     Args:
         delay: Steps; or `"on_request"`; or `{"name": "geometric", "mean": m}`,
-            `{"name": "pareto", "shape": a, "scale": s}`, `{"name": "workers", "workers": W}`,
-            `{"name": "constant", "steps": n}`.
+            `{"name": "poisson", "mean": m}`, `{"name": "pareto", "shape": a, "scale": s}`,
+            `{"name": "workers", "workers": W}`, `{"name": "constant", "steps": n}`.
 
     Raises:
         TypeError: if it is none of these, or a parameter is unknown or missing.
@@ -314,6 +341,7 @@ def as_delay(delay: int | str | Mapping[str, Any]) -> DelayModel:
 _MODELS: dict[str, type[DelayModel]] = {
     "constant": ConstantDelay,
     "geometric": GeometricDelay,
+    "poisson": PoissonDelay,
     "pareto": ParetoDelay,
     "workers": Workers,
     "on_request": OnRequest,

@@ -10,6 +10,9 @@ function has none; the reference is then the plain estimate from 300 uniform poi
 | `distance` | mean over features of its absolute value |
 | `rmse` | root mean squared error of the posterior mean over the domain, over the standard deviation of f |
 
+Theorem 6.4 says that RA-BO's estimate converges to the truth: on draws, its distance after many evaluations is compared
+with that after a third of them.
+
 What the paper leaves open: which functions its figures show, how many evaluations, and the true hyperparameters.
 """
 
@@ -33,7 +36,7 @@ from leaderboards.audit.replay import Replayed
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.statistics import Interval, mean_interval, paired_difference
+from leaderboards.score.statistics import Interval, paired_difference
 
 __all__ = ["CASES", "CLAIMS", "Case", "estimate", "study"]
 
@@ -41,6 +44,7 @@ COLLECTORS = ("MAP-UCB", "UHE-BO", "Random")
 LOSSES = ("plain", "unbiased")
 _POINTS, _REFERENCE = 2_000, 300
 _FITS = 4
+_THIRD, _ALL = "the first third", "all"  # of RA-BO's data
 
 
 @dataclass(frozen=True)
@@ -105,33 +109,73 @@ def study(repetitions: int, seed: int = 0, cases: tuple[Case, ...] = CASES) -> R
                 )
                 for loss, row in _rows(spec, reference).items():
                     tables.setdefault(_name(loss, collector, case.name), {})[repetition] = pd.DataFrame([row])
+            if case.drawn:
+                for share, row in _converging(case, repetition, seed).items():
+                    tables.setdefault(_from(share, case.name), {})[repetition] = pd.DataFrame([row])
     return Runs(tables)
+
+
+def _converging(case: Case, repetition: int, seed: int) -> dict[str, dict[str, float]]:
+    """RA-BO's estimate after the horizon of a case, and after three times that."""
+    spec = RunSpec(
+        env=Ref(case.id, case.kwargs),
+        agent=Ref("RA-BO"),
+        repetition=repetition,
+        horizon=3 * case.horizon,
+        seed=seed,
+        feedback="on_request",
+    )
+    data = _Data.of(spec)
+    return {share: data.measured("unbiased", None, n * case.horizon) for n, share in ((1, _THIRD), (3, _ALL))}
 
 
 def _name(loss: str, collector: str, case: str) -> str:
     return f"{loss} loss, data of {collector}, {case}"
 
 
+def _from(share: str, case: str) -> str:
+    return f"{_name('unbiased', 'RA-BO', case)}, {share} of it"
+
+
+@dataclass(frozen=True)
+class _Data:
+    """What a run has seen, and points at which an estimate is judged."""
+
+    problem: Problem
+    X: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+    Z: Float[np.ndarray, "m d"]
+    f: Float[np.ndarray, " m"]
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> _Data:
+        """Play the run."""
+        with Replayed.of(spec) as run:
+            for _ in run.until(np.array([spec.horizon])):
+                pass
+            env: Any = run.loop.env.unwrapped
+            trace, problem = run.trace(), env.problem
+            X = trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy()
+            y = trace["reward"].to_numpy()
+            rng = np.random.default_rng([spec.seed, spec.repetition])
+            Z = rng.random((_POINTS, problem.dim))
+            return cls(problem, X, y, Z, env.mean(Z), rng)
+
+    def measured(self, loss: str, reference: Float[np.ndarray, " d"] | None, n: int) -> dict[str, float]:
+        """The estimate by a loss from the first `n` data, against the reference or the prior's lengthscales."""
+        kernel: Any = self.problem.kernel
+        truth = np.asarray(kernel.lengthscale, np.float64) if reference is None else reference
+        agent = estimate(loss, self.problem, self.X[:n], self.y[:n], self.rng)
+        error = np.log(np.asarray(agent.hyperparameters[0].lengthscales) / truth)
+        rmse = math.sqrt(float(np.mean((agent.predict(self.Z)[0] - self.f) ** 2))) / float(self.f.std())
+        return {"bias": float(error.mean()), "distance": float(np.abs(error).mean()), "rmse": rmse}
+
+
 def _rows(spec: RunSpec, reference: Float[np.ndarray, " d"] | None) -> dict[str, dict[str, float]]:
     """Play a run and measure both estimates from its data."""
-    with Replayed.of(spec) as run:
-        for _ in run.until(np.array([spec.horizon])):
-            pass
-        env: Any = run.loop.env.unwrapped
-        trace, problem = run.trace(), env.problem
-        X = trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy()
-        y = trace["reward"].to_numpy()
-        rng = np.random.default_rng([spec.seed, spec.repetition])
-        Z = rng.random((_POINTS, problem.dim))
-        f = env.mean(Z)
-    truth = np.asarray(problem.kernel.lengthscale, np.float64) if reference is None else reference
-    made: dict[str, dict[str, float]] = {}
-    for loss in LOSSES:
-        agent = estimate(loss, problem, X, y, rng)
-        error = np.log(np.asarray(agent.hyperparameters[0].lengthscales) / truth)
-        rmse = math.sqrt(float(np.mean((agent.predict(Z)[0] - f) ** 2))) / float(f.std())
-        made[loss] = {"bias": float(error.mean()), "distance": float(np.abs(error).mean()), "rmse": rmse}
-    return made
+    data = _Data.of(spec)
+    return {loss: data.measured(loss, reference, spec.horizon) for loss in LOSSES}
 
 
 def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
@@ -147,10 +191,6 @@ def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
         assert problem.noise_std is not None
         y = env.mean(X) + problem.noise_std * rng.standard_normal(_REFERENCE)
     return np.array(map_estimate(X, y, rng, starts=_FITS).hyperparameters.lengthscales)
-
-
-def _value(column: str, row: str, runs: Runs) -> Interval:
-    return mean_interval(runs.column(row, column, runs.together(row))[:, 0])
 
 
 def _difference(column: str, a: str, b: str, runs: Runs) -> Interval:
@@ -192,16 +232,6 @@ def _claims(case: str) -> tuple[Claim, ...]:
             high=0.0,
         ),
         Claim(
-            f"{short}-unbiased",
-            "section 5.2; Theorem 6.5",
-            f"UHE-BO's estimate is unbiased ({case}).",
-            "mean error of the log lengthscales, UHE-BO",
-            lambda runs: _value("bias", ours, runs),
-            low=-0.2,
-            high=0.2,
-            note="Unbiased is read as within 20 %; what the paper proves is a limit.",
-        ),
-        Claim(
             f"{short}-mean-closer",
             "section 7.2; Fig. 3",
             f"UHE-BO's posterior mean is closer to the function than MAP's ({case}).",
@@ -212,4 +242,21 @@ def _claims(case: str) -> tuple[Claim, ...]:
     )
 
 
-CLAIMS: tuple[Claim, ...] = tuple(claim for case in CASES for claim in _claims(case.name))
+def _converges(case: Case) -> Claim:
+    few, many = (_from(share, case.name) for share in (_THIRD, _ALL))
+    return Claim(
+        f"{case.name.replace(', d = ', '-')}-converges",
+        "Proposition 6.3; Theorem 6.4",
+        f"RA-BO's estimate converges to the truth as evaluations grow ({case.name}).",
+        f"distance of the log lengthscales from the truth after {3 * case.horizon} evaluations of RA-BO, less that "
+        f"after {case.horizon}",
+        lambda runs: _difference("distance", many, few, runs),
+        high=0.0,
+        note="The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *(claim for case in CASES for claim in _claims(case.name)),
+    *(_converges(case) for case in CASES if case.drawn),
+)

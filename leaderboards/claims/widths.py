@@ -26,13 +26,9 @@ from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim
+from leaderboards.claims.instances import instance
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.play.make import make_env
-from leaderboards.play.run import stated_problem
-from leaderboards.play.spec import RunSpec
-from leaderboards.play.streams import env_seed
-from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "Ratios", "ratios"]
@@ -110,25 +106,8 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
 
 
 @functools.cache
-def _instance(task: str, repetition: int) -> tuple[Problem, Float[np.ndarray, " A"]]:
-    """Problem and means of the arms of one repetition of a task of the suite."""
-    suite = load_suite(SUITE)
-    env_ref = next(entry.ref for entry in suite.environments if entry.ref.label == task)
-    spec = RunSpec(
-        env=env_ref, agent=suite.agents[0].ref, repetition=repetition, horizon=suite.horizon, seed=suite.seed
-    )
-    env = make_env(env_ref, suite.horizon)
-    try:
-        env.reset(seed=env_seed(spec))
-        problem = stated_problem(env, suite.horizon)
-        return problem, np.asarray(env.unwrapped.mean(np.arange(problem.n_arms)), np.float64)  # type: ignore[attr-defined]
-    finally:
-        env.close()
-
-
-@functools.cache
 def _of_run(task: str, repetition: int, arms: bytes, rewards: bytes) -> Ratios:
-    problem, mean = _instance(task, repetition)
+    problem, mean = instance(SUITE, task, repetition)
     return ratios(problem, mean, np.frombuffer(arms, np.int64), np.frombuffer(rewards, np.float64))
 
 

@@ -79,7 +79,7 @@ def _actions(row: EnvironmentRow) -> str:
         return f"a box, dimension {row.dim}"
     if row.data is not None:
         n_arms, dim = datasets.cards()[row.data].shape
-        return f"{n_arms} arms, dimension {dim}"
+        return f"{row.n_arms} arms" if row.n_arms is not None else f"{n_arms} arms, dimension {dim}"
     if row.id == TABLE.id:
         return "one arm a row of the table"
     env = gym.make(row.id)
@@ -109,6 +109,8 @@ def _agent(id: str) -> Iterator[tuple[str, str]]:
     found = getattr(built, "capabilities", None)
     if isinstance(found, agents.Capabilities):
         yield "plays", " and ".join({"finite": "arms", "box": "boxes"}[word] for word in sorted(found.domains)[::-1])
+        if found.contexts:
+            yield "contexts", "plays where each step offers only some of the arms"
         yield "batches", f"{found.batch}{', also with delayed feedback' if found.delayed else ''}"
         if found.needs:
             yield "must know", ", ".join(sorted(found.needs))

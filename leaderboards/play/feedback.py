@@ -6,28 +6,33 @@
 | `batch:q` | with that of its whole batch, once q are open or the agent closes the batch | fixed, adaptive |
 | `delay:d` | after d further evaluations have started | delayed |
 | `geometric:m` | after a geometric number (mean m, from 0) of further evaluations | delayed |
+| `poisson:m` | after a Poisson number (mean m) of further evaluations | delayed |
 | `workers:W` | when its worker is done: W run in parallel, each for the cost of its evaluation | delayed |
 
 An agent that selects no action lets time pass until the next arrival. Delays are drawn in the order of the tickets, so
-the t-th evaluation has the same delay for every agent.
+the t-th evaluation has the same delay for every agent. What a policy may know of them is stated by the problem that it
+plays on, as `Problem.delay`.
 """
 
 from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from agents import Capabilities
+from gpbandit_envs.delays import ConstantLaw, DelayLaw, GeometricLaw, PoissonLaw
+from gpbandit_envs.problem import Problem
 
 __all__ = ["Channel", "FeedbackRule", "parse_feedback"]
 
 _NO_VALUE = ("on_request",)
-_WITH_VALUE = ("batch", "delay", "geometric", "workers")
-_EXPECTED = "'on_request', 'batch:q', 'delay:d', 'geometric:m' or 'workers:W'"
+_WITH_VALUE = ("batch", "delay", "geometric", "poisson", "workers")
+_RANDOM = ("geometric", "poisson")
+_EXPECTED = "'on_request', 'batch:q', 'delay:d', 'geometric:m', 'poisson:m' or 'workers:W'"
 
 
 class Channel(ABC):
@@ -72,11 +77,15 @@ class BatchChannel(Channel):
 
 
 class DelayChannel(Channel):
-    """One evaluation starts per step; its feedback arrives after a fixed or geometric number of further evaluations."""
+    """One evaluation starts per step; its feedback arrives after a fixed or random number of further evaluations.
 
-    def __init__(self, delay: float, rng: np.random.Generator | None) -> None:
-        self.delay = delay
-        self.rng = rng
+    Args:
+        law: How the number is drawn.
+        rng: Draws it.
+    """
+
+    def __init__(self, law: DelayLaw, rng: np.random.Generator) -> None:
+        self.law, self.rng = law, rng
         self._now = 0
         self._due: list[tuple[int, int]] = []
 
@@ -84,10 +93,8 @@ class DelayChannel(Channel):
         return 1
 
     def start(self, ticket: int, cost: float) -> None:
-        # Generator.geometric counts from 1, so a success probability of 1/(1 + m) has mean m from 0.
-        lag = int(self.delay) if self.rng is None else int(self.rng.geometric(1.0 / (1.0 + self.delay))) - 1
         self._now += 1
-        heapq.heappush(self._due, (self._now + lag, ticket))
+        heapq.heappush(self._due, (self._now + self.law.draw(self.rng), ticket))
 
     def arrived(self) -> list[int]:
         found = []
@@ -132,7 +139,7 @@ class WorkerChannel(Channel):
 class FeedbackRule:
     """A feedback model, as parsed from its text."""
 
-    name: Literal["on_request", "batch", "delay", "geometric", "workers"]
+    name: Literal["on_request", "batch", "delay", "geometric", "poisson", "workers"]
     value: float = 0.0
 
     @property
@@ -149,7 +156,7 @@ class FeedbackRule:
         """Why an agent cannot play under this rule; None if it can."""
         if self.name == "batch" and self.value > 1 and capabilities.batch == "sequential":
             return f"the agent is sequential and feedback comes in batches of {self._number}"
-        if self.name in ("delay", "geometric", "workers") and not capabilities.delayed:
+        if self.name in ("delay", *_RANDOM, "workers") and not capabilities.delayed:
             return f"the agent cannot act under delayed feedback ({self.text})"
         return None
 
@@ -161,7 +168,23 @@ class FeedbackRule:
             return BatchChannel(int(self.value))
         if self.name == "workers":
             return WorkerChannel(int(self.value))
-        return DelayChannel(self.value, rng if self.name == "geometric" else None)
+        assert self._law is not None
+        return DelayChannel(self._law, rng)
+
+    @property
+    def _law(self) -> DelayLaw | None:
+        """The law of the delay, in further evaluations; None if that is not how feedback is late."""
+        if self.name == "delay":
+            return ConstantLaw(int(self.value))
+        if self.name == "geometric":
+            return GeometricLaw(self.value)
+        return PoissonLaw(self.value) if self.name == "poisson" else None
+
+    def stated(self, problem: Problem) -> Problem:
+        """`problem` with what a policy may know of the delay; one that states a delay of its own keeps it."""
+        if self._law is None or problem.delay is not None:
+            return problem
+        return replace(problem, delay=self._law.stated)
 
 
 def parse_feedback(text: str) -> FeedbackRule:
@@ -180,7 +203,7 @@ def parse_feedback(text: str) -> FeedbackRule:
         value = float(number)
     except ValueError:
         value = np.nan
-    if not (np.isfinite(value) and value >= least and (name == "geometric" or value.is_integer())):
-        kind = "number" if name == "geometric" else "whole number"
+    if not (np.isfinite(value) and value >= least and (name in _RANDOM or value.is_integer())):
+        kind = "number" if name in _RANDOM else "whole number"
         raise ValueError(f"feedback: expected a {kind} >= {least} after {name!r}, got {text!r}")
     return FeedbackRule(name, value)  # type: ignore[arg-type]

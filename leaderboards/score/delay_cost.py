@@ -5,8 +5,8 @@ paired difference of one agent with itself: its cumulative regret under that mod
 
 | feedback model | strength |
 |---|---|
-| `batch:1`, `delay:0`, `geometric:0`, `workers:1` | immediate: feedback after every evaluation |
-| `delay:d`, `geometric:m` | d, m evaluations late |
+| `batch:1`, `delay:0`, `geometric:0`, `poisson:0`, `workers:1` | immediate: feedback after every evaluation |
+| `delay:d`, `geometric:m`, `poisson:m` | d, m evaluations late |
 | `batch:q`, `workers:W` | q, W evaluations open at a time |
 """
 
@@ -27,13 +27,14 @@ __all__ = ["IMMEDIATE", "KINDS", "DelayCost", "DelayStudy", "delay_studies"]
 
 KINDS = {
     "delay": "evaluations of delay",
-    "geometric": "mean evaluations of delay",
+    "geometric": "mean evaluations of geometric delay",
+    "poisson": "mean evaluations of Poisson delay",
     "batch": "evaluations in a batch",
     "workers": "workers",
 }
 """Kinds of feedback models that have a strength, with its unit."""
 
-IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "batch": 1.0, "workers": 1.0}
+IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "poisson": 0.0, "batch": 1.0, "workers": 1.0}
 """The strength of each kind at which feedback is immediate."""
 
 

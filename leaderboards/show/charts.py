@@ -37,7 +37,8 @@ __all__ = [
 
 DELAY_TITLES = {
     "delay": "Cost of delay",
-    "geometric": "Cost of random delay",
+    "geometric": "Cost of geometric delay",
+    "poisson": "Cost of Poisson delay",
     "batch": "Cost of batches",
     "workers": "Cost of parallel workers",
 }

@@ -32,7 +32,7 @@ from agents.exact.gp_bucb import initialization_size
 from agents.exact.gp_ucb import GPUCB
 from agents.exact.simulation_matching import SimulationMatching
 from agents.exact.thompson import AsyncTS
-from agents.few_batches.bpe import BPE, constant_number_lengths, equal_lengths, growing_lengths
+from agents.few_batches.bpe import BPE, constant_number_lengths, doubling_lengths, equal_lengths, growing_lengths
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
@@ -50,6 +50,9 @@ PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, nor
 class TestBPE:
     def test_a_thousand_evaluations_are_four_batches(self) -> None:
         assert growing_lengths(1000) == [32, 179, 424, 365]
+        assert doubling_lengths(100) == [8, 16, 32, 44]
+        assert doubling_lengths(5) == [5]
+        assert doubling_lengths(24) == [8, 16]
         agent = agents.make("BPE", width=2.0**0.5)
         assert len(play(agent, replace(PROBLEM, horizon=1000), noisy(MEAN, 0.1, 0), 0)) == 4
 
@@ -191,6 +194,7 @@ class TestBPE:
         ("kwargs", "words"),
         [
             ({"lengths": "long"}, "lengths: expected"),
+            ({"lengths": "doubling", "n_batches": 3}, "n_batches: expected None with lengths='doubling', got 3"),
             ({"posterior": "both"}, "posterior: expected"),
             ({"n_batches": 0}, "n_batches: expected"),
             ({"lam": -1}, "lam: expected"),

@@ -290,3 +290,57 @@ def test_nan_feedback_is_refused_before_anything_changes() -> None:
     with pytest.raises(ValueError, match="sums: expected finite feedback"):
         posterior.update(np.array([0]), np.ones(1), np.array([np.nan]))
     np.testing.assert_array_equal(posterior.variance, np.ones(2))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_feedback_that_is_revised_counts_as_if_it_had_come_first(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, kernel, lam = rng.random((30, 2)), SE(0.4), 0.05
+    K = kernel(X, X)
+    engine = ExactPosterior(kernel, X, lam).engine
+    arms, y = rng.integers(30, size=40 * (1 + seed % 2)), np.zeros(0)
+    for arm in arms.tolist():
+        y = np.append(y, rng.standard_normal())
+        engine.update_one(0, arm, float(y[-1]))
+        if seed % 3 == 0 and len(y) % 7 == 0:
+            engine.pull(0, int(rng.integers(30)))
+        s = int(rng.integers(len(y)))
+        new = float(rng.standard_normal())
+        engine.revise(0, int(arms[s]), float(y[s]), new)
+        y[s] = new
+    mean, var = dense(K, arms, y, lam)
+    np.testing.assert_allclose(engine.mean[0], mean, atol=1e-8)
+    np.testing.assert_allclose(engine.v[0], var, atol=1e-8)
+    np.testing.assert_allclose(engine.sums[0], np.bincount(arms, y, 30), atol=1e-12)
+    quadratic = y @ np.linalg.solve(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)), y)
+    assert engine.quadratic[0] == pytest.approx(quadratic, rel=1e-8)
+    engine.renew()
+    np.testing.assert_allclose(engine.mean[0], mean, atol=1e-8)
+
+
+def test_what_cannot_be_revised_is_named() -> None:
+    engine = ExactPosterior(SE(0.4), np.linspace(0, 1, 5)[:, None], 0.1).engine
+    engine.update_one(0, 2, 1.0)
+    before = engine.mean.copy()
+    with pytest.raises(ValueError, match="new: expected finite feedback, got inf"):
+        engine.revise(0, 2, 1.0, float("inf"))
+    with pytest.raises(ValueError, match="arm: expected one whose feedback has arrived, got 3"):
+        engine.revise(0, 3, 1.0, 2.0)
+    np.testing.assert_array_equal(engine.mean, before)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5])
+def test_the_mean_with_open_pulls_is_that_of_feedback_they_all_have(value: float) -> None:
+    rng = np.random.default_rng(1)
+    X, kernel, lam = rng.random((20, 2)), Matern(0.4, 2.5), 0.05
+    engine = ExactPosterior(kernel, X, lam).engine
+    told, y, opened = rng.integers(20, size=12), rng.standard_normal(12), rng.integers(20, size=9)
+    for arm, reward in zip(told.tolist(), y.tolist(), strict=True):
+        engine.update_one(0, arm, reward)
+    np.testing.assert_array_equal(engine.mean_with_open(value), engine.mean[0])
+    before = engine.mean.copy()
+    for arm in opened.tolist():
+        engine.pull(0, arm)
+    mean, _ = dense(kernel(X, X), np.concatenate([told, opened]), np.append(y, np.full(9, value)), lam)
+    np.testing.assert_allclose(engine.mean_with_open(value), mean, atol=1e-9)
+    np.testing.assert_array_equal(engine.mean, before)

@@ -38,6 +38,33 @@ def gp_ucb(K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, 
     return play
 
 
+def ec_gp_ucb(
+    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, eps: float, T: int, feedback: Feedback
+) -> Play:
+    """EC-GP-UCB with the width of Chowdhury and Gopalan (2017), by the t x t formulas at every step."""
+    play, y = Play(), np.zeros(0)
+    for t in range(1, T + 1):
+        arms = play.arms.astype(np.int64)
+        mean, var = dense(K, arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
+        gain = 0.5 * np.linalg.slogdet(np.eye(t - 1) + K[np.ix_(arms, arms)] / lam)[1]
+        beta = F + noise_std / sqrt(lam) * sqrt(2 * (gain + 1 + log(1 / delta)))
+        ucb = mean + (beta + eps * sqrt(t) / sqrt(lam)) * np.sqrt(np.maximum(var, 0))
+        play.batches.append([int(np.argmax(ucb))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
+def irgp_ucb(K: np.ndarray, lam: float, T: int, feedback: Feedback, rng: np.random.Generator) -> Play:
+    """IRGP-UCB: the width is the root of a shifted exponential variate of rate 1/2."""
+    play, y = Play(), np.zeros(0)
+    for t in range(1, T + 1):
+        mean, var = dense(K, play.arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
+        zeta = max(2 * log(len(K) / 2) + 2 * rng.standard_exponential(), 0.0)
+        play.batches.append([int(np.argmax(mean + sqrt(zeta) * np.sqrt(np.maximum(var, 0))))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
 def gp_ucb_dmm(
     K: np.ndarray,
     lam: float,
@@ -232,4 +259,91 @@ def bpe(K: np.ndarray, lam: float, width: float, lengths: list[int], full: bool,
         sd = np.sqrt(np.maximum(var, 0))
         alive = alive[(mean + width * sd)[alive] >= (mean - width * sd)[alive].max()]  # line 15
         play.dictionaries.append(alive.tolist())
+    return play
+
+
+def maximum_variance_reduction(K: np.ndarray, lam: float, T: int) -> Play:
+    """MVR (Vakili et al. 2021, Algorithm 1)."""
+    play = Play()
+    for t in range(T):
+        var = dense(K, play.arms, np.zeros(t), lam)[1] if t else np.diagonal(K)
+        play.batches.append([int(np.argmax(var))])
+    return play
+
+
+def gp_ucb_pe(K: np.ndarray, lam: float, widths: Callable[[int], float], B: int, T: int, feedback: Feedback) -> Play:
+    """GP-UCB-PE (Contal et al. 2013, Algorithm 1) with the width `widths(n)` after n evaluations."""
+    play, y = Play(), np.zeros(0)
+    while len(play.arms) < T:
+        known = play.arms.astype(np.int64)
+        mean, var = dense(K, known, y, lam) if len(known) else (np.zeros(len(K)), np.diagonal(K))
+        sd, width, after = np.sqrt(np.maximum(var, 0)), widths(len(known)), widths(len(known) + B)
+        batch = [int(np.argmax(mean + width * sd))]
+        region = mean + 2 * after * sd >= (mean - width * sd).max()
+        while len(batch) < B and len(known) + len(batch) < T:
+            pulled = np.append(known, batch).astype(np.int64)
+            var = dense(K, pulled, np.zeros(len(pulled)), lam)[1]
+            batch.append(int(np.argmax(np.where(region, var, -np.inf))))
+        play.batches.append(batch)
+        y = np.append(y, feedback(np.array(batch)))
+    return play
+
+
+def reds(
+    K: np.ndarray, lam: float, width: float, lengths: list[int], feedback: Feedback, rng: np.random.Generator
+) -> Play:
+    """REDS (Salgia et al. 2024) with given epoch lengths and a constant width."""
+    play, alive = Play(), np.arange(len(K))
+    for length in lengths:
+        batch = alive[rng.integers(len(alive), size=length)]
+        play.batches.append(batch.tolist())
+        mean, var = dense(K, batch, feedback(batch), lam)
+        sd = np.sqrt(np.maximum(var, 0))
+        alive = alive[(mean + width * sd)[alive] >= (mean - width * sd)[alive].max()]
+        play.dictionaries.append(alive.tolist())
+    return play
+
+
+def bpe_delay(
+    K: np.ndarray, lam: float, width: float, lengths: list[int], delays: np.ndarray, feedback: Feedback
+) -> Play:
+    """BPE-Delay (Vakili et al. 2023, Algorithm 1) with given lengths, delays by evaluation and a constant width."""
+    play, alive, made = Play(), np.arange(len(K)), 0
+    for length in lengths:
+        batch: list[int] = []
+        for _ in range(length):
+            var = dense(K, np.array(batch), np.zeros(len(batch)), lam)[1] if batch else np.diagonal(K)
+            batch.append(int(alive[np.argmax(var[alive])]))
+        play.batches.append(batch)
+        y = np.concatenate([feedback(np.array([arm])) for arm in batch])
+        # The evaluation of number s is over, after `delays[s]` further ones, when s + 1 + delays[s] have been made.
+        here = np.arange(length) + 1 + delays[made : made + length] <= length
+        made += length
+        mean, var = dense(K, np.array(batch)[here], y[here], lam)
+        sd = np.sqrt(np.maximum(var, 0))
+        alive = alive[(mean + width * sd)[alive] >= (mean - width * sd)[alive].max()]
+        play.dictionaries.append(alive.tolist())
+    return play
+
+
+def gp_ucb_sdf(
+    K: np.ndarray,
+    lam: float,
+    width: float,
+    m: int,
+    shift: float,
+    widened: bool,
+    delays: np.ndarray,
+    feedback: Feedback,
+) -> Play:
+    """GP-UCB-SDF (Verma et al. 2022) with a constant width, as long as there are delays, one an evaluation."""
+    play, y = Play(), np.zeros(0)
+    for t in range(len(delays)):
+        s = np.arange(t)
+        censored = np.where(delays[:t] <= np.minimum(m, t - s - 1), y + shift, 0.0)
+        mean, var = dense(K, play.arms, censored, lam) if t else (np.zeros(len(K)), np.diagonal(K))
+        sd = np.sqrt(np.maximum(var, 0))
+        more = sd[play.arms[max(t - m, 0) :].astype(np.int64)].sum() if widened and m else 0.0
+        play.batches.append([int(np.argmax(mean + (width + more) * sd))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
     return play

@@ -13,7 +13,7 @@ All estimates are made on standardised feedback and reported in the units of the
 
 from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
 from gpbandit_envs.gp.hyperparameters.likelihood import FAMILIES, Hyperparameters, LogMarginalLikelihood
-from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, map_estimate, noise_estimate
+from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, isotropic_estimate, map_estimate, noise_estimate
 from gpbandit_envs.gp.hyperparameters.posterior import (
     Flat,
     Gamma,
@@ -37,6 +37,7 @@ __all__ = [
     "Prior",
     "as_hyper_prior",
     "hmc",
+    "isotropic_estimate",
     "map_estimate",
     "noise_estimate",
     "sample_hyperparameters",

@@ -13,12 +13,13 @@ from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["MAPEstimate", "map_estimate", "noise_estimate", "standard_start"]
+__all__ = ["MAPEstimate", "isotropic_estimate", "map_estimate", "noise_estimate", "standard_start"]
 
 _ITERATIONS = 200
 _SCREENED = 4  # random points evaluated for each one climbed from
 _TIE = 1e-3  # log posteriors closer than this are the same mode
 _NOISE_GRID = 16  # the likelihood of the noise can have two modes, decades apart
+_LENGTH_GRID = 12
 _ROUGH, _FINE = 1e-4, 1e-7  # relative gains of the log posterior at which a climb ends
 
 
@@ -128,6 +129,44 @@ def noise_estimate(
     around = (grid[max(best - 1, 0)], grid[min(best + 1, _NOISE_GRID - 1)])
     theta[1] = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-3}).x
     return Hyperparameters.from_vector(theta).rescaled(scale)
+
+
+def isotropic_estimate(
+    X: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    *,
+    family: str = "matern52",
+    prior: HyperPrior | None = None,
+    noise: float | None = None,
+) -> Hyperparameters:
+    """The most probable lengthscale common to all features, and noise, for a kernel variance that is that of `y`.
+
+    The priors of all lengthscales count, as each takes that value.
+
+    Args:
+        X: Inputs, shape (n, d), n >= 1, features spanning about 1.
+        y: Feedback, shape (n,), in any unit.
+        family: `"matern52"`, `"matern32"` or `"se"`.
+        prior: Priors and bounds; None for the defaults of `HyperPrior`.
+        noise: The noise variance where it is known, > 0, unit of y^2.
+    """
+    data, _, scale = standardised(X, y, None)
+    target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
+    dim = data.X.shape[1]
+
+    def loss(free: Float[np.ndarray, " two"]) -> tuple[float, Float[np.ndarray, " two"]]:
+        value, gradient = target(np.r_[0.0, free[0], np.full(dim, free[1])])
+        return -value, -np.array([gradient[1], gradient[2:].sum()])
+
+    bounds = [(target.lower[j], target.upper[j]) for j in (1, 2)]
+    if noise is not None:
+        bounds[0] = (np.log(noise / scale**2),) * 2
+    noises = np.linspace(*bounds[0], 1 if noise is not None else _NOISE_GRID)
+    lengths = np.linspace(*bounds[1], _LENGTH_GRID)
+    starts = [np.array([log_noise, length]) for log_noise in noises for length in lengths]
+    best = min(starts, key=lambda free: loss(free)[0])
+    found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS}).x
+    return Hyperparameters.from_vector(np.r_[0.0, found[0], np.full(dim, found[1])]).rescaled(scale)
 
 
 def standardised(

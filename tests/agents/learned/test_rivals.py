@@ -24,7 +24,17 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.regression import GPRegression
 from tests.agents.learned.play import FEW, GRID, LINE, make_problem, play, wave
 
-LEARNED = ["UHE-BO", "RA-BO", "Random+EXP3", "MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio"]
+LEARNED = [
+    "UHE-BO",
+    "RA-BO",
+    "Random+EXP3",
+    "MAP-UCB",
+    "MCMC-UCB",
+    "A-GP-UCB",
+    "LB-GP-UCB",
+    "Wang-deFreitas",
+    "Portfolio",
+]
 
 
 def make(id: str, **settings: Any) -> LearnedAgent:

@@ -35,7 +35,10 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "bpe-f1",
         "bpe-f2",
         "batch-vs-theory",
+        "lemmas",
         "widths",
+        "bpe-delay",
+        "reds",
     ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:

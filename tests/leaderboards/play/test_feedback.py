@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from agents import Capabilities
+from gpbandit_envs.delays import Delay, PoissonLaw
+from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import Channel, parse_feedback
 
 FIXED = Capabilities(frozenset({"finite"}), "fixed", delayed=True)
@@ -36,6 +40,7 @@ def deliveries(found: Channel, costs: list[float]) -> list[list[int]]:
         "delay:0",
         "delay:7",
         "geometric:2.5",
+        "poisson:0.5",
         "workers:3",
         "batch:1234567",
         "geometric:33.33333333",
@@ -72,9 +77,11 @@ def test_constant_delay_counts_further_evaluations() -> None:
     assert deliveries(channel("delay:2"), [1.0] * 4) == [[], [], [0], [1], [2], [3]]
 
 
-def test_geometric_delays_have_the_stated_mean_and_are_the_same_for_all() -> None:
+# Variances m + m^2 and m; almost all of the 4000 have arrived.
+@pytest.mark.parametrize(("text", "variance"), [("geometric:3", 12.0), ("poisson:3", 3.0), ("poisson:0", 0.0)])
+def test_random_delays_have_the_stated_moments_and_are_the_same_for_all(text: str, variance: float) -> None:
     def arrivals() -> dict[int, int]:
-        found = channel("geometric:3")
+        found = channel(text)
         told: dict[int, int] = {}
         for ticket in range(4000):
             found.start(ticket, 1.0)
@@ -84,8 +91,18 @@ def test_geometric_delays_have_the_stated_mean_and_are_the_same_for_all() -> Non
     first, second = arrivals(), arrivals()
     assert first == second
     delays = np.array([now - ticket for ticket, now in first.items()])
-    # Variance m + m^2 = 12; almost all of the 4000 have arrived.
-    assert delays.mean() == pytest.approx(3.0, abs=4 * np.sqrt(12 / len(delays)))
+    assert delays.mean() == pytest.approx(float(text[-1]), abs=4 * np.sqrt(variance / len(delays)))
+    assert delays.var() == pytest.approx(variance, rel=0.2)
+
+
+def test_the_problem_states_the_delay_of_the_feedback() -> None:
+    problem = Problem(name="p", dim=1)
+    for text in ("on_request", "batch:4", "workers:2"):
+        assert parse_feedback(text).stated(problem) is problem
+    assert parse_feedback("delay:5").stated(problem).delay == Delay(mean=5)
+    assert parse_feedback("poisson:50").stated(problem).delay == PoissonLaw(50).stated
+    own = replace(problem, delay=Delay(mean=1.0))
+    assert parse_feedback("geometric:2").stated(own) is own
 
 
 def test_workers_finish_in_order_of_time() -> None:

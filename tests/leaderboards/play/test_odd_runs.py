@@ -82,7 +82,7 @@ def test_rewards_that_overflow_are_the_environments_fault(id: str, scale: float,
         (Case("BBKB", {"rule": {}}), "ValueError: rule: expected 'global' or 'global-local', got {}"),
         (
             Case("BPE", {"lengths": np.zeros(2)}),
-            "ValueError: lengths: expected 'kernel', 'theorem' or 'equal', got arr",
+            "ValueError: lengths: expected 'kernel', 'theorem', 'equal' or 'doubling', got arr",
         ),
         (Case("MAP-UCB", {"family": []}), "ValueError: family: expected 'matern52', 'matern32' or 'se', got []"),
         (Case("MAP-UCB", {"prior": {"noise_bounds": "x"}}), "TypeError: noise_bounds: expected finite numbers 0 < low"),

@@ -60,7 +60,7 @@ def test_noise_that_all_regimes_share_does_not_widen_the_delay_cost(tmp_path: Pa
     assert difference.low > 3
 
 
-@pytest.mark.parametrize("base", ["batch:1", "delay:0", "geometric:0", "workers:1"])
+@pytest.mark.parametrize("base", ["batch:1", "delay:0", "geometric:0", "poisson:0", "workers:1"])
 def test_all_regimes_without_delay_are_immediate(tmp_path: Path, base: str) -> None:
     store = Store(tmp_path)
     write(store, "GP-BUCB", base, 0.0, 2)

@@ -1,0 +1,128 @@
+"""EC-GP-UCB: its arms, its band about functions outside the RKHS, and its regret bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import agents
+from agents import BoundInputs
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import Problem
+from tests.agents.play import noisy, play
+from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
+from tests.reference import policies
+
+EPS = 0.2
+
+
+def in_ball(seed: int, norm: float = 1.0, n_arms: int = 60) -> tuple[Problem, np.ndarray]:
+    """A problem and the values of a function of that norm."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_arms, 1))
+    kernel = SE(0.1)
+    weights = rng.standard_normal(n_arms)
+    K = kernel(X, X)
+    mean = K @ weights / np.sqrt(weights @ K @ weights) * norm
+    return Problem(name="ball", dim=1, arms=X, kernel=kernel, noise_std=0.05, norm_bound=norm, horizon=T), mean
+
+
+@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
+def test_it_chooses_the_textbook_s_arms(problem: Problem, mean: np.ndarray) -> None:
+    expected = policies.ec_gp_ucb(*constants(problem), EPS, T, noisy(mean, constants(problem)[2], 6))
+    agent = agents.make("EC-GP-UCB", misspecification=EPS)
+    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
+
+
+def test_without_misspecification_it_is_gp_ucb() -> None:
+    problem, mean = PROBLEMS[0]
+    played = [play(agents.make(id), problem, noisy(mean, 0.1, 6), 0) for id in ("EC-GP-UCB", "GP-UCB")]
+    assert played[0] == played[1]
+
+
+def test_the_problem_states_the_misspecification() -> None:
+    problem, mean = PROBLEMS[0]
+    stated = replace(problem, misspecification={"sup": EPS})
+    played = play(agents.make("EC-GP-UCB"), stated, noisy(mean, 0.1, 6), 0)
+    assert played == play(agents.make("EC-GP-UCB", misspecification=EPS), problem, noisy(mean, 0.1, 6), 0)
+    assert played == play(agents.make("EC-GP-UCB", misspecification=EPS), stated, noisy(mean, 0.1, 6), 0)
+    assert played != play(agents.make("EC-GP-UCB", misspecification=0.0), stated, noisy(mean, 0.1, 6), 0)
+
+
+def test_its_band_holds_where_gp_ucb_s_is_left() -> None:
+    """The mean function is off by eps everywhere: up in one half of the domain, down in the other."""
+    left = {"GP-UCB": 0, "EC-GP-UCB": 0}
+    for seed in range(8):
+        problem, inside = in_ball(seed)
+        assert problem.arms is not None
+        mean = inside + EPS * np.where(problem.arms[:, 0] < 0.5, 1.0, -1.0)
+        for id, kwargs in (("GP-UCB", {}), ("EC-GP-UCB", {"misspecification": EPS})):
+            agent = agents.make(id, width="amm", delta=0.01, **kwargs)
+            play(agent, problem, noisy(mean, 0.05, seed), 0)
+            centre, half = agent.predict(problem.arms) or (mean, mean)
+            left[id] += bool((np.abs(mean - centre) > half).any())
+    assert left["GP-UCB"] > 0
+    assert left["EC-GP-UCB"] == 0
+
+
+def test_an_error_of_the_data_moves_the_mean_by_at_most_its_share_of_the_width() -> None:
+    """The inequality behind the width, at every arm and for errors of every sign; it is met to a tenth by the worst."""
+    problem, _ = in_ball(0)
+    assert problem.arms is not None
+    rng = np.random.default_rng(0)
+    lam = 0.05**2
+    K = SE(0.1)(problem.arms, problem.arms)
+    pulls = rng.integers(0, 60, 40)
+    weights = np.linalg.solve(K[np.ix_(pulls, pulls)] + lam * np.eye(40), K[pulls])
+    sd = np.sqrt(np.diagonal(K) - np.sum(K[pulls] * weights, axis=0))
+    worst = EPS * np.abs(weights).sum(axis=0)  # over all errors of at most EPS, by their signs
+    assert (worst <= EPS * np.sqrt(40 / lam) * sd).all()
+    assert (worst / (EPS * np.sqrt(40 / lam) * sd)).max() > 0.1
+
+
+def test_the_regret_bound_holds_and_grows_linearly() -> None:
+    problem, inside = in_ball(3)
+    assert problem.arms is not None
+    mean = inside + EPS * np.where(problem.arms[:, 0] < 0.5, 1.0, -1.0)
+    agent = agents.make("EC-GP-UCB", misspecification=EPS)
+    arms = np.ravel(play(agent, problem, noisy(mean, 0.05, 0), 0))
+    gamma = 0.5 * T * np.log1p(np.arange(1, T + 1) / 0.05**2 / T)  # no set of pulls gains more than independent arms
+    bounds = [agent.regret_guarantee(BoundInputs(problem, t, gamma, None, 1.0, 0.05)).bound for t in range(1, T + 1)]
+    plain = agents.make("GP-UCB").regret_guarantee(BoundInputs(problem, T, gamma, None, 1.0, 0.05))
+    assert (np.cumsum(mean.max() - mean[arms]) <= bounds).all()
+    assert plain.bound is not None
+    assert bounds[-1] is not None
+    assert bounds[-1] > plain.bound + 2 * EPS * T
+    assert agent.regret_guarantee(BoundInputs(problem, T, gamma, None, 1.0, 0.05)).exponent == 1
+    assert agents.make("EC-GP-UCB").regret_guarantee(BoundInputs(problem, T, gamma, None, 1.0, 0.05)) == plain
+    unstated = replace(problem, norm_bound=None, knowledge="learned")
+    assert agent.regret_guarantee(BoundInputs(unstated, T, gamma, None, 1.0, 0.05)).bound is None
+
+
+def test_its_band_is_that_of_its_width_and_of_its_paper() -> None:
+    problem, mean = in_ball(0)
+    agent = agents.make("EC-GP-UCB", misspecification=EPS)
+    play(agent, problem, noisy(mean, 0.05, 0), 0)
+    guarantee = agent.band_guarantee()
+    assert guarantee.kind == "proven"
+    assert "Bogunovic and Krause (2021)" in guarantee.theorem
+    tuned = agents.make("EC-GP-UCB", misspecification=EPS, width=1.0)
+    tuned.reset(problem, np.random.default_rng(0))
+    assert tuned.band_guarantee().kind == "tuned"
+    assert tuned.band_guarantee().theorem == ""
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "text"),
+    [
+        ({"misspecification": -0.1}, "misspecification: expected a finite number >= 0"),
+        ({"misspecification": float("nan")}, "misspecification: expected a finite number >= 0"),
+        ({"norm_bound": "double"}, "norm_bound: expected a number"),
+        ({"width": "dmm"}, "width: expected one of"),
+    ],
+)
+def test_wrong_arguments(kwargs: dict[str, object], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        agents.make("EC-GP-UCB", **kwargs)
