@@ -114,7 +114,9 @@ class Problem:
         dim: Number of features `d` of an arm or coordinates of a point.
         arms: Candidate set, shape `(A, d)`, read-only; None on a box.
         kernel: Prior covariance offered to the policy; None if the policy must learn it.
-        noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown.
+        noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown. Where it differs
+            by arm, one for all: the largest, or that pooled from measurements.
+        noise_stds: That of each arm, shape `(A,)`, read-only; None if it is the same for all, or unknown.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
         knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong by the
@@ -135,6 +137,7 @@ class Problem:
     arms: Float[np.ndarray, "A d"] | None = None
     kernel: Kernel | None = None
     noise_std: float | None = None
+    noise_stds: Float[np.ndarray, " A"] | None = None
     norm_bound: float | None = None
     horizon: int | None = None
     knowledge: Knowledge = "oracle"
@@ -161,6 +164,7 @@ class Problem:
         if self.noise_std is not None:
             noise_std = as_number("noise_std", self.noise_std, "a finite number >= 0", lambda noise_std: noise_std >= 0)
             object.__setattr__(self, "noise_std", noise_std)
+        _check_noise_stds(self)
         if self.norm_bound is not None:
             object.__setattr__(self, "norm_bound", positive_number("norm_bound", self.norm_bound))
         if self.horizon is not None:
@@ -208,8 +212,9 @@ class Problem:
             object.__setattr__(self, name, value)
         for name in ("misspecification", "notes"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        if self.arms is not None:
-            self.arms.flags.writeable = False
+        for array in (self.arms, self.noise_stds):
+            if array is not None:
+                array.flags.writeable = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +237,18 @@ class Certificate:
     gap: float | None = None
     norm: float | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def _check_noise_stds(problem: Problem) -> None:
+    if problem.noise_stds is None:
+        return
+    if problem.arms is None:
+        raise ValueError(f"noise_stds: expected None, as {problem.name} is a box, got a deviation for each arm")
+    stds = np.array(problem.noise_stds, dtype=np.float64)
+    if stds.shape != (problem.n_arms,) or not (moderate(stds) and (stds >= 0).all()):
+        raise ValueError(f"noise_stds: expected {problem.n_arms} finite numbers >= 0, got {shown(stds)}")
+    stds.flags.writeable = False
+    object.__setattr__(problem, "noise_stds", stds)
 
 
 def _check_initial(problem: Problem) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.noise import Noise, TableNoise
+from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.problem import Knowledge, Problem
 
 __all__ = [
@@ -45,6 +45,9 @@ class EnvRecipe:
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
         neighbours: Neighbourhood of the arms, stated to policies.
         notes: Further facts stated to policies.
+
+    Raises:
+        ValueError: if the noise model does not fit the arms.
     """
 
     family: ArmFamily | BoxFamily
@@ -55,6 +58,10 @@ class EnvRecipe:
     costs: np.ndarray | None = None
     neighbours: np.ndarray | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        arms = self.family.arms if isinstance(self.family, ArmFamily) else None
+        object.__setattr__(self, "noise", self.noise.on(arms))
 
 
 def misspecification_factors(misspecification: Mapping[str, float] | None) -> dict[str, float]:
@@ -107,6 +114,7 @@ def make_problem(
     family, noise = recipe.family, recipe.noise
     kernel, norm_bound = recipe.kernel, recipe.norm_bound
     noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
+    noise_stds = None if noise_std is None else noise.stds
     if "lengthscale" in factors:
         if kernel is None:
             raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
@@ -119,8 +127,11 @@ def make_problem(
         if noise_std is None:
             raise ValueError("misspecification: there is no noise_std in the problem that could be wrong")
         noise_std *= factors["noise"]
+        noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
     knowledge = recipe.knowledge
-    if knowledge == "oracle" and (factors or not noise.homoscedastic):
+    # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
+    stated_in_full = noise.homoscedastic or isinstance(noise, ArmNoise)
+    if knowledge == "oracle" and (factors or not stated_in_full):
         knowledge = "misspecified"
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
@@ -131,6 +142,7 @@ def make_problem(
         arms=arms,
         kernel=kernel,
         noise_std=noise_std,
+        noise_stds=noise_stds,
         norm_bound=norm_bound,
         horizon=horizon,
         knowledge=knowledge,

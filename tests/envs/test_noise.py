@@ -110,7 +110,7 @@ def test_the_table_has_a_name_where_there_is_one() -> None:
     table = TableNoise(REPLICATES)
     for noise in ("table", {"name": "table"}, table.to_spec()):
         assert as_noise(noise, 0.1, table) is table
-        with pytest.raises(ValueError, match=r"noise: expected one of .*, heteroscedastic, got 'table'"):
+        with pytest.raises(ValueError, match=r"noise: expected one of .*, heteroscedastic, by_arm, got 'table'"):
             as_noise(noise, 0.1)
     assert as_noise(None, 0.1, table) == GaussianNoise(0.1)
     with pytest.raises(ValueError, match="heteroscedastic, table, got 'tabel'"):
