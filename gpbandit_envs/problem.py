@@ -119,9 +119,12 @@ class Problem:
         noise_stds: That of each arm, shape `(A,)`, read-only; None if it is the same for all, or unknown.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
-        knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong by the
-            factors in `misspecification`, `"learned"` if they are a modelling choice or absent.
-        misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`.
+        knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong, by the
+            factors in `misspecification` where those are known, `"learned"` if they are a modelling choice or absent.
+        misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`; further
+            `"sup"`, the largest distance of the mean from a function that the stated prior describes, and
+            `"corruption"`, the largest sum of the sizes of what an adversary adds to the feedback, both in units of
+            the reward.
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
         notes: Further plain facts, such as the preprocessing of the features.

@@ -52,6 +52,7 @@ MOST_ARMS = 100_000
 _MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 
 _GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
+_FACTORS = {"lengthscale", "norm", "noise"}  # of a misspecification, shown beside the bound
 _log = logging.getLogger("gpbandit")
 
 
@@ -237,7 +238,9 @@ def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
         _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)
         return RegretGuarantee()
     try:
-        return agent.regret_guarantee(inputs)
+        stated = agent.regret_guarantee(inputs)
+        allowed_for = set(inputs.problem.misspecification) <= stated.tolerates | _FACTORS
+        return stated if allowed_for else RegretGuarantee(stated.exponent)
     except Exception as error:
         _log.warning("%s: regret_guarantee raised %s: %s", ref.label, type(error).__name__, error)
         return RegretGuarantee()
