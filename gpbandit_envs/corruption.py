@@ -1,8 +1,8 @@
 """Corrupted feedback: an adversary that sees the mean function and every pull, and adds to the feedback.
 
 In place of `y = f(x) + noise` the feedback of the t-th pull is `y + c_t`, until the budget is spent: `sum_t abs(c_t)`
-never exceeds it. An attack is a function `f~` that the adversary makes the feedback look like: `c_t = f~(x_t) - f(x_t)`,
-and what is left of the budget where that is less. Regret is always that of f.
+never exceeds it. An attack is a function `f~` that the adversary makes the feedback look like:
+`c_t = f~(x_t) - f(x_t)`, and what is left of the budget where that is less. Regret is always that of f.
 
 | symbol | meaning | unit |
 |---|---|---|
@@ -99,7 +99,7 @@ class TopK(Attack):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", as_count("k", self.k))
-        object.__setattr__(self, "low", as_number("low", self.low, "a finite number", lambda low: True))
+        object.__setattr__(self, "low", as_number("low", self.low, "a finite number", lambda low: low == low))
 
     def shifts(self, mean: Float[np.ndarray, " A"], arms: Float[np.ndarray, "A d"]) -> Float[np.ndarray, " A"]:
         shifts = np.zeros(len(mean))

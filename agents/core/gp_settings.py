@@ -17,7 +17,7 @@ from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPSettings", "Model", "NormBound", "NoiseOfArms"]
+__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound"]
 
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 

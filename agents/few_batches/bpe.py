@@ -66,10 +66,10 @@ class BPE(FiniteArmAgent):
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
     References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
-    4.1, for doubling lengths, and Theorem 6.3, for VA-PE, whose width has `2 (1 + log2 T)` for B; Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization, for REDS:
-    its text could not be consulted, and its statement and its lengths, those of Algorithm 1 here, are as the authors'
-    later papers give them. It is about points drawn from a compact set; here they are drawn from the arms, with
-    replacement.
+    4.1, for doubling lengths, and Theorem 6.3, for VA-PE, whose width has `2 (1 + log2 T)` for B; Salgia, Vakili and
+    Zhao (2024), Random exploration in Bayesian optimization, for REDS: its text could not be consulted, and its
+    statement and its lengths, those of Algorithm 1 here, are as the authors' later papers give them. It is about points
+    drawn from a compact set; here they are drawn from the arms, with replacement.
     """
 
     not_saved = FiniteArmAgent.not_saved | {"_model"}

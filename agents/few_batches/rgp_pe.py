@@ -18,7 +18,6 @@ from agents.core.regret_bounds import proven_exponent
 from agents.core.widths import NonAdaptive, as_width, width_setting
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.problem import Problem
 
 __all__ = ["RGPPE", "rare_switching"]
 
