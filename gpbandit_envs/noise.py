@@ -204,8 +204,9 @@ class ArmNoise(Noise):
 
     @property
     def std(self) -> float:  # type: ignore[override]
-        largest: float = np.max(self.stds if self.low is None else (self.low, self.high))
-        return float(largest)
+        if self.low is None or self.high is None:
+            return float(self.stds.max())
+        return max(self.low, self.high)
 
     def on(self, arms: Float[np.ndarray, "A d"] | None) -> ArmNoise:
         """The model with the standard deviation of each of these arms.

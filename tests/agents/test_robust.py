@@ -1,4 +1,4 @@
-"""RGP-UCB, RGP-PE, VA-PE and VA-MVR: against their textbook forms, and what is left without anything to be robust to."""
+"""RGP-UCB, RGP-PE, VA-PE and VA-MVR: against their textbook forms, and where there is nothing to be robust to."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ from tests.reference import policies
 from tests.reference.posterior import dense
 
 C = 3.0
+
+
+def features(problem: Problem) -> np.ndarray:
+    assert problem.arms is not None
+    return problem.arms
 
 
 def gram(problem: Problem) -> np.ndarray:
@@ -339,7 +344,7 @@ def test_va_mvr_picks_by_the_variance_of_the_textbook() -> None:
     for t in range(1, len(played)):
         variance = textbook(K, played[:t], np.zeros(t), stds**2)[1]
         assert variance[played[t]] >= variance.max() - 1e-9
-    centre, _ = agent.predict(problem.arms) or (mean, mean)
+    centre, _ = agent.predict(features(problem)) or (mean, mean)
     np.testing.assert_allclose(centre, textbook(K, played, mean[played], stds**2)[0], atol=1e-8)
     assert agent.recommend() == np.argmax(centre)
 
@@ -372,6 +377,11 @@ def test_an_arm_without_noise_is_looked_at_once() -> None:
     assert np.bincount(played, minlength=problem.n_arms)[::2].max() == 1
 
 
+def heard(mean: np.ndarray, stds: np.ndarray, rng: np.random.Generator, arms: np.ndarray) -> np.ndarray:
+    """Feedback with the noise of each arm."""
+    return mean[arms] + stds[arms] * rng.normal(size=len(arms))
+
+
 def test_their_bands_hold() -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -385,8 +395,7 @@ def test_their_bands_hold() -> None:
         )
         for id in ("VA-PE", "VA-MVR"):
             agent = agents.make(id, delta=0.01)
-            noise = np.random.default_rng(seed)
-            play(agent, problem, lambda arms, n=noise, m=mean, s=stds: m[arms] + s[arms] * n.normal(size=len(arms)), 0)
+            play(agent, problem, partial(heard, mean, stds, np.random.default_rng(seed)), 0)
             centre, half = agent.predict(X) or (mean, mean)
             assert (np.abs(mean - centre) <= half).all()
             assert guarantee_status(agent.band_guarantee(), problem) == ""
@@ -398,5 +407,5 @@ def test_existing_data_are_weighed_by_their_noise() -> None:
     stated = replace(problem, initial=InitialData(**data))
     agent = agents.make("VA-MVR")
     agent.reset(stated, np.random.default_rng(0))
-    centre, _ = agent.predict(problem.arms) or (mean, mean)
+    centre, _ = agent.predict(features(problem)) or (mean, mean)
     np.testing.assert_allclose(centre, textbook(gram(problem), data["arms"], data["rewards"], stds**2)[0], atol=1e-8)

@@ -147,9 +147,12 @@ def test_noise_by_arm_has_the_deviation_of_each_arm() -> None:
 def test_noise_by_arm_grows_geometrically_along_the_first_feature() -> None:
     arms = np.array([[2.0, 9.0], [4.0, 0.0], [3.0, 5.0]])
     bound = as_noise({"name": "by_arm", "low": 0.1, "high": 10.0}, 0.0).on(arms)
-    np.testing.assert_allclose(bound.stds, [0.1, 10.0, 1.0], rtol=1e-12)
+    assert bound.stds is not None
+    np.testing.assert_allclose(bound.stds, np.array([0.1, 10.0, 1.0]), rtol=1e-12)
     assert bound.to_spec() == {"name": "by_arm", "low": 0.1, "high": 10.0}
-    np.testing.assert_array_equal(as_noise(bound.to_spec(), 0.0).on(arms).stds, bound.stds)
+    again = as_noise(bound.to_spec(), 0.0).on(arms)
+    assert again.stds is not None
+    np.testing.assert_array_equal(again.stds, bound.stds)
     one = ArmNoise(0.3, 0.1).on(np.zeros((1, 1)))
     assert one.stds is not None
     assert one.stds.tolist() == [0.3]
@@ -177,7 +180,7 @@ def test_wrong_noise_by_arm(spec: dict[str, Any], error: type[Exception], text: 
 
 @pytest.mark.parametrize("arms", [None, np.zeros((3, 1))])
 def test_noise_by_arm_must_fit_the_arms(arms: np.ndarray | None) -> None:
-    with pytest.raises(ValueError, match="which has no arms|expected 3 numbers, one an arm, got 4"):
+    with pytest.raises(ValueError, match=r"which has no arms|expected 3 numbers, one an arm, got 4"):
         BY_ARM.on(arms)
 
 
