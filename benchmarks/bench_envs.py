@@ -32,9 +32,11 @@ def seconds_per_step(env: gym.Env[Any, Any], actions: list[int]) -> float:
     return (time.perf_counter() - start) / len(actions)
 
 
-def step_ratio(env_id: str = "GPBandit/RKHS-v0", steps: int = STEPS, rounds: int = ROUNDS) -> tuple[float, float]:
+def step_ratio(
+    env_id: str = "GPBandit/RKHS-v0", steps: int = STEPS, rounds: int = ROUNDS, **kwargs: Any
+) -> tuple[float, float]:
     """Seconds of one step of `env_id` and of CartPole-v1."""
-    ours, cartpole = gym.make(env_id), gym.make("CartPole-v1")
+    ours, cartpole = gym.make(env_id, **kwargs), gym.make("CartPole-v1")
     actions = np.random.default_rng(0).integers(0, 2, steps).tolist()
     pairs = [(seconds_per_step(ours, actions), seconds_per_step(cartpole, actions)) for _ in range(rounds)]
     return min(a for a, _ in pairs), min(b for _, b in pairs)
@@ -66,6 +68,15 @@ def vector_ratio(env_id: str, num_envs: int = 512, rounds: int = ROUNDS, **kwarg
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """What goes into the table of `benchmarks.run`."""
     yield "step", lambda: Row("one step on finite arms", "CartPole-v1", *step_ratio(rounds=3))
+    # Any action will do: the next arm that is offered stands in for one that is not.
+    yield (
+        "context-step",
+        lambda: Row(
+            "one step with one of ten contexts",
+            "CartPole-v1",
+            *step_ratio("GPBandit/RKHSContext-v0", rounds=3, unoffered="next"),
+        ),
+    )
     for env_id in ("GPBandit/RKHS-v0", "GPBandit/BPEF1-v0", "GPBandit/Branin-v0"):
         name = env_id.removeprefix("GPBandit/").rpartition("-v")[0]
         what = f"one env-step of {name}, 512 at once"

@@ -29,6 +29,7 @@ extensions = [
     "api_pages",
     "markdown_docstrings",
     "mathml",
+    "search_excerpts",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_*", "Thumbs.db", ".DS_Store"]
@@ -58,6 +59,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # Sphinx's fetches pages, which fails from disk: see search_excerpts
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#164c8d", "color-brand-content": "#164c8d"},
     "dark_css_variables": {"color-brand-primary": "#8fb0ee", "color-brand-content": "#8fb0ee"},
@@ -81,6 +83,9 @@ _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
 _NOT_RUN = re.compile(r"^(```\w+) no-run: ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+_OUTPUT = re.compile(r"^```text output\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
 def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     """What the site needs and a page read elsewhere does not."""
     text = source[0]
@@ -90,11 +95,12 @@ def prepare(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == "benchmarks":
         measured = ROOT / "benchmarks" / "README.md"
         if measured.exists():
-            # Its pictures lie beside it.
-            text = re.sub(r"\]\((?=[^)]*\.png\))", "](../benchmarks/", measured.read_text(encoding="utf-8"))
+            # Its pictures and the code it speaks of lie beside it.
+            text = re.sub(r"\]\((?=[^)]*\.(?:png|py)\))", "](../benchmarks/", measured.read_text(encoding="utf-8"))
     if docname == "reproduce" and not any((DOCS / "papers").glob("*.md")):
         text = _TREE.sub("This copy has none of their pages: `gpbandit reproduce` makes them.", text)
     text = _FILE.sub(r"```{code-block} \1\n:caption: \2\n", text)
+    text = _OUTPUT.sub(r"```{code-block} text\n:class: output\n\n\1```", text)
     # A block that the tests do not run says so, and why, where it stands.
     source[0] = _NOT_RUN.sub(r"\1\n\3```\n\n{.not-run}\nNot run by the tests: \2.\n", text)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import gymnasium
 
 import agents
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -40,7 +40,7 @@ def environment_table() -> str:
     """One row an id: what it is and its horizon, under the headings of the registry."""
     rows = ["| id | task | horizon |", "|---|---|---|"]
     group = ""
-    for row in ENVIRONMENTS:
+    for row in (*ENVIRONMENTS, TABLE):
         if row.group != group:
             group = row.group
             rows.append(f"| **{group}** | | |")

@@ -127,6 +127,10 @@ class Problem:
             the reward.
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
+        contexts: Whether each step offers only some of the arms, of which the policy is told before it selects.
+        time_varying: Whether the mean function changes from step to step.
+        drift: Rate `eps` of a function that drifts, `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}` with independent
+            draws `g` of the prior; None if it does not, or the rate is unknown.
         notes: Further plain facts, such as the preprocessing of the features.
         initial: What was evaluated before the first step; None if nothing was.
         delay: What is known of a random delay of the feedback; None if feedback is not late, or not in that way.
@@ -146,6 +150,9 @@ class Problem:
     knowledge: Knowledge = "oracle"
     misspecification: Mapping[str, float] = field(default_factory=dict)
     neighbours: np.ndarray | None = None
+    contexts: bool = False
+    time_varying: bool = False
+    drift: float | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
     initial: InitialData | None = None
     delay: Delay | None = None
@@ -174,7 +181,7 @@ class Problem:
             if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
                 raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
             object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
-        _check_initial(self)
+        _check_domain(self)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
@@ -199,6 +206,8 @@ class Problem:
     def __repr__(self) -> str:
         """What is stated, without the arms themselves, which may be a million."""
         what = f"{self.n_arms} arms of {self.dim} features" if self.is_finite else f"box of dimension {self.dim}"
+        what += ", the mean changing" if self.time_varying else ""
+        what += ", some of them offered at a time" if self.contexts else ""
         stated = {name: getattr(self, name) for name in _SHOWN}
         shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
         shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]
@@ -254,6 +263,15 @@ def _check_noise_stds(problem: Problem) -> None:
     object.__setattr__(problem, "noise_stds", stds)
 
 
-def _check_initial(problem: Problem) -> None:
+def _check_domain(problem: Problem) -> None:
+    """Raise unless what is stated besides the arms, or the box, fits them."""
+    if problem.contexts and problem.arms is None:
+        raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
+    if problem.drift is not None:
+        object.__setattr__(
+            problem, "drift", as_number("drift", problem.drift, "a rate in [0, 1] or None", lambda rate: 0 <= rate <= 1)
+        )
+        if not problem.time_varying:
+            raise ValueError(f"drift: expected None, as the mean does not change, got {problem.drift}")
     if problem.initial is not None:
         problem.initial.check_fit(problem)

@@ -29,6 +29,7 @@ class EnvironmentRow:
         references: Works that define or use the task.
         data: Name of the data set behind it; None for a function.
         dim: Number of coordinates of a box that cannot be known without data or an extra; None for any other.
+        n_arms: Number of arms where it is not that of the data set; None for any other.
         extra: Extra of this distribution that it needs; None for none.
         version: Raised whenever a number that the environment returns changes.
     """
@@ -41,6 +42,7 @@ class EnvironmentRow:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = None
     dim: int | None = None
+    n_arms: int | None = None
     extra: str | None = None
     version: int = 0
 
@@ -83,7 +85,13 @@ _ERIKSSON = "Eriksson et al. (2019), Scalable Global Optimization via Local Baye
 _SIEBERT = "Siebert (1987), Vehicle Recognition Using Rule Based Methods"
 _CHEN = "Chen and Guestrin (2016), XGBoost: A Scalable Tree Boosting System, KDD"
 
+_KRAUSE = "Krause and Ong (2011), Contextual Gaussian Process Bandit Optimization, NeurIPS"
+_BOGUNOVIC = "Bogunovic, Scarlett and Cevher (2016), Time-Varying Gaussian Process Bandit Optimization, AISTATS"
+_ZHOU = "Zhou and Shroff (2021), No-Regret Algorithms for Time-Varying Bayesian Optimization, CISS"
+_SLEEPING = "Kleinberg, Niculescu-Mizil and Sharma (2010), Regret Bounds for Sleeping Experts and Bandits"
+
 _DRAWN, _FIXED, _REAL, _WORK = "drawn functions", "fixed functions", "real data", "real work at each evaluation"
+_CONTEXTS, _CHANGES = "contexts", "functions that change"
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, _DRAWN, (_BUCB,)),
@@ -131,6 +139,27 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         extra="hpo",
     ),
     EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
+    EnvironmentRow("RKHSContext", "contexts:rkhs_context", 1_000, _CONTEXTS, (_KRAUSE, _CHOWDHURY)),
+    EnvironmentRow("SleepingArms", "contexts:sleeping_arms", 1_000, _CONTEXTS, (_SLEEPING,)),
+    EnvironmentRow(
+        "DirectArylationContext",
+        "contexts:direct_arylation_context",
+        1_000,
+        _CONTEXTS,
+        (_SHIELDS, _KRAUSE),
+        data="DirectArylation",
+    ),
+    EnvironmentRow(
+        "NeurostimulationContext",
+        "contexts:neurostimulation_context",
+        1_000,
+        _CONTEXTS,
+        (_BUCB, _KRAUSE),
+        data="Neurostimulation",
+        n_arms=640,
+    ),
+    EnvironmentRow("TVGPSample", "synthetic:tv_gp_sample", 1_000, _CHANGES, (_BOGUNOVIC,)),
+    EnvironmentRow("ChangePoints", "synthetic:change_points", 1_000, _CHANGES, (_ZHOU,)),
 )
 
 TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")

@@ -14,7 +14,7 @@ __all__ = ["EpsGreedy"]
 
 
 class EpsGreedy(FiniteArmAgent):
-    """With probability `eps_t` a uniform arm, else the arm of largest empirical mean.
+    """With probability `eps_t` a uniform arm, else the arm of largest empirical mean, both among those offered.
 
     `eps_t = min(1, c / t)` unless a constant `epsilon` is given. The BBKB paper does not state its schedule
     of epsilon-greedy; these are the two common ones.
@@ -30,7 +30,7 @@ class EpsGreedy(FiniteArmAgent):
     """
 
     policy_family = "heuristic"
-    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, contexts=True)
 
     def __init__(self, epsilon: float | None = None, c: float = 100.0) -> None:
         if epsilon is not None:
@@ -46,7 +46,7 @@ class EpsGreedy(FiniteArmAgent):
         greedy = self.recommend()
         first = self.n_pulls + len(pending) + 1
         explore = self.rng.random(n) < [self.exploration(t) for t in range(first, first + n)]
-        return np.where(explore, self.rng.integers(self.problem.n_arms, size=n), greedy)
+        return np.where(explore, self.uniform(n), greedy)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {"epsilon": self.exploration(self.n_pulls + 1)}

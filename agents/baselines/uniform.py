@@ -13,13 +13,13 @@ __all__ = ["RandomSearch", "Uniform"]
 
 
 class Uniform(FiniteArmAgent):
-    """Every pull is an arm drawn uniformly; the denominator of the regret ratio."""
+    """Every pull is an arm drawn uniformly from those that are offered; the denominator of the regret ratio."""
 
     policy_family = "pure exploration"
-    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
+    capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, contexts=True)
 
     def select(self, n: int, pending: Pending) -> Actions:
-        return self.rng.integers(self.problem.n_arms, size=n)
+        return self.uniform(n)
 
 
 class RandomSearch(Agent):

@@ -46,10 +46,12 @@ class Beliefs(ABC):
         n_pulls: Evaluations that did not fail, existing data among them.
         sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
+        offered: The arms among which `maximise` and `recommend` choose, in increasing order; None for all.
     """
 
     def __init__(self, problem: Problem, model: Model) -> None:
         self.problem, self.model = problem, model
+        self.offered: Int[np.ndarray, " k"] | None = None
         self.n_pulls = 0
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
 
@@ -74,11 +76,14 @@ class Beliefs(ABC):
     @property
     @abstractmethod
     def incumbent(self) -> float:
-        """The largest posterior mean of an evaluated action, unit of the reward; 0 before any feedback."""
+        """The largest posterior mean of an evaluated action, among those offered; 0 before any feedback.
+
+        Where none of these has been evaluated, the largest posterior mean among them. Unit of the reward.
+        """
 
     @abstractmethod
     def recommend(self) -> Action:
-        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+        """The action of largest posterior mean: among the arms offered, or among the evaluated points of a box."""
 
     @abstractmethod
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
@@ -191,7 +196,22 @@ class ArmBeliefs(Beliefs):
 
     def best_score(self, width: float) -> int:
         """The arm that maximises `mean + width * sd`."""
-        return self.engine.best_score(0, width)
+        if self.offered is None:
+            return self.engine.best_score(0, width)
+        return self.best_offered(self._scores(UpperConfidenceBound(width)))
+
+    def best_offered(self, scores: Float[np.ndarray, " k"]) -> int:
+        """The arm of largest score, given those of the arms that are offered."""
+        best = int(np.argmax(scores))
+        return best if self.offered is None else int(self.offered[best])
+
+    def of_offered(self, values: Float[np.ndarray, " A"]) -> Float[np.ndarray, " k"]:
+        """The entries of the arms that are offered."""
+        return values if self.offered is None else values[self.offered]
+
+    def _scores(self, score: Score) -> Float[np.ndarray, " k"]:
+        variance = self.posterior.variance if self.offered is None else self.posterior.variance_at(self.offered)
+        return score(self.of_offered(self.posterior.mean), np.sqrt(variance))
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
         """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
@@ -202,14 +222,18 @@ class ArmBeliefs(Beliefs):
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         if isinstance(score, UpperConfidenceBound):
             return np.array([self.best_score(score.width)])
-        return np.array([np.argmax(score(self.posterior.mean, np.sqrt(self.posterior.variance)))])
+        return np.array([self.best_offered(self._scores(score))])
 
     @property
     def incumbent(self) -> float:
-        return float(self.posterior.mean[self.counts > 0].max()) if self.n_pulls else 0.0
+        if self.n_pulls == 0:
+            return 0.0
+        means, evaluated = self.of_offered(self.posterior.mean), self.of_offered(self.counts) > 0
+        # Where no arm that is offered has been evaluated, what others tell of them is all there is to improve on.
+        return float((means[evaluated] if evaluated.any() else means).max())
 
     def recommend(self) -> Action:
-        return int(np.argmax(self.posterior.mean))
+        return self.best_offered(self.of_offered(self.posterior.mean))
 
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         return self.posterior.at(X)

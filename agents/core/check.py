@@ -16,6 +16,8 @@ from gpbandit_envs.problem import Problem
 __all__ = ["AgentCheckError", "check_agent"]
 
 _DELAY = 3
+_SHARE = 0.4
+_SEVERAL = "twelve arms"
 
 
 class AgentCheckError(AssertionError):
@@ -26,7 +28,8 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
     """Test fresh agents against every clause of the protocol.
 
     The clauses: actions are valid, not too many, and never none while nothing is pending; so are recommendations, from
-    before the first feedback on; selecting does not change beliefs; an agent that says that it heeds `restrict` does;
+    before the first feedback on; selecting does not change beliefs; an agent that declares contexts selects and
+    recommends among the arms offered to it, and plays as before if these are all;
     inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
     with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
     duplicated arms work; a failed evaluation raises no error. An agent that declares `delayed` also gets feedback three
@@ -60,8 +63,9 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
-        if _heeds_restriction(make, problem):
-            passed.append("restriction")
+        if problem.name == _SEVERAL and make().capabilities.contexts:
+            _check_offers(make, problem, reference)
+            passed.append("offers")
         if make().capabilities.delayed:
             passed.append("late feedback")
             late = _play(make, problem, _Disturbance(delay=_DELAY))
@@ -77,19 +81,31 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 
+def _check_offers(make: Callable[[], Agent], problem: Problem, reference: np.ndarray) -> None:
+    if not np.array_equal(reference, _play(make, problem, _Disturbance(share=1.0))):
+        raise AgentCheckError(f"offer: offered all arms at each step, play differs on {problem.name}")
+    assert problem.horizon is not None
+    contextual, half = replace(problem, contexts=True), problem.horizon // 2
+    offered = _play(make, contextual, _Disturbance(share=_SHARE))
+    if not np.array_equal(offered, _play(make, contextual, _Disturbance(share=_SHARE, resume_after=half))):
+        raise AgentCheckError(f"resume: with some arms offered at a time, play differs on {problem.name}")
+
+
 @dataclass(frozen=True)
 class _Disturbance:
     resume_after: int = 0
     permute: bool = False
     fail_every: int = 0
     delay: int = 0
+    share: float | None = None
+    """Probability with which each arm is offered; None if `offer` is not called."""
 
 
 def _problems(domains: frozenset[str]) -> Iterator[Problem]:
     X = np.random.default_rng(0).random((12, 2))
     fields: dict[str, Any] = {"kernel": SE(0.5), "noise_std": 0.1, "norm_bound": 2.0}
     if "finite" in domains:
-        yield Problem(name="twelve arms", dim=2, arms=X, **fields)
+        yield Problem(name=_SEVERAL, dim=2, arms=X, **fields)
         yield Problem(name="one arm", dim=2, arms=X[:1], **fields)
         yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **fields)
     if "box" in domains:
@@ -103,13 +119,19 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     shuffle = np.random.default_rng(3)
     agent = make()
     agent.reset(problem, np.random.default_rng(1))
-    _recommend(agent, problem)
+    offers = np.random.default_rng(4)
+    offered = _offer(agent, problem, disturb.share, offers)
+    _recommend(agent, problem, offered)
     assert problem.horizon is not None
     pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
     history = []
     while played < problem.horizon:
-        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay
+        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay and disturb.share is None
         actions = _select(agent, problem.horizon - played if adaptive else 1, pending, problem)
+        if offered is not None and not np.isin(actions, offered).all():
+            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it selected {actions[0]}")
+        if len(actions):
+            offered = _offer(agent, problem, disturb.share, offers)
         history.append(actions)
         pending = Pending(
             np.concatenate([pending.tickets, np.arange(played, played + len(actions))]),
@@ -124,7 +146,8 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
         else:
             arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
         if arrived.any():
-            _observe(agent, problem, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
+            _recommend(agent, problem, offered)
             pending, rewards = _part(pending, ~arrived), rewards[~arrived]
         if disturb.resume_after and played >= disturb.resume_after:
             state = _saved(agent, problem)
@@ -171,7 +194,6 @@ def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndar
 
 def _observe(
     agent: Agent,
-    problem: Problem,
     pending: Pending,
     rewards: np.ndarray,
     disturb: _Disturbance,
@@ -185,13 +207,22 @@ def _observe(
     before = copy.deepcopy(feedback)
     agent.observe(feedback)
     _unchanged("feedback", before, feedback)
-    _recommend(agent, problem)
     if not all(np.isfinite(value) for value in agent.diagnostics().values()):
         raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(agent.diagnostics())}")
 
 
-def _recommend(agent: Agent, problem: Problem) -> None:
-    """Check the recommendation, which is an action of the problem."""
+def _offer(agent: Agent, problem: Problem, share: float | None, rng: np.random.Generator) -> np.ndarray | None:
+    """Offer each arm with probability `share`, and one of them at least; None, and no offer, without a share."""
+    if share is None:
+        return None
+    u = rng.random(problem.n_arms)
+    offered = np.flatnonzero((u < share) | (u == u.min()))
+    agent.offer(offered.copy())
+    return offered
+
+
+def _recommend(agent: Agent, problem: Problem, offered: np.ndarray | None) -> None:
+    """Check the recommendation, which is an action of the problem, and one that is offered."""
     found: object = agent.recommend()
     if problem.is_finite:
         is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
@@ -199,30 +230,12 @@ def _recommend(agent: Agent, problem: Problem) -> None:
             raise AgentCheckError(
                 f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
             )
+        if offered is not None and found not in offered:
+            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
     elif not isinstance(found, np.ndarray) or found.shape != (problem.dim,) or not ((found >= 0) & (found <= 1)).all():
         raise AgentCheckError(
             f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got {found!r}"
         )
-
-
-def _heeds_restriction(make: Callable[[], Agent], problem: Problem) -> bool:
-    """Whether the agent says that it selects among some arms only; it is then held to it."""
-    if not problem.is_finite:
-        return False
-    available = np.arange(problem.n_arms) == problem.n_arms - 1
-    agent = make()
-    agent.reset(problem, np.random.default_rng(1))
-    if not agent.restrict(available.copy()):
-        return False
-    assert problem.horizon is not None
-    for t in range(problem.horizon):
-        actions = agent.select(1, Pending.empty(problem))
-        if not available[actions].all():
-            raise AgentCheckError(
-                f"restrict: it said that it heeds it, and selected arm {actions[0]} on {problem.name}"
-            )
-        agent.observe(Feedback.of([t], actions, _mean(actions, problem)))
-    return True
 
 
 def _unchanged(name: str, before: Any, after: Any) -> None:

@@ -66,6 +66,10 @@ class DualArms:
 
     def best(self, factors: Factors, i: int = 0) -> int:
         """The arm of largest `upper` in repetition `i`; ties go to the lowest index."""
+        return int(self.upper(factors, i).argmax())
+
+    def upper(self, factors: Factors, i: int = 0) -> Float[np.ndarray, " A"]:
+        """`upper` of all arms in repetition `i`."""
         upper: np.ndarray | None = None
         for posterior, factor in zip(self.posteriors, factors.tolist()):
             if factor == np.inf:
@@ -75,7 +79,7 @@ class DualArms:
             score += posterior.mean[i]
             upper = score if upper is None else np.minimum(upper, score, out=upper)
         assert upper is not None  # lam is never refuted
-        return int(upper.argmax())
+        return upper
 
 
 class DualBeliefs(Beliefs):
@@ -124,7 +128,7 @@ class DualArmBeliefs(DualBeliefs, ArmBeliefs):
         return self._dual.misfits()
 
     def maximise_upper(self, factors: Factors, rng: np.random.Generator) -> Actions:
-        return np.array([self._dual.best(factors)])
+        return np.array([self.best_offered(self.of_offered(self._dual.upper(factors)))])
 
     def bounds(
         self, X: Float[np.ndarray, "n d"], factors: Factors

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 
-__all__ = ["FiniteArmAgent", "group_bounds", "group_pulls"]
+__all__ = ["FiniteArmAgent", "group_bounds", "group_pulls", "some_or_all"]
 
 
 def group_pulls(
@@ -34,6 +34,11 @@ def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " b"]:
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 
+def some_or_all(arms: Int[np.ndarray, " k"], problem: Problem) -> Int[np.ndarray, " k"] | None:
+    """The arms of an offer; None if they are all, so that a policy then plays as without one."""
+    return None if len(arms) == problem.n_arms else arms
+
+
 class FiniteArmAgent(Agent):
     """Base of the agents that play on indices; keeps the count and the reward sum of every arm.
 
@@ -43,6 +48,7 @@ class FiniteArmAgent(Agent):
         n_pulls: Evaluations whose feedback has arrived and did not fail, existing data among them.
         counts: Pulls per arm, shape (A,).
         sums: Sum of rewards per arm, shape (A,), unit of the reward.
+        offered: The arms among which it selects and recommends, in increasing order; None for all.
     """
 
     problem: Problem
@@ -56,6 +62,7 @@ class FiniteArmAgent(Agent):
         self.n_pulls = 0
         self.counts = np.zeros(problem.n_arms)
         self.sums = np.zeros(problem.n_arms)
+        self.offered: Int[np.ndarray, " k"] | None = None
         self._start()
 
     def _start(self) -> None:
@@ -65,6 +72,17 @@ class FiniteArmAgent(Agent):
 
     @abstractmethod
     def select(self, n: int, pending: Pending) -> Actions: ...
+
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        if not self.capabilities.contexts:
+            super().offer(arms)
+        self.offered = some_or_all(arms, self.problem)
+
+    def uniform(self, n: int) -> Int[np.ndarray, " n"]:
+        """`n` arms drawn uniformly from those that are offered."""
+        if self.offered is None:
+            return self.rng.integers(self.problem.n_arms, size=n)
+        return self.offered[self.rng.integers(len(self.offered), size=n)]
 
     def observe(self, feedback: Feedback) -> None:
         arms, rewards = feedback.succeeded()
@@ -83,9 +101,12 @@ class FiniteArmAgent(Agent):
         """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""
 
     def recommend(self) -> Action:
-        """The arm of largest empirical mean; arm 0 before any feedback."""
+        """The arm of largest empirical mean, among those that are offered; the first of them before any feedback."""
         if self.n_pulls == 0:
-            return 0
+            return 0 if self.offered is None else int(self.offered[0])
+        every = slice(None) if self.offered is None else self.offered
+        counts, sums = self.counts[every], self.sums[every]
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.where(self.counts > 0, self.sums / self.counts, -np.inf)
-        return int(np.argmax(means))
+            means = np.where(counts > 0, sums / counts, -np.inf)
+        best = int(np.argmax(means))
+        return best if self.offered is None else int(self.offered[best])

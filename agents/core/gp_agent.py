@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
+from agents.core.finite import some_or_all
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
@@ -111,6 +112,11 @@ class GPAgent(Agent):
     def _nothing(self) -> Actions:
         return Pending.empty(self.problem).actions
 
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        if not self.capabilities.contexts:
+            super().offer(arms)
+        self.beliefs.offered = some_or_all(arms, self.problem)
+
     def _initial_design(self, n: int, pending: Pending) -> Actions:
         if not self.problem.is_finite:
             assert isinstance(self.beliefs, BoxBeliefs)
@@ -123,6 +129,11 @@ class GPAgent(Agent):
         picks = self._planned[self._started : self._started + n]
         self._started += len(picks)
         self._closed = len(picks) > 0 and self._started == len(self._planned)
+        offered = self.beliefs.offered
+        if offered is not None and len(picks):
+            # Uniform on all arms, and if that is none of them once more on those offered: uniform on those offered.
+            others = offered[self.rng.integers(len(offered), size=len(picks))]
+            picks = np.where(np.isin(picks, offered), picks, others)
         return picks
 
     @abstractmethod
@@ -140,7 +151,7 @@ class GPAgent(Agent):
         return self.settings.band_guarantee("", None, self.delta)
 
     def recommend(self) -> Action:
-        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+        """The action of largest posterior mean: among the arms offered, or among the evaluated points of a box."""
         return self.beliefs.recommend()
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:

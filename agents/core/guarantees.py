@@ -45,6 +45,7 @@ class BandGuarantee:
         refuted: Whether the data of this episode refute the bound on the norm, the noise or the kernel that the policy
             was given: impossible while the band holds, so that its probability is at most `delta`.
         tolerates: What the band holds in spite of, as much of it as the problem states.
+        time_varying: Whether it is for a mean that drifts as the problem states, instead of one that stays as it is.
     """
 
     width: str = ""
@@ -58,6 +59,7 @@ class BandGuarantee:
     doubles_norm: bool = False
     refuted: bool = False
     tolerates: frozenset[Deviation] = frozenset()
+    time_varying: bool = False
 
     @property
     def kind(self) -> Kind:

@@ -22,6 +22,8 @@ For example, two evaluations of a sequential agent:
     agent.select(1, pending)       # array([4]): the runner evaluates arm 4 as ticket 0
     agent.observe(feedback)        # its reward 0.7
     agent.select(1, pending)       # array([9])
+
+Where each step offers only some of the arms, `offer(arms)` comes before every `select`, which is asked for one action.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ Action = int | np.ndarray
 """One action: an index, or a point of shape `(d,)`."""
 
 Domain = Literal["finite", "box"]
-Need = Literal["kernel", "noise", "horizon", "norm", "neighbours"]
+Need = Literal["kernel", "noise", "horizon", "norm", "neighbours", "drift"]
 
 _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
     "kernel": ("kernel",),
@@ -58,6 +60,7 @@ _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
     "horizon": ("horizon",),
     "norm": ("norm_bound",),
     "neighbours": ("neighbours",),
+    "drift": ("eps",),
 }
 """The attributes by which an agent states what a problem may leave open."""
 
@@ -72,15 +75,17 @@ class Capabilities:
             `"adaptive"` (ends its own batches).
         delayed: Whether it can act while feedback is delayed that it would have waited for.
         needs: Fields that the problem must state unless they are arguments of the agent.
+        contexts: Whether it plays where each step offers only some of the arms, of which `Agent.offer` tells it.
 
     Raises:
-        ValueError: for an unknown word, or without a domain.
+        ValueError: for an unknown word, without a domain, or for contexts on boxes alone.
     """
 
     domains: frozenset[Domain]
     batch: Literal["sequential", "fixed", "adaptive"] = "sequential"
     delayed: bool = False
     needs: frozenset[Need] = frozenset()
+    contexts: bool = False
 
     def __post_init__(self) -> None:
         # A misspelt domain would fit no problem, and `check_agent` would have nothing to try.
@@ -92,6 +97,8 @@ class Capabilities:
             raise ValueError(f"domains: expected at least one of {', '.join(get_args(Domain))}, got none")
         if self.batch not in ("sequential", "fixed", "adaptive"):
             raise ValueError(f"batch: expected 'sequential', 'fixed' or 'adaptive', got {self.batch!r}")
+        if self.contexts and "finite" not in self.domains:
+            raise ValueError(f"contexts: expected an agent that plays on arms, got domains {sorted(self.domains)}")
 
 
 @dataclass(frozen=True)
@@ -274,14 +281,21 @@ class Agent(ABC):
     def recommend(self) -> Action:
         """The action to deploy after the feedback so far; its regret is the inference regret."""
 
-    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
-        """From now on select only among the arms that are True in `available` `(A,)`; called after `reset`.
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        """Until the next call select and recommend among these arms alone; called after `reset`, by default of all.
 
-        Returns:
-            Whether the policy does so. By default it does not, and whoever asks it must replace what is not available.
+        On a problem with contexts it is called before the first `select` and after each evaluation, with the arms that
+        the coming step offers. An agent implements it together with `Capabilities(contexts=True)`; offered all arms,
+        it plays as if it had not been called.
+
+        Args:
+            arms: Distinct indices in increasing order, at least one.
+
+        Raises:
+            TypeError: if the policy always selects among all arms.
         """
-        del available
-        return False
+        del arms
+        raise TypeError(f"offer: {type(self).__name__} selects among all arms; it declares no contexts")
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray] | None:
         """Posterior mean and half-width of the confidence band at `X` `(n, d)`, each `(n,)`; None without a model."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, Predictive
 from agents.core.maximise import best_arm, maximise, search_domain
@@ -17,8 +17,8 @@ from gpbandit_envs.problem import Problem
 
 __all__ = ["ArmSpace", "Available", "BoxSpace", "Search", "Space", "space_of"]
 
-Available = Bool[np.ndarray, " A"] | None
-"""Which arms may be selected; None for all of them."""
+Available = Int[np.ndarray, " c"] | None
+"""The arms that may be chosen, in increasing order; None for all of them."""
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
@@ -98,8 +98,8 @@ class Space(ABC):
         """The recommendation before any feedback: arm 0, or the middle of the box."""
 
     @abstractmethod
-    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
-        """The action of largest posterior mean: among all arms, or among the evaluated points of a box."""
+    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
+        """The action of largest posterior mean: among the arms available, or the evaluated points of a box."""
 
 
 class BoxSpace(Space):
@@ -149,7 +149,7 @@ class BoxSpace(Space):
         point: np.ndarray = self.domain.snap(np.full((1, self.dim), 0.5))[0]
         return point
 
-    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
+    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
         if len(evaluated) == 0:
             return self.middle
         point: np.ndarray = evaluated[int(np.argmax(posterior.at(evaluated)[0]))]
@@ -177,7 +177,7 @@ class ArmSpace(Space):
     def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
         if available is None:
             return rng.integers(self.problem.n_arms, size=n)
-        return rng.choice(np.flatnonzero(available), size=n)
+        return rng.choice(available, size=n)
 
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
         return self._arms[actions]
@@ -194,15 +194,16 @@ class ArmSpace(Space):
     ) -> Actions:
         if available is None:
             return np.array([best_arm(objective, self._arms)[0]])
-        compared = np.flatnonzero(available)
-        return compared[[best_arm(objective, self._arms[compared])[0]]]
+        return available[[best_arm(objective, self._arms[available])[0]]]
 
     @property
     def middle(self) -> Action:
         return 0
 
-    def best(self, posterior: Predictive, evaluated: Actions) -> Action:
-        return best_arm(lambda X: posterior.at(X)[0], self._arms)[0]
+    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
+        if available is None:
+            return best_arm(lambda X: posterior.at(X)[0], self._arms)[0]
+        return int(available[best_arm(lambda X: posterior.at(X)[0], self._arms[available])[0]])
 
 
 def space_of(problem: Problem, search: Search | None = None) -> Space:

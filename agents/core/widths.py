@@ -221,7 +221,8 @@ class BoundedNoise(WidthSchedule):
 class InformationGain(WidthSchedule):
     """`C (F + R / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))))` with the gain of the pulls themselves.
 
-    Reference: Chowdhury and Gopalan (2017), Theorem 2, there with `lam = R^2`.
+    Reference: Chowdhury and Gopalan (2017), Theorem 2, with `lam = 1 + 2 / T` there, which its 1 pays for. It holds for
+    any `lam`, since it is never below `AnalyticMixture`.
     """
 
     assumes = "norm"
@@ -364,7 +365,8 @@ class EffectiveDimension(WidthSchedule):
     No theorem stands behind it, and it need not be narrow: `log(t) d_eff` is mostly more than the `2 gamma` of
     `InformationGain`, and the band then wider than the proven one.
 
-    Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020).
+    Reference: the form in which BKB, with `C = 1`, is run in the experiments of Calandriello et al. (2020). For GP-UCB,
+    whose width there is not known, it is carried over.
     """
 
     def __call__(self, context: WidthContext) -> float:
@@ -376,6 +378,9 @@ class EffectiveDimension(WidthSchedule):
 @dataclass(frozen=True)
 class LogDeterminant(WidthSchedule):
     """`F + xi / sqrt(lam) sqrt(C~ sum_s log(1 + lev_fb(x_s)) + log(1 / delta))`: practical, also within batches.
+
+    The sum begins with the first pull, or with existing data, as in Theorem 2. The authors' code begins it at
+    `log(t) d_eff` of two random arms, or of the existing data, so that its first widths are others.
 
     Reference: the form in which BBKB is run in the experiments of Calandriello et al. (2020).
     """

@@ -5,16 +5,20 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any
 
+import numpy as np
+
 from agents.core.batch_rules import FixedRule
 from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.gp_settings import GPSettings, Model, NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.information import greedy_information, largest_gain
 from agents.core.initial_design import UncertaintyDesign, UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 from gpbandit_envs.arguments import as_count, as_number, positive_number
+from gpbandit_envs.problem import Problem
 
 __all__ = ["GPBUCB", "initialization_size"]
 
@@ -30,10 +34,15 @@ class GPBUCB(UCBAgent):
 
     Args:
         batch_size: Largest number of open evaluations, `B >= 1`; 10 in the paper's experiments, 1 gives GP-UCB.
-        c: Bound `C` on the information gained within a batch; the width grows by `exp(C)`. The default 0 suffices
-            in practice; theory needs `gamma_{B-1}`, or a constant after an initial design of `initialization_size`
-            arms.
-        t_init: Arms to pull by uncertainty sampling before the first bound is computed.
+        c: Bound `C` in nats on the information gained within a batch; the width grows by `exp(C)`. With None it is what
+            the theorems need, `gain_within_batch` of the arms, for a width that a theorem stands behind (`"theory"`,
+            `"amm"`, `"bayes"`), and 0 for a tuned one (`"practical"`, `"growing"`, a scaled one, a number). The former
+            is large where noise is small: the first picks of 10 may tell 20 nats.
+        t_init: Arms to pull by uncertainty sampling before the first bound is computed. It lowers the `C` that the
+            theorems need, see `initialization_size`.
+
+    Raises:
+        ValueError: at `reset`, with `c=None`, if the batch may tell more than 100 nats.
 
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, Theorems 1 and 2.
     """
@@ -48,7 +57,7 @@ class GPBUCB(UCBAgent):
         kernel: Any = None,
         width: object = "theory",
         batch_size: int = 10,
-        c: float = 0.0,
+        c: float | None = None,
         t_init: int = 0,
         lam: float | None = None,
         norm_bound: NormBound = None,
@@ -56,8 +65,8 @@ class GPBUCB(UCBAgent):
         n_start: int = 0,
         initial: Initial = None,
     ) -> None:
-        # The width, which grows by exp(C), is bounded like every other number.
-        c = as_number("c", c, f"a number from 0 to {_LARGEST_C:g}", lambda c: 0 <= c <= _LARGEST_C)
+        if c is not None:  # the width, which grows by exp(C), is bounded like every other number
+            c = as_number("c", c, f"a number from 0 to {_LARGEST_C:g} or None", lambda c: 0 <= c <= _LARGEST_C)
         t_init, n_start = as_count("t_init", t_init, 0), as_count("n_start", n_start, 0)
         if t_init and n_start:
             raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
@@ -68,15 +77,37 @@ class GPBUCB(UCBAgent):
             SEQUENTIAL_WIDTHS,
             UncertaintyDesign(n=t_init) if t_init else UniformDesign(n_start),
             limit,
-            batch_ratio=exp(c),
+            batch_ratio=exp(c or 0.0),
         )
-        self.batch_size, self.t_init = limit.size, t_init
+        self.c, self.batch_size, self.t_init = c, limit.size, t_init
+
+    @property
+    def _takes_gain(self) -> bool:
+        """Whether `C` is the bound on the gain of a batch that the theorems need."""
+        return self.c is None and self._arm_schedule.assumes is not None
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if self._takes_gain and problem.arms is not None:
+            self.batch_ratio = exp(self._gain(self.settings.resolve(problem, allow_doubling=True), problem))
+        super().reset(problem, rng)
+
+    def _gain(self, model: Model, problem: Problem) -> float:
+        assert problem.arms is not None
+        n = max(self.batch_size - 1, self.t_init, 1)
+        greedy = greedy_information(model.kernel, problem.arms, model.lam, n).gain
+        C = gain_within_batch(largest_gain(greedy, model.prior_variance, model.lam), self.batch_size, self.t_init)
+        if C > _LARGEST_C:
+            raise ValueError(
+                f"c: expected a number, since {self.batch_size - 1} open evaluations may tell {C:.0f} nats on "
+                f"{problem.name} and the width would grow by exp({C:.0f}); got None, which needs at most {_LARGEST_C:g}"
+            )
+        return C
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
         C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
-        if log(self.batch_ratio) < C:  # the theorem needs a width that grows by exp(C)
+        if C > _LARGEST_C or not (self._takes_gain or (self.c or 0.0) >= C):  # its width must grow by exp(C)
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"

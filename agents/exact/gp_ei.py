@@ -34,7 +34,9 @@ class GPEI(GPAgent):
     incumbent: Wang and de Freitas (2014), Theoretical analysis of Bayesian optimisation, section 2.
     """
 
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(
+        frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
+    )
 
     def __init__(
         self,

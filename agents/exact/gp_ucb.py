@@ -25,6 +25,9 @@ class GPUCB(UCBAgent):
     that of Srinivas et al. (2010) for a draw from the prior, Theorem 1 on arms and Theorem 2 on a box. Tuned are
     `"practical"`, the one of the BBKB experiments, and `"growing"`, the `sqrt(3 log 2t)` of the BPE experiments.
 
+    Where a step offers only some of the arms, the maximum is over those: CGP-UCB (Krause and Ong 2011, eq. 4). Bands
+    and regret bounds hold as they are, with the information gain of all pulls, for regret against the best arm offered.
+
     The named widths are wide, 6 to 17 in the suite `short-horizons`. Within a few dozen evaluations the policy then
     does hardly better than uniform sampling. The number 1.0 has a fifth to a half of that regret there, and a band that
     guarantees nothing.
@@ -53,12 +56,15 @@ class GPUCB(UCBAgent):
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1; Flynn
-    and Reeb (2025), Tighter confidence bounds for sequential kernel regression.
+    and Reeb (2025), Tighter confidence bounds for sequential kernel regression; Krause and Ong (2011), Contextual
+    Gaussian process bandit optimization.
     """
 
     takes_dual = True
     policy_family = "GP-UCB"
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(
+        frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
+    )
 
     def __init__(
         self,

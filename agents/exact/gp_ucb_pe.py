@@ -26,9 +26,9 @@ class GPUCBPE(UCBAgent):
 
     A batch of K has one arm of largest upper bound. Each of the other K - 1 is the arm of largest deviation, given all
     picks of the batch so far, in the relevant region
-    `{x: mean(x) + 2 width' sd(x) >= max_z (mean(z) - width sd(z))}`, with mean and sd as at the start of the batch. With
-    high probability it holds the best arm, and the arm that the next batch will begin with. `width'` is the width of
-    the next batch. Where it depends on the pulls, which is not so in the paper, only its `t` is that of the next.
+    `{x: mean(x) + 2 width' sd(x) >= max_z (mean(z) - width sd(z))}`, with mean and sd as at the start of the batch. It
+    holds the best arm if the band does. `width'` is the width of the next batch; where it depends on the pulls, which
+    is not so in the paper, only its `t` is that of the next.
 
     When feedback comes at other times than whole batches, every delivery begins a batch: its first pick is by the upper
     bound, with the open evaluations hallucinated, and pure exploration fills up to K open ones. Other arguments: see

@@ -28,12 +28,12 @@ _PATIENCE = 20  # that of the authors' experiments, where the problem states no 
 
 
 class GPUCBSDF(UCBAgent):
-    """Pull `argmax mean + width sd` with the feedback 0 for each evaluation whose own has not arrived, or came too late.
+    """Pull `argmax mean + width sd` with the feedback 0 for each evaluation whose own is not there, or came too late.
 
     Feedback that comes within `m` further evaluations takes the place of the 0; later feedback is ignored. So the mean
     estimates `rho_m f`, with `rho_m` the share of feedback that comes in time, whose best arm is that of f where
-    `f >= 0`: rewards are shifted for that. The deviation is that of all pulls, open ones among them. A failed evaluation
-    is one whose feedback never comes.
+    `f >= 0`: rewards are shifted for that. The deviation is that of all pulls, open ones among them. A failed
+    evaluation is one whose feedback never comes.
 
     The width of `predict` is as of the last feedback. No theorem says that the band holds for f.
 
@@ -52,10 +52,10 @@ class GPUCBSDF(UCBAgent):
         delta: Allowed probability of failure; None for `1 / horizon`.
         initial: Existing data `{"arms": [...], "rewards": [...]}`; None for the problem's, if it has some.
 
-    References: Verma, Dai and Low (2022), Bayesian optimization under stochastic delayed feedback; Vakili et al. (2023),
-    Delayed feedback in kernel bandits. Both were read as the code that the authors published. The theorem's width also
-    has another constant before its root, for feedback of bounded size, which could not be checked; here it is
-    GP-UCB's.
+    References: Verma, Dai and Low (2022), Bayesian optimization under stochastic delayed feedback; Vakili et al.
+    (2023), Delayed feedback in kernel bandits. Both were read as the code that the authors published. The theorem's
+    width also has another constant before its root, for feedback of bounded size, which could not be checked; here it
+    is GP-UCB's.
     """
 
     policy_family = "GP-UCB"

@@ -12,10 +12,10 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.exact.enlarged_ucb import EnlargedUCB
 from gpbandit_envs.arguments import as_number
 
-__all__ = ["RGPUCB"]
+__all__ = ["RobustGPUCB"]
 
 
-class RGPUCB(EnlargedUCB):
+class RobustGPUCB(EnlargedUCB):
     """Evaluate `argmax mean_{t-1} + (width_t + C / sqrt(lam)) sd_{t-1}`, one arm or point at a time.
 
     Whatever an adversary adds to the feedback, a sum of sizes of at most C moves the posterior mean by at most

@@ -80,7 +80,9 @@ class GPTS(GPAgent):
     (2020), Efficiently sampling functions from Gaussian process posteriors, eq. 9.
     """
 
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(
+        frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
+    )
     not_saved = GPAgent.not_saved | {"_draws"}
 
     def __init__(
@@ -110,7 +112,8 @@ class GPTS(GPAgent):
         if isinstance(self.beliefs, BoxBeliefs):
             return self.beliefs.maximise_draw(self.n_features, self.rng)
         assert isinstance(self.arms.posterior, ExactPosterior)
-        return np.argmax(self._draws.draw(self.arms.posterior, 1, self.rng), axis=1)
+        draw = self._draws.draw(self.arms.posterior, 1, self.rng)[0]
+        return np.array([self.arms.best_offered(self.arms.of_offered(draw))])
 
 
 class AsyncTS(GPAgent):

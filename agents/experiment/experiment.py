@@ -73,7 +73,7 @@ class Experiment:
     is proposed that is within 1 % of the range of it in every number and has the same categories.
 
     On a table a candidate is proposed once, unless `repeats`. Where a policy proposes what is not available, and cannot
-    be told so (`Agent.restrict`), the available candidate of largest upper bound of its own `predict` takes the place,
+    be told so (`Agent.offer`), the available candidate of largest upper bound of its own `predict` takes the place,
     or a random one if it has no model.
 
     Args:
@@ -240,10 +240,14 @@ class Experiment:
                 if new:
                     break
                 raise ValueError(f"ask: all {len(available)} candidates have been proposed or told; none is left")
-            heeds = available is not None and agent.restrict(available)
+            heeds = available is not None and agent.capabilities.contexts
+            if available is not None and heeds:
+                agent.offer(np.flatnonzero(available))
             pending = self._pending(new)
             waits = len(pending) > 0 and agent.capabilities.batch == "sequential"
             actions = pending.actions[:0] if waits else agent.select(1, pending)
+            if available is not None and heeds:
+                agent.offer(np.arange(len(available)))  # it may recommend what must not be proposed again
             if len(actions) == 0:
                 if new:
                     break  # the policy has ended its batch
@@ -440,7 +444,11 @@ class Experiment:
         return pd.DataFrame([{**each.point, self.outcome: each.outcome, "status": status} for each, status in rows])
 
     def plot(self) -> go.Figure:
-        """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure."""
+        """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure.
+
+        Raises:
+            ImportError: if Plotly is not installed (extra `plot`).
+        """
         from agents.experiment.plot import outcome_figure
 
         names = self.candidates.names if self.parameters is None else self.parameters.names  # type: ignore[union-attr]

@@ -25,9 +25,15 @@ def outcome_figure(results: pd.DataFrame, names: Sequence[str], outcome: str, *,
         names: The parameters.
         outcome: Name of the outcome.
         minimise: Whether small outcomes are good.
+
+    Raises:
+        ImportError: if Plotly is not installed.
     """
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
+    try:
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+    except ImportError as error:
+        raise ImportError('the figure of an experiment needs Plotly: pip install "gpbandit-envs[plot]"') from error
 
     rows = -(-len(names) // _COLUMNS)
     figure = make_subplots(

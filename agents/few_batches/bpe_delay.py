@@ -23,8 +23,8 @@ __all__ = ["BPEDelay", "extended_lengths"]
 class BPEDelay(BPE):
     """BPE for feedback that is late: each batch goes on for as long as a delay may take, and uses what has arrived.
 
-    Batch r has `q_r + u_r` evaluations, with the lengths `q_r = ceil(sqrt(T q_{r-1}))` of BPE and the extension `u_r` of
-    `extended_lengths`. At its end, arms are eliminated by what has arrived by then; what comes later is not used.
+    Batch r has `q_r + u_r` evaluations, with the lengths `q_r = ceil(sqrt(T q_{r-1}))` of BPE and the extension `u_r`
+    of `extended_lengths`. At its end, arms are eliminated by what has arrived by then; what comes later is not used.
     A batch of which nothing has arrived at its end waits for the first feedback, which the paper leaves open. Without
     delay this is BPE. The band holds if delays do not depend on rewards: which feedback arrives is then no choice.
 
@@ -93,8 +93,8 @@ class BPEDelay(BPE):
 def extended_lengths(horizon: int, delay: Delay, delta: float, tail: bool = False) -> list[int]:
     """`q_r + u_r` with `q_r = ceil(sqrt(T q_{r-1}))`, `q_0 = 1`, the last cut so that all add up to T.
 
-    `u_r = mean + min(scale sqrt(2 L), 2 b L)`, rounded up, with `L = log(1.5 t / delta)`, b the delay's `tail`, and t the
-    number of evaluations when `q_r` of the batch have been made.
+    `u_r = mean + min(scale sqrt(2 L), 2 b L)`, rounded up, with `L = log(1.5 t / delta)`, b the delay's `tail`, and t
+    the number of evaluations when `q_r` of the batch have been made.
 
     A delay of the stated kind exceeds its mean by the *larger* of the two with probability at most `delta / (1.5 t)`,
     and may exceed the smaller one far more often. With `tail` the larger one is taken, and all of the first `q_r` have

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 
 from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
+from agents.core.finite import some_or_all
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.space import Available, Search, space_of
@@ -110,7 +111,7 @@ class LearnedAgent(Agent):
 
     Attributes:
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
-        available: Arms among which it selects, shape (A,); None for all.
+        available: The arms among which it selects and recommends, in increasing order; None for all.
         y: Their rewards, shape (n,).
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
@@ -131,7 +132,7 @@ class LearnedAgent(Agent):
     starts: int = 8
     iterations: int = 60
 
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential")
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", contexts=True)
     not_saved = Agent.not_saved | {"space"}
 
     def __post_init__(self) -> None:
@@ -218,9 +219,8 @@ class LearnedAgent(Agent):
             return self.space.random(1, self.rng, self.available)
         return self._maximiser(self.posterior)
 
-    def restrict(self, available: Bool[np.ndarray, " A"]) -> bool:
-        self.available = available.copy()
-        return True
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        self.available = some_or_all(arms, self.problem)
 
     def _maximiser(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
@@ -256,8 +256,8 @@ class LearnedAgent(Agent):
         return float(np.clip((y - low) / (high - low), 0.0, 1.0)) if high > low else float(y > high)
 
     def recommend(self) -> Action:
-        """The arm, or the evaluated point of a box, of largest posterior mean."""
-        return self.space.best(self.posterior, self.actions)
+        """The arm that is offered, or the evaluated point of a box, of largest posterior mean."""
+        return self.space.best(self.posterior, self.actions, self.available)
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(self.space.scaled(np.asarray(X, np.float64)))

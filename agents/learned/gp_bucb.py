@@ -38,7 +38,7 @@ class MAPBUCB(LearnedAgent):
     policy_family = "estimated kernel"
     width: float = 1.0
     n_initial: int | None = 8
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
+    capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True, contexts=True)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.failed = Pending.empty(problem).actions

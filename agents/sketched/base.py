@@ -9,6 +9,7 @@ from math import log
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.acquisition import UpperConfidenceBound
 from agents.core.batch_rules import BatchRule
 from agents.core.beliefs import ArmBeliefs
 from agents.core.existing_data import per_pull_leverage
@@ -117,7 +118,7 @@ class SketchedBeliefs(ArmBeliefs):
         return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
 
     def best_score(self, width: float) -> int:
-        return int(np.argmax(self.posterior.mean + width * np.sqrt(self.posterior.variance)))
+        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
     def diagnostics(self) -> Mapping[str, float]:
         return {

@@ -45,7 +45,9 @@ class BKB(SketchedUCBAgent):
     Reference: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Algorithm 1.
     """
 
-    capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(
+        frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
+    )
 
     def __init__(
         self,

@@ -14,9 +14,8 @@ import numpy as np
 from gymnasium.utils import seeding
 from jaxtyping import Float
 
-from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
 from gpbandit_envs.envs.render import History, Picture, box_points, draw_rgb, draw_text
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.gp.kernels import Kernel
@@ -57,6 +56,8 @@ class BanditEnv(gym.Env[Any, Any]):
     """
 
     metadata: dict[str, Any] = METADATA
+    regret_changes = False
+    """Whether the regret of an action differs from step to step; `regret(actions)` then is that of the coming step."""
 
     def __init__(
         self,
@@ -76,9 +77,7 @@ class BanditEnv(gym.Env[Any, Any]):
             raise ValueError(f"initial: expected an integer >= 0, got {initial!r}")
         if initial and not isinstance(recipe.family, ArmFamily):
             raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
-        self._corruption = as_corruption(corruption)
-        if self._corruption is not None and not isinstance(recipe.family, ArmFamily):
-            raise ValueError(f"corruption: expected None on a box, got {corruption!r}")
+        self._corruption = adversary(recipe, corruption)
         self._misspecification = misspecification_factors(misspecification)
         self.recipe = recipe = misspecified(recipe, self._misspecification)
         self.render_mode = render_mode
@@ -129,6 +128,10 @@ class BanditEnv(gym.Env[Any, Any]):
     @abstractmethod
     def mean(self, actions: Any) -> np.ndarray:
         """Noise-free means of an array of actions; for scoring, never for policies."""
+
+    def regret(self, actions: Any) -> np.ndarray:
+        """Regrets of an array of actions in the coming step, NaN where the optimum is unknown; for scoring."""
+        return self.certificate.optimum - self.mean(actions)
 
     def stream(self, name: Stream) -> np.random.Generator:
         """A fresh generator at the start of the current episode's stream `name`.

@@ -106,9 +106,10 @@ def xgboost(
     Maximum depth of a tree in [1, 50] (an integer, on a logarithmic scale), share of the columns given to each tree in
     [0.1, 1], learning rate in [2^-10, 1] and L2 penalty in [2^-10, 2^10] (logarithmic): the ranges of HPOBench. Each
     evaluation boosts 100 trees on two thirds of the program's modules and tests them on the other third; HPOBench
-    boosts 2,000. Mean: balanced test accuracy, as one module in six has a defect and plain accuracy would say little.
-    Cost: passes over a column of the training set. Real work: up to a few tenths of a second an evaluation. Needs the
-    extra `hpo`.
+    boosts 2,000, each time with another seed, where here the seed is fixed and an evaluation deterministic. Which
+    program's modules Ha et al. (2023) took, and which score, is not known. Mean: balanced test accuracy, as one module
+    in six has a defect and plain accuracy would say little. Cost: passes over a column of the training set. Real work:
+    up to a few tenths of a second an evaluation. Needs the extra `hpo`.
 
     The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     accuracy of 1. A policy that beats it has negative regret. The noise is added to the accuracy, as training is

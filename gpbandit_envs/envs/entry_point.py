@@ -8,9 +8,12 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
+from gpbandit_envs.envs.contextual import ContextualArmEnv, ContextualArmVectorEnv
 from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv, TimeVaryingArmVectorEnv
 from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.functions.time_varying import TimeVaryingArms
 
 __all__ = ["COMMON_ARGUMENTS", "EntryPoint"]
 
@@ -46,6 +49,10 @@ class EntryPoint:
         self.parameters = inspect.signature(recipe).parameters
         functools.update_wrapper(self, recipe)
 
+    def recipe(self, **kwargs: Any) -> EnvRecipe:
+        """The recipe of these keywords, for environments that are made of another one."""
+        return self._recipe(**kwargs)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return EntryPoint, (self._recipe,)
 
@@ -72,8 +79,16 @@ class EntryPoint:
                 takes = ", ".join([*self.parameters, *COMMON_ARGUMENTS])
                 raise TypeError(f"unknown argument {name!r}; it takes {takes}")
         recipe = self._recipe(**own)
-        if num_envs is None:
-            return FiniteArmEnv(recipe, **common) if isinstance(recipe.family, ArmFamily) else BoxEnv(recipe, **common)
-        if isinstance(recipe.family, ArmFamily):
-            return FiniteArmVectorEnv(num_envs, recipe, **common)
-        return BoxVectorEnv(num_envs, recipe, **common)
+        single, many = _kinds(recipe)
+        return single(recipe, **common) if num_envs is None else many(num_envs, recipe, **common)
+
+
+def _kinds(recipe: EnvRecipe) -> tuple[type[BanditEnv], Callable[..., BanditVectorEnv]]:
+    """The classes of a single environment and of its native vector form."""
+    if isinstance(recipe.family, TimeVaryingArms):
+        return TimeVaryingArmEnv, TimeVaryingArmVectorEnv
+    if recipe.offers is not None:
+        return ContextualArmEnv, ContextualArmVectorEnv
+    if isinstance(recipe.family, ArmFamily):
+        return FiniteArmEnv, FiniteArmVectorEnv
+    return BoxEnv, BoxVectorEnv

@@ -13,7 +13,7 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxF
 
 __all__ = ["Episodes", "Stream", "keeps_function", "reset_needed"]
 
-Stream = Literal["function", "noise", "cost", "delay", "initial"]
+Stream = Literal["function", "noise", "cost", "delay", "initial", "context", "drift"]
 _STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 FunctionT = TypeVar("FunctionT", ArmFunction, BoxFunction)
@@ -41,6 +41,7 @@ class Episodes(Generic[FunctionT]):
         self._function: FunctionT | None = None
         self._seed: int | None = None
         self._episode = -1
+        self._drawn_in = 0, 0
 
     @property
     def seeded(self) -> bool:
@@ -66,8 +67,13 @@ class Episodes(Generic[FunctionT]):
         if self._function is not None and (keep or self._family.fixed or self._instance_seed is not None):
             return False
         seed, episode = (self._seed, self._episode) if self._instance_seed is None else (self._instance_seed, 0)
+        self._drawn_in = seed, episode
         self._function = self._family.draw(_generator(seed, episode, "function"))  # type: ignore[assignment]
         return True
+
+    def drift(self) -> np.random.Generator:
+        """A fresh generator of how the mean function moves, which goes with the function: kept or pinned as that is."""
+        return _generator(*self._drawn_in, "drift")
 
     def stream(self, name: Stream) -> np.random.Generator:
         """A fresh generator at the start of stream `name` of the current episode.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from gpbandit_envs.arguments import positive_int
+from dataclasses import replace
+from typing import Literal
+
+from gpbandit_envs.arguments import as_number, as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.arm_sets import lattice
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms
-from gpbandit_envs.functions.closed_forms import FORMULAS, ClosedForm
+from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm
 from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
 from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
 from gpbandit_envs.gp import as_kernel
@@ -103,17 +106,33 @@ def hartmann6(
 
 @EntryPoint
 def h1(
-    *, grid: int | None = None, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
+    *,
+    form: Literal["inside", "outside"] = "inside",
+    half_side: float = 25.0,
+    grid: int | None = None,
+    noise_std: float = 0.01,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
 ) -> EnvRecipe:
     """The h1 function: a sharp peak 2 at (8.6998, 6.7665) among ripples, on [-25, 25]^2.
 
+    `(sin^2(x - y/8) + sin^2(y + x/8)) / D` with `D = sqrt((x - 8.6998)^2 + (y - 6.7665)^2 + 1)`. Sources differ:
+    Ha et al. (2023) print the 1 inside the root and name no domain; DEAP's benchmarks, which cite Van Soest and Casius
+    (2003) as they do, have `D = sqrt(..) + 1` on [-100, 100]^2. With the 1 inside, the peak is round and about 1 wide;
+    outside, it is a cusp. The side decides how small a share of the box it takes: 25 is a choice made here.
+
     Args:
+        form: Where the 1 stands, `"inside"` or `"outside"` the root.
+        half_side: Half the side of the box around the origin, at least 10, so that the peak is inside.
         grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
         noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
     """
-    return _closed_form("h1", grid, noise_std, kernel, noise)
+    as_word("form", form, ("inside", "outside"))
+    side = as_number("half_side", half_side, "a finite number >= 10", lambda side: side >= 10)
+    formula = replace(H1_FORMS[form], low=(-side, -side), high=(side, side))
+    return _modelled(_gridded(ClosedForm(formula), grid), noise_std, kernel, noise)
 
 
 @EntryPoint

@@ -86,6 +86,10 @@ def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, n
     other 282. Mean: test accuracy. Cost: gradient steps, as training stops once it has converged. Real work: some
     tens of milliseconds an evaluation.
 
+    HPOBench, which Ha et al. (2023) use, trains by stochastic gradient descent for 1,000 epochs with a rate that is
+    lowered by itself, one class against the rest, on the same two hyperparameters and ranges; here the rate is
+    constant, the descent on the whole training set and the loss softmax, so that an evaluation is deterministic.
+
     The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     accuracy of 1. A policy that beats it has negative regret. The noise is added to the accuracy, as training is
     deterministic.

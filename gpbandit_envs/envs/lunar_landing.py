@@ -112,8 +112,10 @@ def lunar_landing(
     """Lunar landing: find the twelve parameters of a controller with the highest mean return over fixed terrains.
 
     Each parameter in [0, 2]. An evaluation flies Gymnasium's lunar lander over 50 fixed terrains, as Eriksson et al.
-    (2019) do, up to 1,000 frames each; see `LunarController` for the controller. Mean: mean return. Cost: simulated
-    seconds. Real work: a few tenths of a second an evaluation. Needs the extra `lunar`.
+    (2019) do, up to 1,000 frames each; see `LunarController` for the controller. Controller, ranges and number of
+    terrains are theirs, which Ha et al. (2023) take over; which terrains those are is not known, the simulator here is
+    a later version, and they add no noise. Mean: mean return. Cost: simulated seconds. Real work: a few tenths of a
+    second an evaluation. Needs the extra `lunar`.
 
     The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     upper bound on the return: no fuel, and a landing on two legs. A policy that beats it has negative regret. The noise

@@ -10,17 +10,21 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.arguments import as_number
+from gpbandit_envs.corruption import Corruption, as_corruption
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.functions.near import NearArms
+from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
+from gpbandit_envs.offers import Offers
 from gpbandit_envs.problem import Knowledge, Problem
 
 __all__ = [
     "EnvRecipe",
     "KernelLike",
     "NoiseLike",
+    "adversary",
     "make_problem",
     "misspecification_factors",
     "misspecified",
@@ -47,6 +51,7 @@ class EnvRecipe:
         knowledge: How the stated prior relates to the truth.
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
         neighbours: Neighbourhood of the arms, stated to policies.
+        offers: Which arms each step offers; None for all of them, always.
         notes: Further facts stated to policies.
 
     Raises:
@@ -60,6 +65,7 @@ class EnvRecipe:
     knowledge: Knowledge = "oracle"
     costs: np.ndarray | None = None
     neighbours: np.ndarray | None = None
+    offers: Offers | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -98,12 +104,28 @@ def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
         return recipe
     if not isinstance(recipe.family, ArmFamily):
         raise ValueError("misspecification['sup']: expected finite arms, as the optimum is certified arm by arm")
+    if isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError("misspecification['sup']: expected a mean function that stays as it is")
     if recipe.knowledge != "oracle":
         raise ValueError(
             "misspecification['sup']: expected an environment whose functions the stated prior describes, got one of "
             f"knowledge {recipe.knowledge!r}"
         )
     return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
+
+
+def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corruption | None:
+    """The adversary of an environment; None for none.
+
+    Raises:
+        TypeError, ValueError: as `as_corruption`; on a box, or if the mean changes from step to step.
+    """
+    parsed = as_corruption(corruption)
+    if parsed is not None and not isinstance(recipe.family, ArmFamily):
+        raise ValueError(f"corruption: expected None on a box, got {corruption!r}")
+    if parsed is not None and isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError(f"corruption: expected None where the mean function changes, got {corruption!r}")
+    return parsed
 
 
 def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
@@ -176,5 +198,8 @@ def make_problem(
         knowledge=knowledge,
         misspecification=wrong,
         neighbours=None if arms is None else recipe.neighbours,
+        contexts=recipe.offers is not None,
+        time_varying=isinstance(family, TimeVaryingArms),
+        drift=family.eps if isinstance(family, DriftingGP) else None,
         notes={"noise": noise.to_spec(), **recipe.notes},
     )

@@ -9,11 +9,12 @@ from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.needle import NeedleArms
 from gpbandit_envs.functions.rkhs import RKHSArms, RKHSBox
+from gpbandit_envs.functions.time_varying import ChangePointArms, DriftingGP
 from gpbandit_envs.gp import SE, Matern, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import as_noise
 
-__all__ = ["gp_sample", "needle", "rkhs", "variance_starvation"]
+__all__ = ["change_points", "gp_sample", "needle", "rkhs", "tv_gp_sample", "variance_starvation"]
 
 
 @EntryPoint
@@ -46,7 +47,9 @@ def rkhs(
     """
     drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family: RKHSArms | RKHSBox = (
-        RKHSBox(drawn, dim, norm, n_centres) if n_arms is None else RKHSArms(drawn, n_arms, dim, norm, n_centres)
+        RKHSBox(drawn, dim, norm, n_centres)
+        if n_arms is None
+        else RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres)
     )
     return EnvRecipe(
         family=family,
@@ -172,3 +175,68 @@ def _kernels(kernel: KernelLike, lengthscale: float | None, default: SE | Matern
     drawn = SE(lengthscale) if isinstance(default, SE) else Matern(lengthscale, nu=default.nu)
     stated = drawn if kernel is None else as_kernel(kernel)
     return drawn, stated, drawn == stated
+
+
+@EntryPoint
+def tv_gp_sample(
+    *,
+    n_arms: int = 400,
+    dim: int = 2,
+    eps: float = 0.01,
+    lengthscale: float = 0.2,
+    noise_std: float = 0.1,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> EnvRecipe:
+    """A sample of a Gaussian process that drifts: `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}`.
+
+    Every `f_t` is a draw of the same process, and so is every `g_t`, independently. Regret is measured from the best
+    mean of each step; no policy has vanishing regret, since what it knows is worth less with every step.
+
+    Args:
+        n_arms: Number of arms `A`, at most 5,000; a step costs `2 A^2` operations.
+        dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
+        eps: Rate of drift in [0, 1], stated to policies; after `1 / eps` steps the correlation with the present is 0.6.
+        lengthscale: Lengthscale of the SE kernel that draws the functions and is stated to policies.
+        noise_std: Standard deviation of the noise, unit of the reward.
+        kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
+        noise: Noise model, a name or a spec; Gaussian if None.
+    """
+    family = DriftingGP(SE(lengthscale) if kernel is None else as_kernel(kernel), even_arms(n_arms, dim), eps)
+    return EnvRecipe(family=family, noise=as_noise(noise, noise_std), kernel=family.kernel, norm_bound=None)
+
+
+@EntryPoint
+def change_points(
+    *,
+    n_arms: int = 400,
+    dim: int = 2,
+    rate: float = 0.005,
+    lengthscale: float = 0.2,
+    norm: float = 2.0,
+    noise_std: float = 0.1,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+    n_centres: int = 32,
+) -> EnvRecipe:
+    """One function of exact RKHS norm after another: it stays as it is until a change point that nobody announces.
+
+    Functions are those of `RKHS`, drawn independently. Regret is measured from the best mean of each step. Policies are
+    told that the mean changes, and not how often.
+
+    Args:
+        n_arms: Number of arms `A`.
+        dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
+        rate: Probability that an evaluation is a change point; there are `1 / rate` evaluations between two on average.
+        lengthscale: Lengthscale of the SE kernel that draws the functions and is stated to policies.
+        norm: RKHS norm of every function, unit of the reward.
+        noise_std: Standard deviation of the noise, unit of the reward.
+        kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
+        noise: Noise model, a name or a spec; Gaussian if None.
+        n_centres: Number of terms of the expansions.
+    """
+    drawn = SE(lengthscale) if kernel is None else as_kernel(kernel)
+    family = ChangePointArms(RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres), rate)
+    return EnvRecipe(
+        family=family, noise=as_noise(noise, noise_std), kernel=family.kernel, norm_bound=family.norm_bound
+    )

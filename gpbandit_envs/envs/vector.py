@@ -12,10 +12,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.arguments import positive_int
-from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.problem import Problem
 
@@ -53,6 +52,9 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         ValueError: if an argument is wrong.
     """
 
+    regret_changes = False
+    """Whether the regret of an action differs from step to step."""
+
     def __init__(
         self,
         num_envs: int,
@@ -80,9 +82,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             max_episode_steps = None
         elif max_episode_steps is not None:
             max_episode_steps = positive_int("max_episode_steps", max_episode_steps)
-        self._corruption = as_corruption(corruption)
-        if self._corruption is not None and not isinstance(recipe.family, ArmFamily):
-            raise ValueError(f"corruption: expected None on a box, got {corruption!r}")
+        self._corruption = adversary(recipe, corruption)
         self._factors = misspecification_factors(misspecification)
         self.num_envs = num_envs
         self.recipe = recipe = misspecified(recipe, self._factors)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["FORMULAS", "ClosedForm", "Formula", "deceptive"]
+__all__ = ["FORMULAS", "H1_FORMS", "ClosedForm", "Formula", "deceptive"]
 
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
@@ -62,12 +62,27 @@ def rosenbrock(X: Points) -> Values:
     return 10 - 100 * valley * valley - slope * slope
 
 
+_H1_PEAK = (8.6998, 6.7665)
+
+
 def h1(X: Points) -> Values:
-    """`(sin^2(x - y/8) + sin^2(y + x/8)) / sqrt((x - 8.6998)^2 + (y - 6.7665)^2 + 1)` (Van Soest and Casius 2003)."""
+    """`(sin^2(x - y/8) + sin^2(y + x/8)) / sqrt((x - 8.6998)^2 + (y - 6.7665)^2 + 1)`, as Ha et al. (2023) print it."""
+    ripples, distance2 = _ripples(X)
+    return ripples / np.sqrt(distance2 + 1)
+
+
+def h1_cusp(X: Points) -> Values:
+    """h1 with the 1 outside the root, `.. / (sqrt(..) + 1)`: the form of DEAP's benchmarks, whose peak is a cusp."""
+    ripples, distance2 = _ripples(X)
+    return ripples / (np.sqrt(distance2) + 1)
+
+
+def _ripples(X: Points) -> tuple[Values, Values]:
+    """Numerator of h1, and the squared distance to its peak (Van Soest and Casius 2003)."""
     x, y = X.T
     p, q = np.sin(x - y / 8), np.sin(y + x / 8)
-    u, v = x - 8.6998, y - 6.7665
-    return (p * p + q * q) / np.sqrt(u * u + v * v + 1)
+    u, v = x - _H1_PEAK[0], y - _H1_PEAK[1]
+    return p * p + q * q, u * u + v * v
 
 
 _HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
@@ -146,6 +161,13 @@ FORMULAS: dict[str, Formula] = {
     ),
     "h1": Formula(h1, (-25.0, -25.0), (25.0, 25.0), 1.9999999999610945, (8.69979750625393, 6.766503652353026), 4e-11),
 }
+
+H1_FORMS: dict[str, Formula] = {
+    "inside": FORMULAS["h1"],
+    # At the cusp the denominator falls faster than the numerator can rise, so that the maximum is there.
+    "outside": Formula(h1_cusp, (-25.0, -25.0), (25.0, 25.0), float(h1_cusp(np.array([_H1_PEAK]))[0]), _H1_PEAK),
+}
+"""h1 by where its 1 stands: inside the root or outside."""
 
 
 class ClosedForm(BoxFamily):

@@ -56,11 +56,17 @@ class GPSampleArms(ArmFamily):
             return certify_arms(
                 sample(self.arms), facts={"sampling": "random features", "n_features": self._n_features}
             )
-        if self._factor is None:
-            self._factor, self._jitter = jittered_cholesky(self.kernel(self.arms, self.arms))
+        factor = self.factor
         z = rng.standard_normal(n_arms)
         facts = {"sampling": "exact", "jitter": self._jitter, "interpolant_norm": float(np.linalg.norm(z))}
-        return certify_arms(self._factor @ z, facts=facts)
+        return certify_arms(factor @ z, facts=facts)
+
+    @property
+    def factor(self) -> Float[np.ndarray, "A A"]:
+        """The Cholesky factor `L` of the arms' covariance, computed once; up to `EXACT_LIMIT` arms."""
+        if self._factor is None:
+            self._factor, self._jitter = jittered_cholesky(self.kernel(self.arms, self.arms))
+        return self._factor
 
 
 class GPSampleBox(BoxFamily):

@@ -16,7 +16,6 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from gpbandit_envs.arguments import positive_int, positive_number
-from gpbandit_envs.functions.arm_sets import even_arms
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
 from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
@@ -118,12 +117,11 @@ def draw_expansion(kernel: Kernel, dim: int, n_centres: int, norm: float, rng: n
 
 
 class RKHSArms(ArmFamily):
-    """Draws of exact RKHS norm on evenly spread arms of the unit cube.
+    """Draws of exact RKHS norm on arms in the unit cube.
 
     Args:
         kernel: Kernel of the RKHS.
-        n_arms: Number of arms `A`; memory beyond the arms themselves is bounded.
-        dim: Number of features `d`.
+        arms: Arm set, shape (A, d); memory beyond the arms themselves is bounded.
         norm: RKHS norm `F` of every draw.
         n_centres: Number of terms of the expansion.
 
@@ -134,8 +132,8 @@ class RKHSArms(ArmFamily):
 
     fixed = False
 
-    def __init__(self, kernel: Kernel, n_arms: int, dim: int, norm: float, n_centres: int) -> None:
-        self.arms = even_arms(n_arms, dim)
+    def __init__(self, kernel: Kernel, arms: Float[np.ndarray, "A d"], norm: float, n_centres: int) -> None:
+        self.arms = arms
         self.kernel: Kernel = kernel
         self.norm_bound: float = positive_number("norm", norm)
         self._n_centres = positive_int("n_centres", n_centres)

@@ -6,6 +6,7 @@ This package is a leaf: it needs NumPy and SciPy and imports nothing else of the
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.gp.kernels import (
     SE,
+    ActiveDims,
     Kernel,
     Linear,
     Matern,
@@ -18,6 +19,7 @@ from gpbandit_envs.gp.kernels import (
 
 __all__ = [
     "SE",
+    "ActiveDims",
     "Kernel",
     "Linear",
     "Matern",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Product, RationalQuadratic, Scale, Sum
+from gpbandit_envs.gp.kernels import SE, ActiveDims, Kernel, Matern, Product, RationalQuadratic, Scale, Sum
 
 __all__ = ["FourierSample", "draw_fourier_sample"]
 
@@ -54,7 +54,7 @@ def draw_fourier_sample(kernel: Kernel, dim: int, n_features: int, rng: np.rando
     """A sample whose covariance, over the draw of everything, is the kernel's; Gaussian in the limit of many features.
 
     Args:
-        kernel: SE, Matern or rational quadratic; scaled, sums and products of them.
+        kernel: SE, Matern or rational quadratic; scaled, of some of the coordinates, sums and products of them.
         dim: Number of coordinates `d`.
         n_features: Number of features `m`, for each term of a sum.
         rng: Draws everything.
@@ -80,6 +80,11 @@ def _frequencies(kernel: Kernel, dim: int, n: int, rng: np.random.Generator) -> 
     if isinstance(kernel, Scale):
         frequencies, variance = _frequencies(kernel.kernel, dim, n, rng)
         return frequencies, variance * kernel.variance
+    if isinstance(kernel, ActiveDims):
+        seen, variance = _frequencies(kernel.kernel, len(kernel.dims), n, rng)
+        frequencies = np.zeros((n, dim))
+        frequencies[:, kernel.dims] = seen
+        return frequencies, variance
     if isinstance(kernel, Product):
         # The spectral density of a product is the convolution of its factors' densities.
         (one, v), (other, w) = (_frequencies(part, dim, n, rng) for part in (kernel.left, kernel.right))

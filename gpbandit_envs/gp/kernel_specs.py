@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from gpbandit_envs.gp.kernels import (
     SE,
+    ActiveDims,
     Kernel,
     Linear,
     Matern,
@@ -40,8 +41,9 @@ def as_kernel(kernel: Any) -> Kernel:
 
     Args:
         kernel: A `Kernel`; a mapping with `"name"` one of se, matern, rational_quadratic, linear, polynomial, scale,
-            sum, product or on_device and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts
-            of a sum or product, `"kernel"` what is scaled or put on a `"device"`); or an object of
+            sum, product, active_dims or on_device and its parameters (`"variance"` scales any of them; `"kernels"`
+            lists the parts of a sum or product, `"kernel"` what is scaled, put on a `"device"` or sees the features
+            `"dims"` alone); or an object of
             `sklearn.gaussian_process.kernels`.
 
     Raises:
@@ -66,6 +68,9 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     if name == "scale":
         _only(name, parameters, frozenset({"kernel", "variance"}), required=True)
         return Scale(as_kernel(parameters["kernel"]), parameters["variance"])
+    if name == "active_dims":
+        _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
+        return ActiveDims(as_kernel(parameters["kernel"]), tuple(parameters["dims"]))
     if name == "on_device":
         from gpbandit_envs.gp.devices import OnDevice
 
@@ -85,7 +90,7 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
             parameters["lengthscale"] = as_lengthscale(parameters["lengthscale"])
         kernel = build(**parameters)
     else:
-        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "on_device"])
+        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "active_dims", "on_device"])
         raise ValueError(f'kernel: expected "name" to be one of {names}, got {name!r}')
     return kernel if variance is None else Scale(kernel, variance)
 

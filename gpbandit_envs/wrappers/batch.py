@@ -37,7 +37,8 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         batch_size: Number of actions `q` in a batch.
 
     Raises:
-        TypeError: if the environment is no bandit, or its action is not one arm or one point.
+        TypeError: if the environment is no bandit, its action is not one arm or one point, or its steps offer only
+            some of the arms.
         ValueError: if `batch_size` is below 1.
     """
 
@@ -47,6 +48,8 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         super().__init__(env)
         if not isinstance(getattr(env.unwrapped, "problem", None), Problem):
             raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {env.unwrapped}")
+        if env.unwrapped.problem.contexts:  # type: ignore[attr-defined]
+            raise TypeError("env: each step offers other arms, and the actions of a batch are chosen before")
         space = env.action_space
         if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
             raise TypeError(f"env: expected one arm or one point as action, got {space}; wrap in BatchFeedback first")

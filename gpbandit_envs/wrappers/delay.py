@@ -70,7 +70,8 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         drain: Whether open tickets are delivered at the end.
 
     Raises:
-        TypeError: if the environment is no bandit of this package, or its feedback is delayed already.
+        TypeError: if the environment is no bandit of this package, its feedback is delayed already, or its steps
+            offer only some of the arms: the observation of what arrives would take the place of the context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
@@ -83,6 +84,8 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
             raise TypeError(f"env: expected a bandit environment, whose delay stream is seeded, got {bandit}")
+        if bandit.problem.contexts:
+            raise TypeError("env: its steps offer other arms each, and a delayed observation has no place for them")
         layers = _layers(env)
         if DelayedFeedback in layers:
             raise TypeError("env: its feedback is delayed already")

@@ -97,6 +97,10 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
         return "a tuned width has no guarantee"
     if guarantee.unmet:
         return guarantee.unmet
+    if problem.time_varying and not guarantee.time_varying:
+        return "the mean changes, and the theorem is for one that stays as it is"
+    if guarantee.time_varying and not problem.time_varying:
+        return "the mean stays as it is, and the policy is told that it drifts"
     if problem.knowledge != "oracle" or guarantee.own_model:
         return "the kernel and noise it is given are not known to be true"
     if unmet := sorted(set(problem.misspecification) - guarantee.tolerates):

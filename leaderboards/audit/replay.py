@@ -175,12 +175,14 @@ def audit_run(
     rows = []
     with Replayed.of(spec) as replayed:
         agent, problem = replayed.loop.agent, replayed.loop.problem
-        X, f = _audited_points(replayed, sampled, rng)
+        X, actions = _audited_points(replayed, sampled, rng)
+        f = _means(replayed, actions)
         arms = np.zeros(0, np.int64)
         if problem.is_finite:
             arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
         no_band = "the environment does not know its means" if f is None else ""
         for t in replayed.until(subsample_times(spec.horizon, checkpoints, "log")):
+            f = _means(replayed, actions) if problem.time_varying else f
             band = None if f is None else agent.predict(X)
             if f is not None and band is None:
                 no_band = "the agent states no confidence band"
@@ -236,13 +238,17 @@ def _over_conic(replayed: Replayed, arms: Int[np.ndarray, " p"]) -> tuple[float 
 
 def _audited_points(
     replayed: Replayed, sampled: int, rng: np.random.Generator
-) -> tuple[Float[np.ndarray, "p d"], Float[np.ndarray, " p"] | None]:
-    """All arms, or Sobol points of a box, and the noise-free means there; None if they are not known."""
-    problem, env = replayed.loop.problem, replayed.loop.env.unwrapped
+) -> tuple[Float[np.ndarray, "p d"], np.ndarray]:
+    """All arms, or Sobol points of a box, and the actions that they are."""
+    problem = replayed.loop.problem
     if problem.arms is not None:
-        X, actions = problem.arms, np.arange(problem.n_arms)
-    else:
-        X = actions = scipy.stats.qmc.Sobol(problem.dim, rng=rng).random_base2((sampled - 1).bit_length())
+        return problem.arms, np.arange(problem.n_arms)
+    X = scipy.stats.qmc.Sobol(problem.dim, rng=rng).random_base2((sampled - 1).bit_length())
+    return X, X
+
+
+def _means(replayed: Replayed, actions: np.ndarray) -> Float[np.ndarray, " p"] | None:
+    """Noise-free means of actions, as of now; None if they are not known."""
     if not replayed.loop.oracle.known:
-        return X, None
-    return X, np.asarray(env.mean(actions), np.float64)  # type: ignore[attr-defined]
+        return None
+    return np.asarray(replayed.loop.env.unwrapped.mean(actions), np.float64)  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
 from leaderboards.play.limits import MOST_VALUES
+from leaderboards.play.make import not_here
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run import reason_of
@@ -202,6 +203,9 @@ def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int, conic:
         trace = store.trace(key)
     except (StoreError, KeyError) as error:
         return AuditOutcome(key, str(error))
+    away = not_here(store.spec(key))
+    if away is not None:
+        return AuditOutcome(key, away)
     try:
         audit = audit_run(store.spec(key), checkpoints, sampled, trace, conic)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on

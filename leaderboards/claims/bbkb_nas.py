@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from leaderboards.claims.claim import Claim
-from leaderboards.claims.measures import Measure, faster, more_regret
+from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
 from leaderboards.score.metrics import batch_lengths, simple_regret, simulated_time
 from leaderboards.score.statistics import Interval, mean_interval, paired_difference
@@ -77,12 +77,19 @@ def total_time(a: str, b: str) -> Measure:
 
 
 def mean_simple(a: str, b: str) -> Measure:
-    """Difference of the simple regrets of a and b, averaged over the run, in units of the reward."""
+    """Difference of the simple regrets of a and b, averaged over the run, in units of the reward.
+
+    The best arm known so far may be one of the existing data.
+    """
+
+    def mean(row: str, runs: Runs, both: list[int]) -> np.ndarray:
+        curves = simple_regret(runs.column(row, "regret", both))
+        known: np.ndarray = np.minimum(curves, runs.before(row, both)[:, None]).mean(axis=1)
+        return known
 
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
-        x, y = (simple_regret(runs.column(row, "regret", both)).mean(axis=1) for row in (a, b))
-        return paired_difference(x, y)
+        return paired_difference(*(mean(row, runs, both) for row in (a, b)))
 
     return measure
 
@@ -121,6 +128,10 @@ def architectures(bench: str) -> tuple[Claim, ...]:
                 more_regret(row.format(_EVOLUTION), row.format(_GLOBAL)),
                 low=_ABOVE_ZERO,
                 quick=where == "plain",
+                note=""
+                if where == "plain"
+                else "Regret is of the evaluations that the policy chose; the initial data "
+                "are the same for both. Whether REG-EVOLUTION may use all of them is open.",
             )
             for where, initial, row, source in (
                 ("informed", "2,000", informed, "Fig. 4"),
@@ -134,8 +145,9 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "difference of the simple regrets averaged over the run, BBKB less REG-EVOLUTION, in units of the reward",
             mean_simple(informed.format(_GLOBAL), informed.format(_EVOLUTION)),
             high=0.002,
-            note="Matches is read as at most 0.002 more, of values between 0 and 1. The last 100 of the data are "
-            "REG-EVOLUTION's first population; the paper does not say how it uses them.",
+            note="Matches is read as at most 0.002 more, of values between 0 and 1. The best of the initial data "
+            "counts for both. The last 100 of the data are REG-EVOLUTION's first population; the paper does not say "
+            "how it uses them.",
         ),
         Claim(
             "simple-regret-below",
@@ -152,6 +164,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "difference of the simple regrets averaged over the run, with initial data less without",
             mean_simple(informed.format(_GLOBAL), plain.format(_GLOBAL)),
             low=_ABOVE_ZERO,
+            note="The best of the initial data counts.",
         ),
     )
 
@@ -172,10 +185,10 @@ def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]
                 source,
                 f"Without training times, {agent} is faster than REG-EVOLUTION ({initial} initial data).",
                 "log10 of the seconds of REG-EVOLUTION over those of the policy",
-                faster(row.format(agent), row.format(_EVOLUTION)),
-                low=_ABOVE_ZERO,
-                note="REG-EVOLUTION here looks up an array where the paper's asks the benchmark's own code, whose time "
-                "for a query its figure includes.",
+                None,
+                note="REG-EVOLUTION here looks up an array, a tenth of the time of BBKB, where the paper's asks the "
+                "benchmark's own code, whose time for a query its figure includes: it is that code that the claim is "
+                "about, and it is not played here.",
             )
             for name, agent in (("global", _GLOBAL), ("local", _LOCAL))
         ),
@@ -184,10 +197,10 @@ def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]
             source,
             f"Without training times, the local rule is slower than the global one ({initial} initial data).",
             "log10 of the seconds of BBKB-GlobalLocal over those of BBKB",
-            faster(row.format(_GLOBAL), row.format(_LOCAL)),
-            low=_ABOVE_ZERO,
+            None,
             note="The local rule pays at every pick past the global threshold, and saves a new dictionary for each "
-            "batch that it spares.",
+            "batch that it spares. Which is more rests on the two implementations: ours are within a third of each "
+            "other, with either sign.",
         ),
         *(
             Claim(

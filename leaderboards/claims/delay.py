@@ -41,12 +41,19 @@ CLAIMS: tuple[Claim, ...] = (
             high=0.0,
             quick=mean == 50 and not suffix,
             reading=reading,
-            note="The paper's text could not be consulted; settings are those of the code that its authors published, "
-            "and the order is that of its bounds, sqrt(T gamma) + E[tau] and gamma sqrt(T) + E[tau] gamma.",
+            note=f"The paper's text could not be consulted; settings are those of the code that its authors published, "
+            f"and the order is that of its bounds, sqrt(T gamma) + E[tau] and gamma sqrt(T) + E[tau] gamma.{note}",
         )
-        for suffix, words, rival, reading in (
-            ("", "", "GP-UCB-SDF", "rewards plus 2.35"),
-            ("-not-shifted", " with rewards as they are", "GP-UCB-SDF, not shifted", "rewards as they are"),
+        for suffix, words, rival, reading, note in (
+            ("", "", "GP-UCB-SDF", "rewards plus 2.35", ""),
+            (
+                "-not-shifted",
+                " with rewards as they are",
+                "GP-UCB-SDF, not shifted",
+                "rewards as they are",
+                " Without a shift the zeros of open evaluations are the mean of the prior, and drive the policy away "
+                "from them less; its theory asks for a mean that is never negative.",
+            ),
         )
         for mean in _MEANS
     ),

@@ -11,13 +11,16 @@ from leaderboards.claims import (
     bbkb,
     bbkb_nas,
     bpe,
+    contexts,
     corruption,
     delay,
+    drift,
     estimates,
     gp_bucb,
     guarantees,
     heteroscedastic,
     lazy,
+    lemmas,
     noise_free,
     reds,
     starvation,
@@ -40,6 +43,10 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
         "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
         "hyperparameter estimation",
+        "krause-ong": "Krause and Ong (2011), Contextual Gaussian process bandit optimization",
+        "bogunovic": "Bogunovic, Scarlett and Cevher (2016), Time-varying Gaussian process bandit optimization",
+        "zhou-shroff": "Zhou and Shroff (2021), No-regret algorithms for time-varying Bayesian optimization",
+        "deng": "Deng et al. (2022), Weighted Gaussian process bandits for non-stationary environments",
         "iwazaki-takeno": "Iwazaki and Takeno (2025), Improved regret analysis in Gaussian process bandits: optimality "
         "for noiseless reward, RKHS norm, and non-stationary variance",
         "iwazaki": "Iwazaki (2025), Gaussian process upper confidence bound achieves nearly-optimal regret in "
@@ -110,9 +117,12 @@ def _noted(claims: tuple[Claim, ...], notes: Mapping[str, str]) -> tuple[Claim, 
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
 _ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
+_SCALINGS_QUICK = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
+_DRIFT_QUICK = Quick(4, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
+_CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
 _NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
 _UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
 _HETEROSCEDASTIC_QUICK = Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1"))
@@ -126,7 +136,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         for found in (
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.abalone(), tried.ABALONE), _BBKB_QUICK),
-            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.regression(12.5), tried.CADATA), _BBKB_QUICK),
+            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.cadata(), tried.CADATA), _BBKB_QUICK),
+            Experiment("bbkb-scalings", "bbkb", _noted(bbkb.scalings(), tried.SCALINGS), _SCALINGS_QUICK),
             *(
                 Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
                 for name, bench, notes, quick in (
@@ -142,7 +153,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             ),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), Quick(40, None, ("GP-UCB", "GP-BUCB"))),
-            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(8, 60, ("GP-BUCB", "SM-UCB"))),
+            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB"))),
             Experiment(
                 "bpe-f1",
                 "bpe",
@@ -170,9 +181,12 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
+            Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
+            Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK),
             Experiment(
                 "noise-free", "iwazaki-takeno", noise_free.CLAIMS, _NOISE_FREE_QUICK, columns=noise_free.COLUMNS
             ),
+            Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
             Experiment(
                 heteroscedastic.SUITE,

@@ -28,6 +28,7 @@ __all__ = [
     "faster",
     "fewer_batches",
     "found",
+    "found_in_all",
     "found_more",
     "gap",
     "growth",
@@ -37,6 +38,7 @@ __all__ = [
     "more_regret_in",
     "near_optimal",
     "order_kept",
+    "over_environments",
     "ratio_to_uniform",
     "simple",
     "simple_in",
@@ -182,6 +184,26 @@ def found_more(a: str, others: Sequence[str], tolerance: float) -> Measure:
         return paired_difference(x, np.mean(rest, axis=0))
 
     return measure
+
+
+def found_in_all(a: str, b: str, environments: Sequence[str], tolerance: float = 1e-9) -> Measure:
+    """Share of the environments in which a evaluated an optimal arm at least once, less that of b."""
+
+    def measure(runs: Runs) -> Interval:
+        pairs = [(f"{a}@{name}", f"{b}@{name}") for name in environments]
+        played = runs.together(*(row for pair in pairs for row in pair))
+        x, y = (
+            np.mean([runs.column(pair[k], "regret", played).min(axis=1) <= tolerance for pair in pairs], axis=0)
+            for k in (0, 1)
+        )
+        return paired_difference(x, y)
+
+    return measure
+
+
+def over_environments(measure: Measure, environments: Sequence[str]) -> Measure:
+    """A measure of agents on the sums of their columns over environments, repetition by repetition."""
+    return lambda runs: measure(runs.summed(environments))
 
 
 def gap(a: str, b: str, c: str, d: str) -> Measure:

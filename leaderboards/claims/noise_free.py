@@ -49,19 +49,23 @@ def predictors(
     return [np.linalg.solve(K[pulls[:t], :t] + model.lam * np.eye(t), K[:, :t].T).T for t in times.tolist()]
 
 
-def _errors(task: str, times: Int[np.ndarray, " p"], runs: Runs) -> Float[np.ndarray, "n p"]:
-    """The errors of MVR at `times` in each repetition."""
+def _errors(
+    task: str, times: Int[np.ndarray, " p"], runs: Runs
+) -> tuple[Int[np.ndarray, " q"], Float[np.ndarray, "n q"]]:
+    """Those of `times` that the runs have reached, and the errors of MVR in each repetition."""
     row = f"MVR@{task}"
     repetitions = runs.together(row)
+    pulled = runs.column(row, "action", repetitions)
+    times = times[times <= pulled.shape[1]]
     known: dict[bytes, list[np.ndarray]] = {}  # MVR's pulls do not depend on the feedback, and the arms are the same
     made = []
-    for repetition, played in zip(repetitions, runs.column(row, "action", repetitions), strict=True):
+    for repetition, played in zip(repetitions, pulled, strict=True):
         problem, mean = instance(SUITE, task, repetition)
         pulls = played.astype(np.int64)
         weights = known.setdefault(pulls.tobytes(), []) or predictors(problem, pulls, times)
         known[pulls.tobytes()] = weights
         made.append([np.abs(mean - W @ mean[pulls[:t]]).max() for t, W in zip(times.tolist(), weights, strict=True)])
-    return np.array(made)
+    return times, np.array(made)
 
 
 def _slope(x: Float[np.ndarray, " p"], y: Float[np.ndarray, " p"]) -> float:
@@ -70,17 +74,18 @@ def _slope(x: Float[np.ndarray, " p"], y: Float[np.ndarray, " p"]) -> float:
 
 def _power_of_error(task: str) -> Measure:
     def measure(runs: Runs) -> Interval:
-        found = _errors(task, _TIMES, runs)
-        return mean_interval(np.array([_slope(np.log(_TIMES), np.log(error)) for error in found]))
+        times, found = _errors(task, _TIMES, runs)
+        return mean_interval(np.array([_slope(np.log(times), np.log(error)) for error in found]))
 
     return measure
 
 
 def _rate_of_error(runs: Runs) -> Interval:
     rates = []
-    for error in _errors("SE", _EARLY, runs):
+    times, found = _errors("SE", _EARLY, runs)
+    for error in found:
         known = error > _RESOLVED
-        rates.append(_slope(_EARLY[known] ** (1 / (_D + 1)), np.log(error[known])) if known.sum() > 2 else math.nan)
+        rates.append(_slope(times[known] ** (1 / (_D + 1)), np.log(error[known])) if known.sum() > 2 else math.nan)
     return mean_interval(np.array(rates))
 
 
@@ -89,7 +94,8 @@ def _growth(row: str) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         regret = np.cumsum(runs.column(row, "regret", runs.together(row)), axis=1)
-        return mean_interval(np.log(regret[:, _TO - 1] / regret[:, _FROM - 1]) / math.log(_TO / _FROM))
+        last = min(_TO, regret.shape[1])  # a run cut short has the same law
+        return mean_interval(np.log(regret[:, last - 1] / regret[:, _FROM - 1]) / math.log(last / _FROM))
 
     return measure
 

@@ -21,6 +21,7 @@ from leaderboards.show.format import number, rounded
 __all__ = ["as_json", "authors", "interval_text", "markdown", "of_paper", "write"]
 
 _STYLE = "style.css"
+_MOST_ROWS = 100  # of a table on a page that is to be read
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
@@ -156,5 +157,6 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["by_note"] = by_note
     templates.filters["rough"] = rough
     templates.globals["findings"] = findings
+    templates.globals["most_rows"] = _MOST_ROWS
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
     return templates.get_template(template).render(context)

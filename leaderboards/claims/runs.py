@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.make import make_env
+from leaderboards.play.run import stated_problem
+from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
+from leaderboards.play.streams import env_seed
 
 __all__ = ["COLUMNS", "NotPlayedError", "Runs", "rows_of"]
 
@@ -31,10 +37,16 @@ class Runs:
     Args:
         tables: For each agent its tables by repetition; traces have the columns `COLUMNS` and those that the
             experiment asks for besides.
+        before: For each agent by repetition the least regret among existing data; none for an agent without such data.
     """
 
-    def __init__(self, tables: Mapping[str, Mapping[int, pd.DataFrame]]) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Mapping[int, pd.DataFrame]],
+        before: Mapping[str, Mapping[int, float]] | None = None,
+    ) -> None:
         self._tables = {agent: dict(sorted(runs.items())) for agent, runs in tables.items() if runs}
+        self._before = before or {}
 
     @classmethod
     def read(cls, store: Store, rows: Mapping[str, str], specs: Sequence[RunSpec], columns: Sequence[str] = ()) -> Runs:
@@ -48,12 +60,16 @@ class Runs:
         """
         done = store.done_keys()
         tables: dict[str, dict[int, pd.DataFrame]] = {}
+        before: dict[str, dict[int, float]] = {}
         for spec in specs:
             if spec.key in done:
+                if spec.env.kwargs.get("initial"):
+                    least = _least_regret_before(spec.env, spec.horizon, env_seed(spec))
+                    before.setdefault(rows[spec.key], {})[spec.repetition] = least
                 trace = store.trace(spec.key, None if columns else COLUMNS)
                 kept = [name for name in (*COLUMNS, *columns) if name in trace]
                 tables.setdefault(rows[spec.key], {})[spec.repetition] = trace[kept]
-        return cls(tables)
+        return cls(tables, before)
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -63,6 +79,10 @@ class Runs:
     def count(self, agent: str) -> int:
         """How many repetitions of an agent there are."""
         return len(self._tables.get(agent, {}))
+
+    def before(self, agent: str, repetitions: Sequence[int]) -> Float[np.ndarray, " n"]:
+        """Least regret among the data from before the first evaluation; infinite without such data."""
+        return np.array([self._before.get(agent, {}).get(r, math.inf) for r in repetitions])
 
     def columns(self, agent: str) -> tuple[str, ...]:
         """Names of the columns of an agent's tables."""
@@ -79,6 +99,19 @@ class Runs:
             raise NotPlayedError(f"no repetition was played by all of {', '.join(agents)}")
         return sorted(common)
 
+    def summed(self, environments: Sequence[str]) -> Runs:
+        """Tables by agent with the sums of `regret` and `policy_seconds` over rows `agent@environment`.
+
+        Agents that have not played all of the environments are left out, as are repetitions.
+        """
+        tables: dict[str, dict[int, pd.DataFrame]] = {}
+        for agent in {row.rpartition("@")[0] for row in self._tables}:
+            there = [self._tables.get(f"{agent}@{name}", {}) for name in environments]
+            for r in set.intersection(*map(set, there)):
+                sums = {name: sum(runs[r][name].to_numpy() for runs in there) for name in ("regret", "policy_seconds")}
+                tables.setdefault(agent, {})[r] = pd.DataFrame(sums)
+        return Runs(tables)
+
     def column(self, agent: str, name: str, repetitions: Sequence[int]) -> np.ndarray:
         """One column of an agent's traces, shape `(n, T)`.
 
@@ -89,3 +122,17 @@ class Runs:
         if name not in runs[repetitions[0]]:
             raise KeyError(f"{name}: {agent} has no such column; the experiment must ask for it")
         return np.stack([runs[r][name].to_numpy() for r in repetitions])
+
+
+@functools.cache
+def _least_regret_before(ref: Ref, horizon: int, seed: int) -> float:
+    env = make_env(ref, horizon)
+    try:
+        env.reset(seed=seed)
+        data = stated_problem(env, horizon).initial
+        if data is None:
+            return math.inf
+        there = env.unwrapped
+        return float(there.certificate.optimum - there.mean(data.actions).max())  # type: ignore[attr-defined]
+    finally:
+        env.close()

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.information import greedy_information, largest_gain, realised_information
 from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, rkhs_width
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
@@ -30,7 +31,6 @@ from leaderboards.play.run import stated_problem
 from leaderboards.play.suite import load_suite
 from leaderboards.score.metrics import batch_lengths
 from leaderboards.score.statistics import Interval, mean_interval
-from leaderboards.score.theory import greedy_information, largest_gain, realised_information
 
 __all__ = [
     "COLUMNS",

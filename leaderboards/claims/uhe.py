@@ -152,12 +152,14 @@ def _trapped(reading: Reading, problem: str, rival: str) -> Claim:
 
 
 def _meets(reading: Reading, problem: str) -> Claim:
-    rivals = [_at(reading.of(rival), problem) for rival in _LEARNERS]
+    # MCMC-UCB costs ten times as much as the others, and would leave its few repetitions alone to count.
+    others = [rival for rival in _LEARNERS if rival != "MCMC-UCB"]
+    rivals = [_at(reading.of(rival), problem) for rival in others]
     return Claim(
         f"{problem}-meets-the-hill{reading.suffix}".lower(),
         "section 7.1",
         f"UHE-BO finds the global maximum of {problem} where other policies that learn the kernel miss it.",
-        "share of runs that meet the hill of the global maximum, UHE-BO less the mean of " + ", ".join(_LEARNERS),
+        "share of runs that meet the hill of the global maximum, UHE-BO less the mean of " + ", ".join(others),
         _hide_small_sample_interval(found_more(_at(reading.ours, problem), rivals, HILL[problem])),
         low=_ABOVE_ZERO,
         note=_met(problem),

@@ -46,6 +46,7 @@ class _Command:
         return typer.main.get_command(alone)
 
 
+_COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
     "run": _Command("run:run", "Play what is missing of a suite."),
     "page": _Command("page:page", "Build the static HTML report of a results folder."),
@@ -82,7 +83,6 @@ app = typer.Typer(
     name="gpbandit",
     cls=_LazyCommands,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -118,6 +118,8 @@ def play(arguments: Sequence[str]) -> int:
     handler.setFormatter(LogFormatter("warning: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     command = typer.main.get_command(app)
+    if _COMPLETE in os.environ:  # a shell asks what may follow; Typer answers and exits
+        command(prog_name="gpbandit")
     try:
         # Not `app(...)`, which takes Ctrl-C, broken pipes and their codes into its own hands.
         with command.make_context("gpbandit", list(arguments)) as context:

@@ -21,7 +21,7 @@ import typer
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.terminal import say_json
 
-__all__ = ["app"]
+__all__ = ["agent_rows", "app", "environment_rows", "suite_rows"]
 
 app = typer.Typer(
     cls=Commands,
@@ -40,7 +40,7 @@ def everything(context: typer.Context, as_json: _JSON = False) -> None:
     """List environments, agents and suites."""
     if context.invoked_subcommand is not None:
         return
-    found = {"environments": _envs(), "agents": _agents(), "suites": _suites()}
+    found = {"environments": environment_rows(), "agents": agent_rows(), "suites": suite_rows()}
     if as_json:
         say_json(found)
         return
@@ -52,19 +52,19 @@ def everything(context: typer.Context, as_json: _JSON = False) -> None:
 @app.command("envs")
 def envs(as_json: _JSON = False) -> None:
     """List environments with their time limits."""
-    _print(_envs(), as_json)
+    _print(environment_rows(), as_json)
 
 
 @app.command("agents")
 def list_agents(as_json: _JSON = False) -> None:
     """List agents with the kind of batches they play."""
-    _print(_agents(), as_json)
+    _print(agent_rows(), as_json)
 
 
 @app.command("suites")
 def suites(as_json: _JSON = False) -> None:
     """List suites with the number of their runs."""
-    _print(_suites(), as_json)
+    _print(suite_rows(), as_json)
 
 
 _Row = dict[str, Any]
@@ -84,7 +84,8 @@ def _print(rows: list[_Row], as_json: bool) -> None:
         typer.echo(f"  {'  '.join(filter(None, (row['id'], brackets, note)))}")
 
 
-def _envs() -> list[_Row]:
+def environment_rows() -> list[_Row]:
+    """Every environment: its id and time limit."""
     from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
     rows: list[_Row] = [{"id": row.id, "horizon": row.horizon} for row in ENVIRONMENTS]
@@ -100,7 +101,8 @@ def _envs() -> list[_Row]:
     return rows
 
 
-def _agents() -> list[_Row]:
+def agent_rows() -> list[_Row]:
+    """Every agent: its id and its kind of batches, or why it cannot be imported."""
     built_in = _literal("agents", "_BUILT_IN")
     rows: list[_Row] = []
     for id, (entry_point, _) in built_in.items():
@@ -119,7 +121,8 @@ def _agents() -> list[_Row]:
     return [*rows, *(_imported(id) for id in agents.registered() if id not in built_in)]
 
 
-def _suites() -> list[_Row]:
+def suite_rows() -> list[_Row]:
+    """Every suite that comes with the package: its name, description and number of runs."""
     rows = []
     for file in sorted((resources.files("leaderboards") / "suites").iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".toml"):

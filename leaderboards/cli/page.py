@@ -10,6 +10,8 @@ import typer
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import say
+from leaderboards.play.make import not_here
+from leaderboards.play.plugins import load_plugins
 from leaderboards.play.store import Store
 
 __all__ = ["page"]
@@ -30,4 +32,7 @@ def page(
         from leaderboards.show import build_page
 
         index = build_page(directory, ranked_by=ranked_by)
+        load_plugins()
+        for reason in dict.fromkeys(filter(None, (not_here(entry.spec) for entry in store.entries().values()))):
+            say(f"note: {reason}; its runs are shown, without its theory", err=True)
     say(f"The leaderboard is at {index.resolve()}")

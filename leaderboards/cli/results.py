@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from leaderboards.play.workers import make_executor
 __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
 
 _DIFFERS = 1
+_MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _ROWS_SHOWN = 1000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -103,12 +105,12 @@ def verify(
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
-    """Re-run and compare traces; exit code 1 on a mismatch."""
+    """Re-run and compare traces; exit code 1 on a mismatch, or if a run cannot be played here."""
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     if sample is not None and sample < 1:
         raise UserError(f"--sample: expected at least 1, got {sample}")
-    differing = 0
+    verdicts: Counter[bool | None] = Counter()
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         store = Store(results_folder(directory))
         keys = choose(store, row or [])
@@ -121,7 +123,7 @@ def verify(
         try:
             for verdict in run_again(store, keys, Path(scratch), executor):
                 run = runs.loc[verdict.key]
-                differing += not verdict.agrees
+                verdicts[verdict.agrees] += 1
                 if as_json:
                     names: dict[str, object] = {
                         "agent": str(run["agent"]),
@@ -131,12 +133,13 @@ def verify(
                     say_json({"key": verdict.key, **names, "agrees": verdict.agrees, "text": verdict.text})
                     continue
                 what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-                say(f"{'ok ' if verdict.agrees else 'NOT'} {verdict.key[:8]} {what}: {verdict.text}")
+                say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
         finally:
             executor.close()
     if not as_json:
-        say(f"{len(keys) - differing} of {len(keys)} runs agree")
-    if differing:
+        unknown = f"; {verdicts[None]} cannot be played here" if verdicts[None] else ""
+        say(f"{verdicts[True]} of {len(keys)} runs agree{unknown}")
+    if verdicts[True] < len(keys):
         raise typer.Exit(_DIFFERS)
 
 

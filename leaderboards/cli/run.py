@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
@@ -43,7 +44,12 @@ _FAILURES_SHOWN = 5
 
 
 def run(
-    suite: Annotated[str, typer.Argument(help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.")],
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.", autocompletion=complete_suite
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
@@ -51,7 +57,10 @@ def run(
         str | None, typer.Option(help="Address of a running Dask scheduler, tcp://HOST:PORT; for --executor dask.")
     ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(help="A further agent: an id or package.module:Class; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A further agent: an id or package.module:Class; may be repeated.", autocompletion=complete_agent
+        ),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Play again what crashed, timed out or was skipped.")

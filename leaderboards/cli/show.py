@@ -13,6 +13,7 @@ import typer
 import agents
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
+from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
 from leaderboards.play.make import env_arguments
@@ -25,7 +26,13 @@ _ADAPTERS = {"Optuna": "optuna", "BoTorch": "botorch"}
 
 
 def show(
-    id: Annotated[str, typer.Argument(help="Id of an environment or agent, name of a suite, or path of a TOML file.")],
+    id: Annotated[
+        str,
+        typer.Argument(
+            help="Id of an environment or agent, name of a suite, or path of a TOML file.",
+            autocompletion=complete_anything,
+        ),
+    ],
 ) -> None:
     """Describe an environment, an agent or a suite: what it is, its arguments, what it needs, its reference."""
     load_plugins()
@@ -72,7 +79,7 @@ def _actions(row: EnvironmentRow) -> str:
         return f"a box, dimension {row.dim}"
     if row.data is not None:
         n_arms, dim = datasets.cards()[row.data].shape
-        return f"{n_arms} arms, dimension {dim}"
+        return f"{row.n_arms} arms" if row.n_arms is not None else f"{n_arms} arms, dimension {dim}"
     if row.id == TABLE.id:
         return "one arm a row of the table"
     env = gym.make(row.id)
@@ -102,6 +109,8 @@ def _agent(id: str) -> Iterator[tuple[str, str]]:
     found = getattr(built, "capabilities", None)
     if isinstance(found, agents.Capabilities):
         yield "plays", " and ".join({"finite": "arms", "box": "boxes"}[word] for word in sorted(found.domains)[::-1])
+        if found.contexts:
+            yield "contexts", "plays where each step offers only some of the arms"
         yield "batches", f"{found.batch}{', also with delayed feedback' if found.delayed else ''}"
         if found.needs:
             yield "must know", ", ".join(sorted(found.needs))

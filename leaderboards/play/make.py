@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
@@ -36,6 +37,7 @@ __all__ = [
     "make_agent",
     "make_env",
     "named_code",
+    "not_here",
     "pinned",
     "preload_modules",
     "to_plain_dict",
@@ -195,6 +197,35 @@ def named_code(specs: Iterable[RunSpec]) -> list[str]:
     agent_ids = {spec.agent.id for spec in specs if spec.agent.rebuildable}
     env_ids = {spec.env.id for spec in specs if spec.env.rebuildable}
     return sorted({id for id in agent_ids if not _is_own_agent(id)} | {id for id in env_ids if not is_own_env(id)})
+
+
+def not_here(spec: RunSpec) -> str | None:
+    """Why this process cannot build the agent or the environment of `spec`; None if it may.
+
+    For commands that are given away from the folder in which the runs were played. Nothing is imported: a module that
+    is found may still fail, and then says so itself. Plugins are to be loaded before.
+    """
+    for kind, ref, known in (("agent", spec.agent, agents.registered()), ("environment", spec.env, gym.registry)):
+        if not ref.rebuildable:
+            continue  # an object of a Python session, which is refused as such
+        module, colon, _ = ref.id.partition(":")
+        if not colon and ref.id not in known:
+            return f"{kind} {ref.id!r} is not registered here: install its distribution, or name it as 'module:...'"
+        if colon and not _findable(module):
+            return (
+                f"module {module!r} that defines {kind} {ref.id!r} is not importable here: give the command in the "
+                "folder of the module, or put that on PYTHONPATH"
+            )
+    return None
+
+
+def _findable(module: str) -> bool:
+    """Whether the import system finds the module; of a dotted name its first part, since more would import that."""
+    first = module.partition(".")[0]
+    try:
+        return module in sys.modules or importlib.util.find_spec(first) is not None
+    except (ImportError, ValueError):  # a module without a spec, or no name of a module
+        return first in sys.modules
 
 
 def _is_own_agent(id: str) -> bool:

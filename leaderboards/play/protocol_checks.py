@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents import Actions, Agent, Capabilities, Pending
 from agents.core.protocol import Need
@@ -27,6 +27,7 @@ __all__ = [
     "check_actions",
     "check_fact",
     "check_means",
+    "check_offer",
     "check_recommendation",
     "check_step",
     "incompatibility",
@@ -40,6 +41,7 @@ _NEEDS: Mapping[Need, tuple[str, Mapping[str, str]]] = {
     "horizon": ("horizon", {"horizon": ""}),
     "norm": ("norm_bound", {"norm_bound": "norm_bound = 1.0"}),
     "neighbours": ("neighbours", {"neighbours": ""}),
+    "drift": ("drift", {"eps": "eps = 0.01", "block": "block = 40"}),
 }
 
 
@@ -97,6 +99,8 @@ def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None
     domain = "finite" if problem.is_finite else "box"
     if domain not in capabilities.domains:
         return f"the agent plays on {' and '.join(sorted(capabilities.domains))} domains, the environment's is {domain}"
+    if problem.contexts and not capabilities.contexts:
+        return "each step offers only some of the arms, and the agent selects among all of them"
     unstated = [
         need
         for need in sorted(capabilities.needs - agent.arguments_state())
@@ -114,6 +118,21 @@ def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None
             f"state{advice}"
         )
     return parse_feedback(feedback).incompatibility(capabilities)
+
+
+def check_offer(info: Any, n_arms: int) -> Bool[np.ndarray, " A"]:
+    """Which arms the coming step offers, from the information of `reset` or `step`.
+
+    Raises:
+        EnvError: if it does not hold a mask of all arms that offers at least one.
+    """
+    mask = info.get("action_mask") if isinstance(info, Mapping) else None
+    if not isinstance(mask, np.ndarray) or mask.shape != (n_arms,) or mask.dtype.kind not in "iub":
+        raise EnvError(f"info['action_mask']: expected an int8 array of shape ({n_arms},), got {shown(mask)}")
+    offered: Bool[np.ndarray, " A"] = mask != 0
+    if not offered.any():
+        raise EnvError("info['action_mask']: expected at least one arm to be offered, got none")
+    return offered
 
 
 def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) -> Actions:
@@ -147,14 +166,18 @@ def check_actions(actions: Actions, most: int, exactly: bool, problem: Problem) 
     return actions.astype(np.float64, copy=False)
 
 
-def check_recommendation(action: Any, problem: Problem) -> int | np.ndarray:
+def check_recommendation(
+    action: Any, problem: Problem, offered: Bool[np.ndarray, " A"] | None = None
+) -> int | np.ndarray:
     """The answer of `recommend`, as an index or a point.
 
     Raises:
-        AgentError: if it is no action of the problem.
+        AgentError: if it is no action of the problem, or an arm that is not offered.
     """
     if problem.is_finite:
         if isinstance(action, int | np.integer) and not isinstance(action, bool) and 0 <= action < problem.n_arms:
+            if offered is not None and not offered[action]:
+                raise AgentError(f"recommend: expected an arm that is offered, got {action}")
             return int(action)
         raise AgentError(f"recommend: expected an index in [0, {problem.n_arms}), got {shown(action)}")
     try:

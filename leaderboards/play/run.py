@@ -53,6 +53,7 @@ from leaderboards.play.protocol_checks import (
     check_actions,
     check_fact,
     check_means,
+    check_offer,
     check_recommendation,
     check_step,
     incompatibility,
@@ -115,8 +116,7 @@ def begin(
         played = make_env(spec.env, spec.horizon) if given is None else given
     try:
         with ENVIRONMENT:
-            if saved is None:
-                played.reset(seed=env_seed(spec))
+            info = played.reset(seed=env_seed(spec))[1] if saved is None else {}
             problem = stated_problem(played, spec.horizon, spec.feedback)
         with AGENT:
             agent = make_agent(spec.agent) if agent is None else agent
@@ -129,6 +129,8 @@ def begin(
         if saved is not None:
             agent.load_state_dict(saved.agent)
             loop.restore(saved.loop)
+        elif problem.contexts:
+            loop.offer(info)
     except BaseException:
         if given is None:
             played.close()
@@ -338,7 +340,9 @@ class Loop:
     """A run in progress, which may stop after any turn and resume.
 
     One turn: the agent selects, the environment evaluates, feedback that has arrived is delivered. The agent sees the
-    problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone.
+    problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone. On a problem with contexts it
+    selects one action at a time, and is told before each which arms are offered; what it recommends is for the coming
+    step.
 
     Args:
         env: After `reset`.
@@ -366,6 +370,7 @@ class Loop:
         self._batch = agent.capabilities.batch
         self._given = self.trace.readonly()
         self._nothing_pending = Pending.empty(problem)
+        self._offered: np.ndarray | None = None
         self._n_arms = problem.n_arms if problem.is_finite else 0
 
     @property
@@ -384,7 +389,7 @@ class Loop:
         if room <= 0:
             self._deliver(self.channel.wait())
             return
-        if self._batch == "sequential":
+        if self._batch == "sequential" or self.problem.contexts:
             room = 1
         start = perf_counter()
         with AGENT:
@@ -406,6 +411,16 @@ class Loop:
         if arrived:
             self._deliver(arrived)
 
+    def offer(self, info: Any) -> None:
+        """Tell the agent which arms the coming step offers.
+
+        Raises:
+            EnvError: if `info`, of `reset` or `step`, does not say it.
+        """
+        self._offered = check_offer(info, self._n_arms)
+        with AGENT:
+            self.agent.offer(np.flatnonzero(self._offered))
+
     def snapshot(self) -> LoopState:
         """The state of the loop between two turns, without agent and environment."""
         trace = self.trace
@@ -416,6 +431,7 @@ class Loop:
             self.channel,
             {name: getattr(trace, name)[: self.t].copy() for name in _COLUMNS},
             {name: column[: self.t].copy() for name, column in trace.states.items()},
+            self._offered,
         )
 
     def restore(self, state: LoopState) -> None:
@@ -424,6 +440,7 @@ class Loop:
         self._deliveries = state.deliveries
         self._open = dict.fromkeys(state.open)
         self.channel = state.channel
+        self._offered = state.offered
         for name, column in state.columns.items():
             getattr(self.trace, name)[: self.t] = column
         for name, column in state.states.items():
@@ -453,6 +470,8 @@ class Loop:
 
     def _evaluate(self, action: Any) -> None:
         t, trace = self.t, self.trace
+        if self._offered is not None and not self._offered[action]:
+            raise AgentError(f"select: expected an arm that is offered, got {action}")
         with ENVIRONMENT:
             answer = self.env.step(action)
         trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(
@@ -466,6 +485,8 @@ class Loop:
         self.t = t + 1
         if ended and self.t < self.horizon:
             raise EnvError(f"step: the environment ended after {self.t} of {self.horizon} evaluations")
+        if self._offered is not None:
+            self.offer(answer[4])
 
     def _pending(self) -> Pending:
         if not self._open:
@@ -491,7 +512,7 @@ class Loop:
         self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
         self._deliveries += 1
         with AGENT:
-            recommended = check_recommendation(self.agent.recommend(), self.problem)
+            recommended = check_recommendation(self.agent.recommend(), self.problem, self._offered)
             diagnostics = self.agent.diagnostics()
         self.trace.state(self.t - 1, self.oracle.regret(recommended), diagnostics)
 
@@ -505,7 +526,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class LoopState:
-    """The state of a `Loop` between two turns: counters, open evaluations, the feedback channel and the trace."""
+    """The state of a `Loop` between two turns: counters, open evaluations, the feedback channel, trace and offer."""
 
     t: int
     deliveries: int
@@ -513,6 +534,7 @@ class LoopState:
     channel: Channel
     columns: dict[str, np.ndarray]
     states: dict[str, np.ndarray]
+    offered: np.ndarray | None = None
 
 
 class Oracle:
@@ -523,6 +545,7 @@ class Oracle:
         optimum: Best mean; None if unknown.
         means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
+        now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
 
     Raises:
         EnvError: if a certified number is not finite.
@@ -534,6 +557,7 @@ class Oracle:
         optimum: float | None,
         means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
         certificate: Certificate | None = None,
+        now: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.known = optimum is not None and means is not None
         self._optimum = math.nan if optimum is None else float(optimum)
@@ -541,6 +565,7 @@ class Oracle:
         self._facts = self._stated(certificate)
         instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
         self._instance = instance if isinstance(instance, str) else None
+        self._now = now
         # One call for all arms: a recommendation a step would cost a call each.
         self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
         self._mean = means if self.known and callable(means) else None
@@ -563,10 +588,14 @@ class Oracle:
         if optimum is None:
             return cls(problem, None, None, certificate)
         means = check_means(means, problem.n_arms) if problem.is_finite else means
-        return cls(problem, check_fact("optimum", optimum), means, certificate)
+        now = played.regret if getattr(played, "regret_changes", False) else None
+        return cls(problem, check_fact("optimum", optimum), means, certificate, now)
 
     def regret(self, action: int | np.ndarray) -> float:
-        """Best mean minus the mean of `action`."""
+        """Best mean minus the mean of `action`, those of the coming step."""
+        if self._now is not None:
+            with ENVIRONMENT:
+                return float(check_means(self._now(np.array([action])), 1)[0])
         if self._regrets is not None:
             return self._regrets[int(action)]
         if self._mean is None:
@@ -576,8 +605,8 @@ class Oracle:
         return self._optimum - float(check_means(means, 1)[0])
 
     def fingerprint(self) -> str | None:
-        """Hash of arms and means, equal for equal data; where not all means are known, what the certificate states."""
-        if self._regrets is None:
+        """Hash of arms and means, equal for equal data; or what the certificate states, if it does."""
+        if self._instance is not None or self._regrets is None:
             return self._instance
         digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
         digest.update(np.array(self._regrets).tobytes())

@@ -138,6 +138,8 @@ class _Pair:
         if not isinstance(envs, FiniteArmVectorEnv):
             return None
         problem = with_horizon(envs.problem, spec.horizon)
+        if envs.regret_changes:
+            return None  # vectorised policies choose among all arms, and regret is counted once for an episode
         if incompatibility(make_agent(spec.agent), problem, spec.feedback) is not None:
             return None
         return cls(spec, problem, _make_vec(spec))

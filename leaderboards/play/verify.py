@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from leaderboards.play.make import not_here
 from leaderboards.play.run_file import origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
@@ -28,13 +29,13 @@ class Verdict:
 
     Attributes:
         key: The run.
-        agrees: Whether the traces agree.
+        agrees: Whether the traces agree; None if the run cannot be played here, which tells nothing of it.
         exact: Whether they had to agree bit for bit, since machine and libraries are the same.
         text: What was found, in one line.
     """
 
     key: str
-    agrees: bool
+    agrees: bool | None
     exact: bool
     text: str
 
@@ -46,12 +47,13 @@ def verify(store: Store, keys: Iterable[str], scratch: Path, executor: Executor)
         KeyError: if there is no such run.
         OSError: if a folder cannot be written.
     """
-    keys = list(keys)
+    specs = {key: store.spec(key) for key in keys}
+    away = {key: reason for key, spec in specs.items() if (reason := not_here(spec)) is not None}
     again = Store(scratch)
-    run_missing([store.spec(key) for key in keys], again, executor)
+    run_missing([spec for key, spec in specs.items() if key not in away], again, executor)
     agreed = []
-    for key in keys:
-        verdict = _judge(store, again, key)
+    for key in specs:
+        verdict = Verdict(key, None, False, away[key]) if key in away else _judge(store, again, key)
         agreed += [key] if verdict.agrees else []
         yield verdict
     if agreed:

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from agents import BoundInputs, RegretGuarantee
-from gpbandit_envs.gp import Kernel
-from gpbandit_envs.gp.exact import ExactPosterior
+from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
 from leaderboards.play.make import is_own_env, loaded_agent, make_agent
 from leaderboards.play.run import instance_problem, one_blas_thread
@@ -35,11 +34,7 @@ from leaderboards.score.summary import Summary
 __all__ = [
     "MOST_PULLS",
     "BoundComparison",
-    "Information",
     "TheoryReport",
-    "greedy_information",
-    "largest_gain",
-    "realised_information",
     "theory_report",
 ]
 
@@ -51,83 +46,8 @@ MOST_ARMS = 100_000
 
 _MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 
-_GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
 _FACTORS = {"lengthscale", "norm", "noise"}  # of a misspecification, shown beside the bound
 _log = logging.getLogger("gpbandit")
-
-
-@dataclass(frozen=True)
-class Information:
-    """Information along a sequence of pulls.
-
-    Attributes:
-        arms: The pulls, shape `(t,)`.
-        gain: `0.5 logdet(I + K_s / lam)` after each, in nats, shape `(t,)`.
-        d_eff: Effective dimension after the last.
-    """
-
-    arms: Int[np.ndarray, " t"]
-    gain: Float[np.ndarray, " t"]
-    d_eff: float
-
-
-def greedy_information(kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, T: int) -> Information:
-    """Uncertainty sampling, whose gain is at least `(1 - 1/e)` of the largest, `gamma_t`, at every t.
-
-    Args:
-        kernel: Prior covariance.
-        X: Arms, shape `(A, d)`.
-        lam: Noise variance of one feedback, > 0.
-        T: Number of pulls, at least 1.
-
-    Reference: Nemhauser et al. (1978); Krause and Guestrin (2005); Srinivas et al. (2010), section 4.
-    """
-    if T < 1:
-        raise ValueError(f"T: expected at least 1, got {T!r}")
-    X = np.asarray(X, np.float64)
-    arms = np.zeros(T, np.int64)
-    variance = kernel.diag(X).astype(np.float64)
-    # Row s is what pull s explained: cov_t(x, .) = k(x, .) - sum_s B[s, x] B[s, .]. O(t A) a pull, and no beliefs.
-    B = np.empty((T, len(X)))
-    steps = np.zeros(T)
-    for t in range(T):
-        arms[t] = arm = int(np.argmax(variance))
-        steps[t] = 0.5 * math.log1p(max(float(variance[arm]), 0.0) / lam)
-        row = kernel(X[arm : arm + 1], X)[0] - B[:t, arm] @ B[:t]
-        B[t] = row / math.sqrt(max(float(variance[arm]), 0.0) + lam)
-        variance -= B[t] ** 2
-    return Information(arms, np.cumsum(steps), float(np.maximum(variance[arms], 0.0).sum()) / lam)
-
-
-def realised_information(
-    kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, actions: Int[np.ndarray, " T"]
-) -> Information:
-    """Information of the pulls that were made, in their order."""
-    actions = np.asarray(actions, np.int64)
-    if actions.ndim != 1 or not len(actions):
-        raise ValueError(f"actions: expected at least one arm, shape (T,), got {actions.shape}")
-    distinct, index = np.unique(actions, return_inverse=True)
-    posterior = ExactPosterior(kernel, np.asarray(X, np.float64)[distinct], lam)
-    steps = np.zeros(len(actions))
-    for t in range(len(actions)):
-        arm = index[t : t + 1]
-        steps[t] = 0.5 * math.log1p(max(float(posterior.variance_at(arm)[0]), 0.0) / lam)
-        posterior.update(arm, np.ones(1), np.zeros(1))
-    return Information(actions, np.cumsum(steps), posterior.effective_dimension())
-
-
-def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> Float[np.ndarray, " T"]:
-    """Upper bounds on the largest information gain of 1, ..., T pulls, in nats.
-
-    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of independent arms.
-
-    Args:
-        greedy: Greedy information gain after 1, ..., T pulls, in nats.
-        kappa2: Largest prior variance.
-        lam: Noise variance.
-    """
-    independent = 0.5 * math.log1p(kappa2 / lam) * np.arange(1, len(greedy) + 1)
-    return np.minimum(greedy / _GREEDY_SHARE, independent)
 
 
 @dataclass(frozen=True)
@@ -229,7 +149,7 @@ def _compare(
 
 def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
     """The regret bound that the policy states; none if it raises, or is not loaded, as third-party agents may be."""
-    if loaded_agent(ref.id) is None:
+    if loaded_agent(ref.id) is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
         return RegretGuarantee()
     try:
         agent = make_agent(ref)

@@ -22,6 +22,7 @@ from leaderboards.show.comparison import all_comparisons, comparison_data, compa
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.overview import overview_page
+from leaderboards.show.plotting_library import plotting_library
 from leaderboards.show.site import COMPARISON_FILE, Site, make_site
 
 __all__ = ["build_page"]
@@ -130,7 +131,6 @@ def dumped(value: Any) -> str:
 
 def _copy_assets(folder: Path) -> None:
     assets = [resources.files("leaderboards.show") / "static" / name for name in _ASSETS]
-    # One shared copy of the plotting library; plotly's Python package carries the file of its own version.
-    for source in [*assets, resources.files("plotly") / "package_data" / "plotly.min.js"]:
+    for source in [*assets, plotting_library()]:
         with written_whole(folder / source.name) as temporary:
             temporary.write_bytes(source.read_bytes())

@@ -172,13 +172,38 @@ def test_a_policy_on_boxes_of_ones_own() -> None:
     assert np.abs(agent.select(1, Pending.empty(problem)) - [0.9, 0.1]).max() < 0.5
 
 
-def test_who_says_to_heed_a_restriction_is_held_to_it() -> None:
+def test_who_declares_contexts_selects_and_recommends_what_is_offered() -> None:
     class Promises(Spread):
-        def restrict(self, available: np.ndarray) -> bool:
-            return True
+        capabilities = Capabilities(frozenset({"finite"}), contexts=True)
 
-    with pytest.raises(AgentCheckError, match="restrict: it said that it heeds it, and selected arm 0 on twelve arms"):
+    class Recommends(Promises):
+        def select(self, n: int, pending: Pending) -> Actions:
+            return self.uniform(n)
+
+        def recommend(self) -> int:
+            return 0
+
+    class Consumes(Recommends):
+        def offer(self, arms: np.ndarray) -> None:
+            super().offer(arms)
+            self.rng.random()
+
+    with pytest.raises(AgentCheckError, match=r"offer: offered \[.*\] on twelve arms, it selected"):
         agents.check_agent(Promises)
+    with pytest.raises(AgentCheckError, match=r"offer: offered \[.*\] on twelve arms, it recommended 0"):
+        agents.check_agent(Recommends)
+    with pytest.raises(AgentCheckError, match="offer: offered all arms at each step, play differs on twelve arms"):
+        agents.check_agent(Consumes)
+
+
+def test_an_agent_without_contexts_refuses_an_offer() -> None:
+    problem = Problem(name="arms", dim=1, arms=np.linspace(0, 1, 9)[:, None], kernel=SE(0.2), noise_std=0.1)
+    for agent in (Spread(), agents.make("GP-BUCB")):
+        agent.reset(problem, np.random.default_rng(0))
+        with pytest.raises(TypeError, match="selects among all arms; it declares no contexts"):
+            agent.offer(np.array([1, 2]))
+    with pytest.raises(ValueError, match=r"contexts: expected an agent that plays on arms, got domains \['box'\]"):
+        Capabilities(frozenset({"box"}), contexts=True)
 
 
 class TestErrorsOfANewcomer:

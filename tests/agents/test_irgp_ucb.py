@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import e
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_the_regret_bound_is_for_draws_from_the_prior() -> None:
         )
         pulled.append(int(np.argmax(var)))
         gamma[t] = (gamma[t - 1] if t else 0) + 0.5 * np.log1p(var.max() / 0.01)
-    inputs = BoundInputs(problem, T, gamma / (1 - 1 / np.e), None, 1.0, 0.1)
+    inputs = BoundInputs(problem, T, gamma / (1 - 1 / e), None, 1.0, 0.1)
     guarantee = agents.make("IRGP-UCB").regret_guarantee(inputs)
     assert guarantee.bound is not None
     assert guarantee.exponent == 0.5

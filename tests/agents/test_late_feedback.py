@@ -377,7 +377,7 @@ def test_gp_ucb_sdf_widens_by_the_information_of_open_pulls_too() -> None:
 
 
 def test_gp_ucb_sdf_shifts_existing_data_and_leaves_failures_at_zero() -> None:
-    problem, mean = PROBLEMS[0]
+    problem, _ = PROBLEMS[0]
     K = gram(problem)
     data = InitialData(arms=np.array([4, 9]), rewards=np.array([0.3, -0.2]))
     agent = agents.make("GP-UCB-SDF", width=2.0, shift=2.0, widened=False)

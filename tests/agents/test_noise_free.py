@@ -31,7 +31,7 @@ PROVEN: list[tuple[str, dict[str, Any]]] = [
     ("GP-UCB", {"width": "dmm"}),
     ("BPE", {}),
     ("BPE", {"lengths": "doubling"}),
-    ("UncertaintySampling", {}),
+    ("MVR", {}),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import leaderboards
 from agents.core.guarantees import BoundInputs
+from agents.core.information import greedy_information, realised_information
 from agents.core.regret_bounds import (
     batched_ucb_bound,
     bbkb_bound,
@@ -26,7 +27,6 @@ from gpbandit_envs.gp import SE, Kernel, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
 from leaderboards.play.make import make_env
 from leaderboards.play.spec import Ref
-from leaderboards.score.theory import greedy_information, realised_information
 
 
 def rng(*key: int) -> np.random.Generator:
@@ -133,6 +133,8 @@ def test_the_regret_of_gp_bucb_is_bounded_only_if_its_width_covers_the_gain_of_a
     problem = Problem(name="p", dim=1, arms=np.zeros((3, 1)), kernel=SE(0.2), noise_std=0.1, norm_bound=1.0)
     gamma = np.linspace(1.0, 900.0, 1_000)
     inputs = BoundInputs(problem, 1_000, gamma, None, 1.0, 0.1)
-    for c, bounded in ((0.0, False), (8.0, False), (9.0, True)):  # gamma_9 is 8.2
+    for c, bounded in ((0.0, False), (8.0, False), (9.0, True), (None, True)):  # gamma_9 is 8.2
         assert (GPBUCB(batch_size=10, c=c).regret_guarantee(inputs).bound is not None) == bounded
-    assert GPBUCB(batch_size=1_000, c=100.0).regret_guarantee(inputs).bound is None  # exp(899) overflows
+    assert GPBUCB(batch_size=10, width=2.0).regret_guarantee(inputs).bound is None
+    for c in (None, 100.0):
+        assert GPBUCB(batch_size=1_000, c=c).regret_guarantee(inputs).bound is None  # exp(899) overflows

@@ -86,6 +86,49 @@ def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) 
     assert found["GP-BUCB", 0.7] == pytest.approx(exp(0.7) * found["GP-UCB", 0.0])
 
 
+class TestGainOfABatch:
+    """`c=None` of GP-BUCB: `exp(C)` with the gain that theorems need, for widths of theorems alone."""
+
+    X = np.random.default_rng(1).random((7, 2))
+    problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.6), noise_std=1.0, norm_bound=2.0, horizon=50)
+
+    def ratio(self, problem: Problem, **kwargs: object) -> float:
+        """The width over that of GP-UCB."""
+        first = []
+        for agent in (agents.make("GP-BUCB", **kwargs), agents.make("GP-UCB", width=kwargs["width"])):
+            agent.reset(problem, np.random.default_rng(0))
+            first.append(agent.width)  # type: ignore[attr-defined]
+        return first[0] / first[1]
+
+    @pytest.mark.parametrize("width", ["theory", "amm", "bayes"])
+    def test_no_batch_tells_more_than_a_proven_width_allows_for(self, width: str) -> None:
+        C = np.log(self.ratio(self.problem, width=width, batch_size=4))
+        K = SE(0.6)(self.X, self.X)
+        sets = [list(s) for s in np.ndindex(7, 7, 7)]
+        largest = max(0.5 * np.linalg.slogdet(np.eye(3) + K[np.ix_(s, s)])[1] for s in sets)
+        assert largest <= C <= largest / (1 - 1 / exp(1))
+
+    @pytest.mark.parametrize("width", ["practical", "growing", 2.0, {"name": "bayes", "scale": 0.5}])
+    def test_a_tuned_width_stands_as_it_is(self, width: object) -> None:
+        assert self.ratio(self.problem, width=width, batch_size=4) == pytest.approx(1.0)
+
+    def test_a_batch_of_one_is_gp_ucb(self) -> None:
+        assert self.ratio(self.problem, width="theory", batch_size=1) == pytest.approx(1.0)
+
+    def test_an_initial_design_lowers_it(self) -> None:
+        plain = self.ratio(self.problem, width="theory", batch_size=4)
+        assert 1 < self.ratio(self.problem, width="theory", batch_size=4, t_init=30) < 0.8 * plain
+
+    def test_a_gain_that_no_width_can_carry_is_named(self) -> None:
+        arms = np.arange(200.0)[:, None]
+        problem = Problem(name="wide", dim=1, arms=arms, kernel=SE(0.1), noise_std=0.01, horizon=50)
+        with pytest.raises(
+            ValueError, match=r"c: expected a number, since 30 open evaluations may tell 138 nats on wide"
+        ):
+            agents.make("GP-BUCB", batch_size=31).reset(problem, np.random.default_rng(0))
+        agents.make("GP-BUCB", batch_size=31, c=1.0).reset(problem, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("id", ["BKB", "BBKB"])
 def test_a_sketched_policy_knows_the_information_gain_that_it_states(id: str) -> None:
     X = np.random.default_rng(0).random((30, 2))

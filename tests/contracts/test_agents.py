@@ -63,6 +63,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
     "BBKB": [{}, {"width": "practical"}, {"c": 1.0}, {"c": 10.0, "qbar": 0.5, "n_start": 3}, {"min_batch": 3.0}],
     "BBKB-GlobalLocal": [{"width": "practical", "c": 3.0}, {"draws": "arm"}],
+    "TV-GP-UCB": [{"eps": 0.05}, {"eps": 0.0}, {"eps": 1.0, "n_start": 3}, {"eps": 0.3, "width": 2.0}],
+    "R-GP-UCB": [{"block": 7}, {"block": 1, "width": "theory", "n_start": 2}],
+    "SW-GP-UCB": [{"window": 6}, {"window": 40}, {"window": 1, "width": 2.0, "n_start": 2}],
+    "WGP-UCB": [{"eta": 0.9}, {"eta": 1.0}, {"eta": 0.5, "width": "bayes"}],
     "BPE": [
         {},
         {"n_batches": 3},

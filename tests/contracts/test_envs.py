@@ -19,7 +19,7 @@ import gpbandit_envs
 from gpbandit_envs import problem_of
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from tests.envs.catalogue import CASES, PARAMS, Case
+from tests.envs.catalogue import CASES, CONTEXTUAL, PARAMS, TIME_VARYING, Case
 
 # What Gymnasium's checker says of every environment of a kind and no environment of that kind can help.
 UNAVOIDABLE = {
@@ -63,7 +63,7 @@ def as_json(trace: list[Any]) -> str:
 
 
 def test_every_id_has_a_case() -> None:
-    assert {case.id for case in CASES} == set(gpbandit_envs.registry.registered())
+    assert {case.id for case in (*CASES, *CONTEXTUAL, *TIME_VARYING)} == set(gpbandit_envs.registry.registered())
 
 
 @cases

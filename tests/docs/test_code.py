@@ -1,4 +1,4 @@
-"""Whatever code the documentation shows is executed, page by page, in an empty folder."""
+"""Whatever code the documentation shows is executed, page by page, in an empty folder; it prints what the page says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,13 @@ import pytest
 import typer
 
 import agents.core.registry
-import leaderboards.cli
+from docs.blocks import Block, agree, blocks, commands, pages, run, with_outputs
 from leaderboards.cli.app import app
-from tests.docs.blocks import Block, blocks, commands
 
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_CODE = [page for page in PAGES if any(block.language in ("python", "sh") for block in blocks(page))]
+REMEDY = "python docs/outputs.py writes what the blocks of a page print"
 
 
 def name(page: Path) -> str:
@@ -45,17 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[module]
 
 
-def give(words: list[str], where: str) -> None:
-    """Give a `gpbandit` command, in this process."""
-    if words[0] == "run" and "--executor" not in words:
-        words = [*words, "--executor", "serial"]  # all executors give the same traces; this one starts at once
-    if words[0] in ("verify", "audit"):
-        words = [*words, "--workers", "1"]
-    with pytest.raises(SystemExit) as ended:
-        leaderboards.cli.main(words)
-    assert ended.value.code == 0, f"{where}: gpbandit {' '.join(words)}"
-
-
 def exists(words: list[str]) -> None:
     """Raises if there is no such command, or no such option of it."""
     command: Any = typer.main.get_command(app)
@@ -69,26 +55,14 @@ def exists(words: list[str]) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("page", WITH_CODE, ids=name)
-def test_the_code_of_a_page_runs(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module = types.ModuleType("a_page_of_the_docs")
-    sys.modules[module.__name__] = module  # where dataclasses look for their annotations
-    for block in blocks(page):
+@pytest.mark.parametrize("page", pages(ROOT), ids=name)
+def test_the_code_of_a_page_runs_and_prints_what_it_shows(page: Path, folder: Path) -> None:
+    for block, printed in run(page):
         where = f"{name(page)}, line {block.line}"
-        if block.file:
-            (folder / block.file).write_text(block.text, encoding="utf-8")
-        elif block.language == "python":
-            # Line numbers of tracebacks are those of the page.
-            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
-            if not block.not_run:
-                exec(code, vars(module))
-                assert "print(" not in block.text or capsys.readouterr().out.strip(), where
-        elif block.language == "sh":
+        assert agree(block.output, printed), f"{where}: {REMEDY}; this one:\n{printed}"
+        if block.not_run and block.language == "sh":
             for words in commands(block):
-                if block.not_run:
-                    exists(words)
-                else:
-                    give(words, where)
+                exists(words)
 
 
 def test_a_module_of_the_folder_is_found_by_the_installed_command(tmp_path: Path) -> None:
@@ -110,8 +84,42 @@ def test_a_module_of_the_folder_is_found_by_the_installed_command(tmp_path: Path
 def test_an_unknown_word_in_a_fence_is_an_error(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python skip\n1 / 0\n```\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"page.md, line 2: expected file=NAME or 'no-run: REASON', got 'skip'"):
+    with pytest.raises(
+        ValueError, match=r"page.md, line 2: expected file=NAME, output or 'no-run: REASON', got 'skip'"
+    ):
         blocks(page)
+    page.write_text("```python\n1\n```\n\nProse.\n\n```text output\n1\n```\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"page.md, line 8: expected an output right after a block that is executed"):
+        blocks(page)
+
+
+def test_outputs_are_written_below_their_blocks_and_kept_where_they_say_the_same(folder: Path) -> None:
+    page = folder / "page.md"
+    page.write_text("```python\nprint(1.5)\n```\n\n```python\nx = 2\n```\n\nEnd.\n", encoding="utf-8")
+    assert [printed for _, printed in run(page)] == ["1.5\n", ""]
+    page.write_text(with_outputs(page, ["1.5\n", ""]), encoding="utf-8")
+    shown = "```python\nprint(1.5)\n```\n\n```text output\n1.5\n```\n\n```python\nx = 2\n```\n\nEnd.\n"
+    assert page.read_text(encoding="utf-8") == shown
+    assert [block.output for block in blocks(page)] == ["1.5\n", ""]
+    assert with_outputs(page, ["1.5000001\n", ""]) == shown
+    assert "```text output\n1.7\n```" in with_outputs(page, ["1.7\n", ""])
+    assert "output" not in with_outputs(page, ["", ""])
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("6 runs in 2 s\n", "6 runs in 13.5 min\n", True),
+        ("6 runs in 2 s\n", "7 runs in 2 s\n", False),
+        ("  t  regret\n1  0.123456\n", "t      regret\n1  0.1234561\n", True),
+        ("regret 0.12\n", "regret -0.12\n", False),
+        ("regret 0.12\n", "regret 0.13\n", False),
+        ("1 a\n", "1 b\n", False),
+        ("", "1\n", False),
+    ],
+)
+def test_outputs_agree_but_for_durations_and_last_digits(shown: str, printed: str, same: bool) -> None:
+    assert agree(shown, printed) is same
 
 
 def test_commands_are_read_as_a_shell_reads_them() -> None:

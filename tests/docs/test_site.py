@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import agents
-from gpbandit_envs.registry import ENVIRONMENTS
-from tests.browser import DESKTOP, PHONE, Open
+from gpbandit_envs.registry import ENVIRONMENTS, TABLE
+from tests.browser import DESKTOP, PHONE, Open, picture
 
 pytestmark = pytest.mark.docs
 
@@ -36,7 +36,7 @@ def test_everything_has_its_page(site: Path) -> None:
         relative = page.relative_to(DOCS)
         if not relative.parts[0].startswith("_"):
             assert (site / relative.with_suffix(".html")).exists(), relative
-    for row in ENVIRONMENTS:
+    for row in (*ENVIRONMENTS, TABLE):
         assert row.id in (site / "environments" / f"{row.name}.html").read_text(encoding="utf-8")
     api = "".join(path.read_text(encoding="utf-8") for path in (site / "api" / "generated").glob("*.html"))
     imported = ("leaderboards.run", "leaderboards.run_suite", "leaderboards.Store", "gpbandit_envs.from_table")
@@ -81,6 +81,59 @@ def test_pages_fit_the_screen(site: Path, open_page: Open, size: tuple[int, int]
             page.goto(path.resolve().as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path.name
             assert contrast(page) >= 4.5, path.name
+
+
+@pytest.mark.browser
+def test_wide_tables_scroll_in_their_own_box_beside_their_first_column(site: Path, open_page: Open) -> None:
+    wide = 0
+    with open_page(site / "environments" / "README.html", PHONE) as page:
+        for name in ("environments/README", "environments/Abalone", "guides/experiment", "guides/from-others", "data"):
+            page.goto((site / f"{name}.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], name
+            boxes = page.evaluate(
+                """() => [...document.querySelectorAll(".table-wrapper")].map(box => {
+                  box.scrollLeft = 10000;
+                  const around = box.getBoundingClientRect();
+                  const cells = [...box.querySelectorAll("tr > :first-child")].map(cell => cell.getBoundingClientRect());
+                  return {
+                    scrolled: box.scrollLeft,
+                    off: Math.max(...cells.map(cell => Math.abs(cell.left - around.left))),
+                    share: Math.max(...cells.map(cell => cell.width)) / around.width,
+                  };
+                })"""
+            )
+            assert boxes, name
+            for box in boxes:
+                wide += box["scrolled"] > 0
+                if box["scrolled"] > 0:
+                    assert box["off"] < 3, name
+                    assert box["share"] < 0.6, name
+        picture(page, "docs-phone-table")
+    assert wide
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_search_shows_excerpts_from_disk(site: Path, open_page: Open, size: tuple[int, int]) -> None:
+    with open_page(site / "index.html", size) as page:
+        page.goto((site / "search.html").as_uri() + "?q=lengthscale")
+        page.wait_for_selector("#search-results li p.context .highlighted")
+        page.wait_for_function("!document.querySelector('#search-results h2').textContent.startsWith('Searching')")
+        found = page.evaluate(
+            """() => [...document.querySelectorAll("#search-results li")].map(item => [
+              item.querySelector("a").getAttribute("href"), item.querySelector("p.context")?.textContent ?? ""])"""
+        )
+        assert len(found) > 20
+        told = [text for _, text in found if "lengthscale" in text.lower()]
+        assert len(told) > 0.8 * len(found), [link for link, text in found if "lengthscale" not in text.lower()]
+        assert all(len(text) < 300 for _, text in found)
+        picture(page, f"docs-search-{size[0]}")
+
+
+def test_pages_show_what_their_code_prints(site: Path) -> None:
+    page = (site / "start.html").read_text(encoding="utf-8")
+    assert page.count('class="output highlight-text') >= 5
+    assert "```" not in page
 
 
 def contrast(page: Any) -> float:

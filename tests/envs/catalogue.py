@@ -89,7 +89,7 @@ def _unavailable(env_id: str, kwargs: tuple[tuple[str, Any], ...]) -> str | None
         folder = TEST_DATA / _BY_HAND.get(name, "none")
         if not folder.is_dir():
             return str(error)
-        datasets.fetch(name, file=folder)
+        datasets.fetch(name.removesuffix("Context"), file=folder)
     return None
 
 
@@ -101,6 +101,8 @@ _BY_HAND = {
     "OERPlates": "oer_plates",
     "CrossedBarrel": "crossed_barrel",
     "DirectArylation": "direct_arylation",
+    "DirectArylationContext": "direct_arylation",
+    "NeurostimulationContext": "neurostimulation",
 }
 
 CASES = (
@@ -152,4 +154,31 @@ CASES = (
     Case("GPBandit/LunarLanding-v0", {"n_terrains": 2}, module="Box2D"),
 )
 
-PARAMS = [pytest.param(case, marks=[pytest.mark.network] if case.real else [], id=str(case)) for case in CASES]
+CONTEXTUAL = (
+    Case("GPBandit/RKHSContext-v0", {"n_actions": 12, "n_contexts": 3}),
+    Case(
+        "GPBandit/RKHSContext-v0",
+        {"n_actions": 9, "n_contexts": 4, "dim": 2, "context_dim": 2, "combine": "sum", "observe": "features"},
+    ),
+    Case("GPBandit/SleepingArms-v0", {"settings": {"n_arms": 40}}),
+    Case("GPBandit/SleepingArms-v0", {"of": "GPBandit/BPEF1-v0", "share": 2e-4}),
+    Case("GPBandit/DirectArylationContext-v0", real=True),
+    Case("GPBandit/DirectArylationContext-v0", {"context": "solvent"}, real=True),
+    Case("GPBandit/NeurostimulationContext-v0", real=True),
+)
+"""Environments whose steps offer some of the arms: `tests/envs/test_contexts.py` holds them to their contract."""
+
+TIME_VARYING = (
+    Case("GPBandit/TVGPSample-v0", {"n_arms": 30, "eps": 0.1}),
+    Case("GPBandit/TVGPSample-v0", {"n_arms": 20, "dim": 1, "eps": 1.0, "noise": "student_t"}),
+    Case("GPBandit/ChangePoints-v0", {"n_arms": 30, "rate": 0.4}),
+)
+"""Environments whose function changes: `tests/envs/test_time_varying.py` holds them to their contract."""
+
+
+def params(cases: Iterable[Case]) -> list[Any]:
+    """The cases as parameters of a test, those of real data marked."""
+    return [pytest.param(case, marks=[pytest.mark.network] if case.real else [], id=str(case)) for case in cases]
+
+
+PARAMS = params(CASES)

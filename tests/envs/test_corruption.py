@@ -149,6 +149,29 @@ def test_a_box_is_refused(vector: bool) -> None:
         make("GPBandit/RKHS-v0", n_arms=None, misspecification={"sup": 0.1}, **more)
 
 
+def test_a_mean_that_changes_is_refused() -> None:
+    with pytest.raises(ValueError, match="corruption: expected None where the mean function changes"):
+        gym.make("GPBandit/TVGPSample-v0", corruption={"name": "flip", "budget": 1.0})
+    with pytest.raises(ValueError, match=r"misspecification\['sup'\]: expected a mean function that stays as it is"):
+        gym.make("GPBandit/TVGPSample-v0", misspecification={"sup": 0.1})
+
+
+@pytest.mark.parametrize("id", ["RKHSContext", "SleepingArms"])
+def test_arms_that_are_offered_are_attacked_like_all(id: str) -> None:
+    env: Any = gym.make(f"GPBandit/{id}-v0", corruption={"name": "flip", "budget": 1.0}).unwrapped
+    clean: Any = gym.make(f"GPBandit/{id}-v0").unwrapped
+    info, plain = (one.reset(seed=0)[1] for one in (env, clean))
+    total = 0.0
+    for _ in range(20):
+        arm = int(np.argmax(info["action_mask"]))
+        (_, y, _, _, info), (_, other, _, _, plain) = env.step(arm), clean.step(arm)
+        added = info["oracle"].pop("corruption")
+        assert info["oracle"] == plain["oracle"]
+        assert y == other + added
+        total += abs(added)
+    assert 0 < total <= 1.0 + 1e-12
+
+
 def test_means_are_the_stated_distance_away_from_a_function_of_the_prior() -> None:
     clean, near = made(), made(misspecification={"sup": 0.2})
     arms = np.arange(60)

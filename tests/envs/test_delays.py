@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ LAWS: list[tuple[DelayLaw, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=str)
+@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=[str(law) for law, _ in LAWS])
 def test_the_stated_inequality_holds_and_is_tight(law: DelayLaw, scipy: object) -> None:
     stated = law.stated
     n = np.arange(int(60 * (1 + stated.mean)) + 200)
@@ -31,7 +33,7 @@ def test_the_stated_inequality_holds_and_is_tight(law: DelayLaw, scipy: object) 
     assert centred[-1] == pytest.approx(bound[-1], rel=1e-6), "at s = 1 / tail nothing less would do"
 
 
-@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=str)
+@pytest.mark.parametrize(("law", "scipy"), LAWS, ids=[str(law) for law, _ in LAWS])
 def test_draws_follow_the_law(law: DelayLaw, scipy: object) -> None:
     rng = np.random.default_rng(0)
     draws = np.array([law.draw(rng) for _ in range(3_000)])
@@ -66,7 +68,7 @@ def test_bad_numbers_are_named(bad: float) -> None:
 
 
 def test_the_problem_of_a_wrapped_environment_states_its_delay() -> None:
-    def stated(delay: object) -> Delay | None:
+    def stated(delay: Any) -> Delay | None:
         return gpbandit_envs.problem_of(DelayedFeedback(gym.make("GPBandit/GPSample-v0"), delay=delay)).delay
 
     assert stated(3) == Delay(mean=3)

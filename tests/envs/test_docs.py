@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 import gpbandit_envs
-from gpbandit_envs.registry import ENVIRONMENTS, registered
+from docs import pictures
+from gpbandit_envs.registry import ENVIRONMENTS, TABLE, registered
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -30,12 +35,35 @@ def test_pages_are_up_to_date() -> None:
 def test_every_id_has_a_page_with_everything() -> None:
     assert gpbandit_envs.__version__
     assert len(registered()) == len(set(registered())) == len(ENVIRONMENTS)
-    for row in ENVIRONMENTS:
+    for row in (*ENVIRONMENTS, TABLE):
         text = (DOCS / "environments" / f"{row.name}.md").read_text(encoding="utf-8")
-        for heading in ("Reward", "Episode end", "Arguments", "References", "Version history"):
+        for heading in ("Reward", "Episode end", "Arguments", "Version history"):
             assert f"\n## {heading}\n" in text, row.id
         assert ("\n## Data\n" in text) == (row.data is not None)
-        assert row.references
+        assert ("\n## References\n" in text) == bool(row.references) == (row is not TABLE)
+
+
+def test_every_page_has_a_picture_or_says_why_not() -> None:
+    drawn = {path.stem for path in (DOCS / "figures" / "environments").glob("*.png")}
+    assert drawn == {row.name for row in (*ENVIRONMENTS, TABLE)} - {"NASBench101"}
+    assert sum(path.stat().st_size for path in (DOCS / "figures" / "environments").glob("*.png")) < 600_000
+    for row in (*ENVIRONMENTS, TABLE):
+        text = (DOCS / "environments" / f"{row.name}.md").read_text(encoding="utf-8")
+        assert (f"](../figures/environments/{row.name}.png)" in text) == (row.name in drawn)
+        assert ("No picture: " in text) == (row.name not in drawn)
+
+
+def test_pictures_show_what_is_drawn_now() -> None:
+    """One of each kind that needs no data; fonts and colours may differ a little between versions of matplotlib."""
+    for row in (*ENVIRONMENTS, TABLE):
+        if row.name in ("GPSample", "BPEF1", "Branin", "Hartmann3", "Table"):
+            new, kept = (
+                np.asarray(Image.open(file).convert("RGBA"), dtype=float)
+                for file in (io.BytesIO(pictures.draw(row)), pictures.FOLDER / f"{row.name}.png")
+            )
+            assert new.shape == kept.shape
+            assert np.abs(new - kept).mean() < 3, f"run python docs/pictures.py {row.name}"
+            assert kept.std() > 10, "there is something to see"
 
 
 def test_a_page_says_how_its_data_come_and_are_checked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -14,7 +15,7 @@ import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.envs.bandit import spectrum
 from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import BoxFunction
-from gpbandit_envs.functions.closed_forms import FORMULAS, ClosedForm, deceptive
+from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, deceptive
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.maximum import _climb, certify_smooth
 from gpbandit_envs.functions.needle import NeedleArms, NeedleShape, log_spectral_density
@@ -33,6 +34,8 @@ from gpbandit_envs.gp.features import draw_fourier_sample
 
 BOXES = {
     **{name: ClosedForm(formula) for name, formula in FORMULAS.items()},
+    "h1, 1 outside": ClosedForm(H1_FORMS["outside"]),
+    "h1, 1 outside, side 200": ClosedForm(replace(H1_FORMS["outside"], low=(-100.0,) * 2, high=(100.0,) * 2)),
     **{f"deceptive{dim}": ClosedForm(deceptive(dim)) for dim in (1, 2, 5)},
     "bpe_f1": FixedExpansion(BPE_F1),
     "bpe_f2": FixedExpansion(BPE_F2, BPE_F2_SIDE),
@@ -87,6 +90,32 @@ def test_formulas_at_published_points() -> None:
     assert float(deceptive(2).evaluate(np.array([[1 / 3, 2 / 3]]))[0]) == pytest.approx(1.0)
 
 
+def test_both_forms_of_h1_at_a_point_worked_out_by_hand() -> None:
+    """At (8.6998 + 3, 6.7665 + 4) the distance to the peak is 5."""
+    x, y = 11.6998, 10.7665
+    ripples = np.sin(x - y / 8) ** 2 + np.sin(y + x / 8) ** 2
+    for form, below in (("inside", np.sqrt(26.0)), ("outside", 6.0)):
+        env = gym.make("GPBandit/H1-v0", form=form, half_side=20.0, noise_std=0.0)
+        env.reset(seed=0)
+        action = np.array([(x + 20) / 40, (y + 20) / 40])
+        assert env.unwrapped.mean(action[None])[0] == pytest.approx(ripples / below, rel=1e-9)  # type: ignore[attr-defined]
+        found = env.unwrapped.certificate  # type: ignore[attr-defined]
+        assert np.array(found.optimal_action) * 40 - 20 == pytest.approx([8.6998, 6.7665], abs=1e-4)
+        assert found.optimum == pytest.approx(2.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"form": "both"}, "form: expected 'inside' or 'outside', got 'both'"),
+        ({"half_side": 8.0}, "half_side: expected a finite number >= 10, got 8.0"),
+    ],
+)
+def test_h1_names_what_it_cannot_be(kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gym.make("GPBandit/H1-v0", **kwargs)
+
+
 def test_deceptive_is_continuous_and_deceives() -> None:
     x = np.linspace(0, 1, 100_001)[:, None]
     values = deceptive(1).evaluate(x)
@@ -111,7 +140,7 @@ def test_rkhs_norm_is_exact(kernel: Any, norm: float) -> None:
 
 
 def test_expansion_in_blocks_equals_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    family = RKHSArms(SE(0.2), 1_000, 3, 1.0, 8)
+    family = RKHSArms(SE(0.2), even_arms(1_000, 3), 1.0, 8)
     whole = family.draw(np.random.default_rng(0)).mean
     monkeypatch.setattr("gpbandit_envs.functions.rkhs._CHUNK", 64)
     np.testing.assert_allclose(family.draw(np.random.default_rng(0)).mean, whole, rtol=0, atol=1e-12)
@@ -300,7 +329,7 @@ def test_a_million_arms() -> None:
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match="norm"):
-        RKHSArms(SE(0.2), 10, 1, -1.0, 8)
+        RKHSArms(SE(0.2), even_arms(10, 1), -1.0, 8)
     with pytest.raises(TypeError, match="kernel"):
         RKHSBox(Matern(0.2, 0.5), 1, 1.0, 8)
     with pytest.raises(TypeError, match="kernel"):

@@ -50,6 +50,24 @@ def test_abalone() -> None:
 
 
 @pytest.mark.network
+@pytest.mark.parametrize("name", ["Abalone", "Cadata"])
+def test_features_can_be_scaled_in_three_ways(name: str) -> None:
+    raw = table(name).features
+    found = {}
+    for scaling in ("standard", "minmax", "unit-norm"):
+        env = gym.make(f"GPBandit/{name}-v0", scaling=scaling).unwrapped
+        found[scaling] = env.problem.arms  # type: ignore[attr-defined]
+    np.testing.assert_allclose(found["standard"] * raw.std(axis=0) + raw.mean(axis=0), raw, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["minmax"] * np.ptp(raw, axis=0) + raw.min(axis=0), raw, rtol=1e-9, atol=1e-9)
+    assert (found["minmax"].min(), found["minmax"].max()) == (0.0, 1.0)
+    norms = np.linalg.norm(found["standard"], axis=1)
+    assert np.linalg.norm(found["unit-norm"], axis=1).max() == pytest.approx(1.0)
+    np.testing.assert_allclose(found["unit-norm"] * norms.max(), found["standard"], atol=1e-9)
+    with pytest.raises(ValueError, match="scaling: expected 'standard', 'minmax' or 'unit-norm', got 'raw'"):
+        gym.make(f"GPBandit/{name}-v0", scaling="raw")
+
+
+@pytest.mark.network
 def test_environments_of_one_table_share_its_arrays() -> None:
     table("Abalone")
     one, other = (gym.make("GPBandit/Abalone-v0").unwrapped for _ in range(2))

@@ -54,6 +54,11 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
     else:
         assert one.dtype == other.dtype, where
         assert one.shape == other.shape, where
+        if one.dtype == object:  # the last observation of those that have ended
+            for a, b in zip(one, other, strict=True):
+                assert type(a) is type(b), where
+                np.testing.assert_array_equal(a, b, where)
+            return
         assert one.tolist() == other.tolist(), where
 
 

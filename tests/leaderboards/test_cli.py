@@ -540,6 +540,58 @@ def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     assert all(verdict["agrees"] is True and verdict["agent"] == "Uniform" for verdict in verdicts)
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("gpbandit ver", ["verify"]),
+        ("gpbandit run qu", ["quick"]),
+        ("gpbandit run ti", ["tiny.toml"]),
+        ("gpbandit run quick --agent GP-B", ["GP-BUCB"]),
+        ("gpbandit show GPBandit/Bran", ["GPBandit/Branin-v0"]),
+    ],
+)
+def test_a_shell_completes(typed: str, offered: list[str], suite: Path) -> None:
+    """As bash asks: the words so far and the number of the one to complete."""
+    asked = {"_GPBANDIT_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    command = [sys.executable, "-m", "leaderboards.cli"]
+    ended = subprocess.run(command, cwd=suite.parent, env=os.environ | asked, capture_output=True, text=True)
+    assert ended.stdout.split() == offered, ended.stderr
+
+
+def test_the_script_that_turns_completion_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # there may be no shell around a test
+    code, script, _ = call("--show-completion", "bash")
+    assert code == 0
+    assert "_GPBANDIT_COMPLETE=complete_bash" in script
+
+
+def test_away_from_the_modules_of_a_run_the_commands_say_so(
+    call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "r"
+    (tmp_path / "an_agent_of_mine.py").write_text("from agents.baselines.uniform import Uniform as Mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = ("run", suite, "--out", out, "--executor", "serial", "--agent", "an_agent_of_mine:Mine")
+    assert call(*run)[0] == 0
+    assert "not importable" not in call("page", out)[2]
+    monkeypatch.undo()
+    monkeypatch.delitem(sys.modules, "an_agent_of_mine", raising=False)
+    said_so = "module 'an_agent_of_mine' that defines agent 'an_agent_of_mine:Mine' is not importable here"
+    code, text, _ = call("verify", out, "--workers", 1, "--yes")
+    assert code == 1
+    assert text.count(f"Mine on RKHS, repetition 0: {said_so}") == 1
+    assert text.endswith("4 of 6 runs agree; 2 cannot be played here\n")
+    verdicts = [json.loads(line) for line in call("verify", out, "--workers", 1, "--yes", "--json")[1].splitlines()]
+    assert sorted(str(verdict["agrees"]) for verdict in verdicts) == ["None"] * 2 + ["True"] * 4
+    code, _, err = call("audit", out, "--workers", 1, "--yes")
+    assert code == 1
+    assert f"could not be audited: 2 of Mine on RKHS: {said_so}" in err
+    code, _, err = call("page", out)
+    assert code == 0
+    assert err.count(said_so) == 1
+    assert "Mine" in (out / "index.html").read_text(encoding="utf-8")
+
+
 def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
     pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
@@ -593,7 +645,7 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     def ask() -> None:
         typer.confirm("go on?")
 
-    monkeypatch.setattr("leaderboards.cli.listing._envs", ask)
+    monkeypatch.setattr("leaderboards.cli.listing.environment_rows", ask)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     check_error(call("list"), "a question was not answered, since the input has ended")
 

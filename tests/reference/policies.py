@@ -307,7 +307,7 @@ def reds(
 def bpe_delay(
     K: np.ndarray, lam: float, width: float, lengths: list[int], delays: np.ndarray, feedback: Feedback
 ) -> Play:
-    """BPE-Delay (Vakili et al. 2023, Algorithm 1) with given batch lengths, delays by evaluation and a constant width."""
+    """BPE-Delay (Vakili et al. 2023, Algorithm 1) with given lengths, delays by evaluation and a constant width."""
     play, alive, made = Play(), np.arange(len(K)), 0
     for length in lengths:
         batch: list[int] = []

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from gpbandit_envs.gp.devices.device import Array, Device
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Polynomial, Product, RationalQuadratic, Scale, Sum
+from gpbandit_envs.gp.kernels import SE, ActiveDims, Kernel, Matern, Polynomial, Product, RationalQuadratic, Scale, Sum
 from gpbandit_envs.gp.kernels.base import Lengthscale
 
 __all__ = ["check_available", "evaluate"]
@@ -19,7 +19,7 @@ def check_available(kernel: Kernel) -> None:
     Raises:
         TypeError: naming the unsupported part.
     """
-    if isinstance(kernel, Scale):
+    if isinstance(kernel, Scale | ActiveDims):
         check_available(kernel.kernel)
     elif isinstance(kernel, Sum | Product):
         check_available(kernel.left)
@@ -42,6 +42,9 @@ def evaluate(kernel: Kernel, X: Array, Y: Array, device: Device) -> Array:
     xp = device.namespace
     if isinstance(kernel, Scale):
         return kernel.variance * evaluate(kernel.kernel, X, Y, device)
+    if isinstance(kernel, ActiveDims):
+        seen = [xp.stack([Z[:, j] for j in kernel.dims], axis=1) for Z in (X, Y)]
+        return evaluate(kernel.kernel, seen[0], seen[1], device)
     if isinstance(kernel, Sum):
         return evaluate(kernel.left, X, Y, device) + evaluate(kernel.right, X, Y, device)
     if isinstance(kernel, Product):

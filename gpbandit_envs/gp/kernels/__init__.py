@@ -13,12 +13,13 @@ Stationary kernels have `k(x, x) = 1` until scaled.
 Reference: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapter 4.
 """
 
-from gpbandit_envs.gp.kernels.base import Kernel, Product, Scale, Sum
+from gpbandit_envs.gp.kernels.base import ActiveDims, Kernel, Product, Scale, Sum
 from gpbandit_envs.gp.kernels.polynomial import Linear, Polynomial
 from gpbandit_envs.gp.kernels.stationary import SE, Matern, RationalQuadratic, Stationary
 
 __all__ = [
     "SE",
+    "ActiveDims",
     "Kernel",
     "Linear",
     "Matern",

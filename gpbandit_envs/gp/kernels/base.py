@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.arguments import positive_number
+from gpbandit_envs.arguments import as_count, positive_number
 
-__all__ = ["Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs"]
+__all__ = ["ActiveDims", "Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs"]
 
 Lengthscale: TypeAlias = float | tuple[float, ...]
 
@@ -159,3 +159,51 @@ class Product(Kernel):
 
     def to_spec(self) -> dict[str, Any]:
         return {"name": "product", "kernels": [self.left.to_spec(), self.right.to_spec()]}
+
+
+@dataclass(frozen=True)
+class ActiveDims(Kernel):
+    """`kernel` of some of the features alone, as the factors and terms of kernels of action and context are.
+
+    Attributes:
+        kernel: The kernel.
+        dims: Which features it sees, in this order, counted from 0; distinct.
+
+    Raises:
+        ValueError: if there are none, or one is negative or comes twice.
+    """
+
+    kernel: Kernel
+    dims: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        dims = tuple(as_count("dims", dim, 0) for dim in self.dims)
+        if not dims or len(set(dims)) < len(dims):
+            raise ValueError(f"dims: expected at least one feature, each once, got {self.dims!r}")
+        object.__setattr__(self, "dims", dims)
+
+    def _seen(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
+        if X.ndim != 2 or X.shape[1] <= max(self.dims):
+            raise ValueError(f"dims: expected points with more than {max(self.dims)} features, got shape {X.shape}")
+        return X[:, self.dims]
+
+    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+        return self.kernel(self._seen(X), self._seen(Y))
+
+    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        return self.kernel.diag(self._seen(X))
+
+    def input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
+        gradient = np.zeros(X.shape)
+        gradient[:, self.dims] = self.kernel.input_gradient(self._seen(X), self._seen(Y), W)
+        return gradient
+
+    def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        gradient = np.zeros(X.shape)
+        gradient[:, self.dims] = self.kernel.diag_gradient(self._seen(X))
+        return gradient
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": "active_dims", "kernel": self.kernel.to_spec(), "dims": list(self.dims)}

@@ -64,9 +64,7 @@ def test_a_batch_is_what_is_asked_one_by_one() -> None:
 def test_only_available_arms() -> None:
     problem, agent = make_problem(GRID), MAPBUCB(n_initial=3)
     agent.reset(problem, np.random.default_rng(0))
-    available = np.zeros(len(GRID), bool)
-    available[[4, 17, 60]] = True
-    assert agent.restrict(available)
+    agent.offer(np.array([4, 17, 60]))
     for t in range(6):
         arms = agent.select(2, Pending.empty(problem))
         assert set(arms.tolist()) <= {4, 17, 60}

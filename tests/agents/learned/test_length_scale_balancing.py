@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, sqrt
+from math import e, exp, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def test_a_shorter_lengthscale_is_suspected_of_more_regret() -> None:
             values = [[suspected_regret(n, i, dim, nu) for n in (1, 2, 10, 100)] for i in range(4)]
             assert all(row[0] == 0 for row in values)
             assert all(np.diff(row).min() > 0 for row in values)
-            np.testing.assert_allclose(np.array(values[2])[1:] / np.array(values[1])[1:], np.e)
+            np.testing.assert_allclose(np.array(values[2])[1:] / np.array(values[1])[1:], e)
     assert suspected_regret(10, 0, 1, 2.5, norm=3.0) > suspected_regret(10, 0, 1, 2.5)
     # Proposition 2.2 for d = 1 and nu = 5/2: n^(2/7) log(n)^(5/6).
     gain = 10 ** (2 / 7) * np.log(10) ** (5 / 6)

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
 
+import leaderboards
 from leaderboards.claims.bbkb_nas import batch_growth, mean_simple, more_batches, total_time
-from leaderboards.claims.runs import Runs
+from leaderboards.claims.runs import Runs, rows_of
+from leaderboards.play.store import Store
+from leaderboards.play.streams import env_seed
 
 
 def played(**batches: list[int]) -> Runs:
@@ -57,3 +63,24 @@ def test_mean_simple_regret_is_the_area_under_its_curve() -> None:
         for agent, row in {"a": [3.0, 1.0, 2.0, 0.0], "b": [1.0, 1.0, 1.0, 1.0]}.items()
     }
     assert mean_simple("a", "b")(Runs(tables)).estimate == pytest.approx((3 + 1 + 1 + 0) / 4 - 1)
+    # Existing data with a regret of 0.5: b knows 0.5 from the start, a 0 at the end.
+    before = {agent: dict.fromkeys(range(2), 0.5) for agent in "ab"}
+    assert mean_simple("a", "b")(Runs(tables, before)).estimate == pytest.approx((0.5 * 3 + 0) / 4 - 0.5)
+
+
+def test_the_least_regret_of_existing_data_is_read_with_the_runs(tmp_path: Path) -> None:
+    env = ("GPBandit/GPSample-v0", {"n_arms": 30, "initial": 6})
+    store, specs = Store(tmp_path), []
+    for repetition in range(2):
+        run = leaderboards.run(env, "Uniform", repetition, 5)
+        store.write(run)
+        specs.append(run.spec)
+    read = Runs.read(store, rows_of(specs, several=False), specs)
+    found = read.before("Uniform", [0, 1])
+    for spec, least in zip(specs, found, strict=True):
+        there = gymnasium.make(spec.env.id, **spec.env.kwargs, horizon=5)
+        there.reset(seed=env_seed(spec))
+        inner: Any = there.unwrapped
+        means = inner.mean(np.arange(30))
+        assert least == pytest.approx((means.max() - means[inner.problem.initial.actions]).min())
+    assert np.isinf(Runs({}).before("Uniform", [0])).all()

@@ -13,6 +13,7 @@ from leaderboards.claims.measures import (
     bounce,
     faster,
     found,
+    found_in_all,
     gap,
     growth,
     minimum_so_far,
@@ -20,6 +21,7 @@ from leaderboards.claims.measures import (
     more_regret_in,
     near_optimal,
     order_kept,
+    over_environments,
     simple,
     spread,
 )
@@ -95,6 +97,31 @@ def test_simple_and_found() -> None:
     made = runs(a=a, b=b)
     assert simple("a", "b")(made).estimate == pytest.approx(-0.375)
     assert found("a", "b")(made).estimate == pytest.approx(0.75)
+
+
+def test_an_optimum_is_counted_in_every_environment() -> None:
+    """a finds it in both environments in repetition 0 and in one of them in 1; b in one and in none."""
+    hit, miss = np.array([0.5, 0.0]), np.array([0.5, 0.25])
+    played = runs(
+        **{
+            "a@x": np.stack([hit, hit]),
+            "a@y": np.stack([hit, miss]),
+            "b@x": np.stack([hit, miss]),
+            "b@y": np.stack([miss, miss]),
+        }
+    )
+    assert found_in_all("a", "b", ("x", "y"))(played).estimate == pytest.approx(0.5)
+    assert found_in_all("b", "a", ("y",))(played).estimate == pytest.approx(-0.5)
+
+
+def test_regrets_are_summed_over_environments_by_repetition() -> None:
+    ones = np.ones((3, 4))
+    played = runs(**{"a@x": 3 * ones, "a@y": ones, "b@x": ones, "b@y": ones, "c@x": ones})
+    assert over_environments(more_regret("a", "b"), ("x", "y"))(played).estimate == pytest.approx(1.0)
+    assert over_environments(faster("a", "b"), ("x", "y"))(played).estimate == pytest.approx(0.0)
+    assert played.summed(("x", "y")).column("a", "policy_seconds", [0]).sum() == pytest.approx(8.0)
+    with pytest.raises(NotPlayedError):
+        over_environments(more_regret("c", "b"), ("x", "y"))(played)
 
 
 def test_gap_and_spread() -> None:

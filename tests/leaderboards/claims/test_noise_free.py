@@ -35,7 +35,7 @@ def claim(name: str) -> Claim:
 
 def test_predictors_give_the_mean_of_the_policy_that_pulled() -> None:
     problem, mean = instance(SUITE, "Matern 3", 0)
-    agent = agents.make("UncertaintySampling")
+    agent = agents.make("MVR")
     agent.reset(problem, np.random.default_rng(0))
     pulls = []
     for t in range(30):

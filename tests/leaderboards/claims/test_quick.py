@@ -35,6 +35,7 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "bpe-f1",
         "bpe-f2",
         "batch-vs-theory",
+        "lemmas",
         "widths",
         "bpe-delay",
         "reds",

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from agents.core.information import greedy_information
 from agents.exact.gp_bucb import initialization_size
 from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.claims import guarantees, theorems
 from leaderboards.play.suite import load_suite
-from leaderboards.score.theory import greedy_information
 
 RNG = np.random.default_rng(0)
 T = 60

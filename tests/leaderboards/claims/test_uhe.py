@@ -15,7 +15,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims import uhe
 from leaderboards.claims.estimates import CASES, CLAIMS, COLLECTORS, LOSSES, Case, estimate, study
 from leaderboards.claims.experiments import experiment
-from leaderboards.claims.measures import lower_simple, simple_in
+from leaderboards.claims.measures import found_more, lower_simple, simple_in
 from leaderboards.claims.reproduce import suite_of
 from leaderboards.claims.runs import Runs
 from tests.leaderboards.claims.test_quick import reproduce
@@ -41,6 +41,32 @@ def test_a_share_of_runs_weighs_problems_alike_and_halves_ties() -> None:
     share = lower_simple([("a1", "b1"), ("a2", "b2")])(made)
     assert share.estimate == pytest.approx((1 + 0.25) / 2)
     assert share.n == 2
+
+
+def test_a_share_of_runs_that_meet_a_hill_is_taken_off_the_mean_of_others() -> None:
+    made = runs(a=[0.1, 0.1, 0.3, 0.2], b=[0.1, 0.5, 0.5, 0.1], c=[0.5, 0.5, 0.5, 0.1])
+    share = found_more("a", ["b", "c"], 0.2)(made)
+    assert share.estimate == pytest.approx(3 / 4 - (2 / 4 + 1 / 4) / 2)
+    assert share.n == 4
+    assert share.low < share.estimate < share.high
+
+
+def test_each_reading_is_compared_with_rivals_of_its_own() -> None:
+    """Rivals have the prior of the reading; the noise is UHE-BO's alone, and random search has neither."""
+    regrets = {
+        "UHE-BO, noise data": 0.1,
+        "UHE-BO, noise data, prior gamma-rate": 0.2,
+        "MAP-UCB": 0.4,
+        "MAP-UCB, prior gamma-rate": 0.8,
+        "Random": 1.6,
+    }
+    made = runs(**{f"{row}@H1": [value + 1e-3 * r for r in range(6)] for row, value in regrets.items()})
+    claims = {one.name: one.check(made).interval.estimate for one in uhe.synthetic()}
+    assert claims["h1-better-than-map-ucb"] == pytest.approx(0.1 - 0.4)
+    assert claims["h1-better-than-map-ucb-gamma-rate"] == pytest.approx(0.2 - 0.8)
+    assert claims["h1-better-than-random"] == pytest.approx(0.1 - 1.6)
+    assert "h1-better-than-random-gamma-rate" not in claims
+    assert all(one.reading for one in uhe.synthetic() if one.name.endswith(("-gamma-rate", "-pseudo", "-stated")))
 
 
 def test_a_verdict_on_regret_needs_five_repetitions() -> None:

@@ -307,6 +307,13 @@ def test_few_blocks(n: int, k: int, found: bool) -> None:
     assert bool((pairwise_p(Y, rng(27)) < 0.05).any()) == found
 
 
+def test_more_orders_than_a_float_can_count() -> None:
+    """Six agents on 200 blocks, as in the built-in suites: 6!^199 orders."""
+    Y = rng(29).standard_normal((200, 6)) + np.arange(6)
+    p = pairwise_p(Y, rng(30))
+    assert (p[~np.eye(6, dtype=bool)] <= 0.05).all()
+
+
 def test_scores_have_an_upper_end_for_skewed_samples() -> None:
     x = np.array([1.0, 1.2, 0.8, 1.1, 4.0])
     student, found = mean_interval(x), score_interval(x)

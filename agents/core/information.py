@@ -1,0 +1,98 @@
+"""Information gain: what pulls tell of the mean function, and the most that they can tell.
+
+| symbol | meaning | unit |
+|---|---|---|
+| `lam` | noise variance of one feedback | unit of y^2 |
+| `kappa2` | largest prior variance `max k(x, x)` | unit of y^2 |
+| `gain` | `0.5 logdet(I + K_t / lam)`; the largest there is for t pulls is `gamma_t` | nats |
+| `d_eff` | `Tr(K_t (K_t + lam I)^-1)` | |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from gpbandit_envs.gp import Kernel
+from gpbandit_envs.gp.exact import ExactPosterior
+
+__all__ = ["Information", "greedy_information", "largest_gain", "realised_information"]
+
+_GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
+
+
+@dataclass(frozen=True)
+class Information:
+    """Information along a sequence of pulls.
+
+    Attributes:
+        arms: The pulls, shape `(t,)`.
+        gain: `0.5 logdet(I + K_s / lam)` after each, in nats, shape `(t,)`.
+        d_eff: Effective dimension after the last.
+    """
+
+    arms: Int[np.ndarray, " t"]
+    gain: Float[np.ndarray, " t"]
+    d_eff: float
+
+
+def greedy_information(kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, T: int) -> Information:
+    """Uncertainty sampling, whose gain is at least `(1 - 1/e)` of the largest, `gamma_t`, at every t.
+
+    Args:
+        kernel: Prior covariance.
+        X: Arms, shape `(A, d)`.
+        lam: Noise variance of one feedback, > 0.
+        T: Number of pulls, at least 1.
+
+    Reference: Nemhauser et al. (1978); Krause and Guestrin (2005); Srinivas et al. (2010), section 4.
+    """
+    if T < 1:
+        raise ValueError(f"T: expected at least 1, got {T!r}")
+    X = np.asarray(X, np.float64)
+    arms = np.zeros(T, np.int64)
+    variance = kernel.diag(X).astype(np.float64)
+    # Row s is what pull s explained: cov_t(x, .) = k(x, .) - sum_s B[s, x] B[s, .]. O(t A) a pull, and no beliefs.
+    B = np.empty((T, len(X)))
+    steps = np.zeros(T)
+    for t in range(T):
+        arms[t] = arm = int(np.argmax(variance))
+        steps[t] = 0.5 * math.log1p(max(float(variance[arm]), 0.0) / lam)
+        row = kernel(X[arm : arm + 1], X)[0] - B[:t, arm] @ B[:t]
+        B[t] = row / math.sqrt(max(float(variance[arm]), 0.0) + lam)
+        variance -= B[t] ** 2
+    return Information(arms, np.cumsum(steps), float(np.maximum(variance[arms], 0.0).sum()) / lam)
+
+
+def realised_information(
+    kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, actions: Int[np.ndarray, " T"]
+) -> Information:
+    """Information of the pulls that were made, in their order."""
+    actions = np.asarray(actions, np.int64)
+    if actions.ndim != 1 or not len(actions):
+        raise ValueError(f"actions: expected at least one arm, shape (T,), got {actions.shape}")
+    distinct, index = np.unique(actions, return_inverse=True)
+    posterior = ExactPosterior(kernel, np.asarray(X, np.float64)[distinct], lam)
+    steps = np.zeros(len(actions))
+    for t in range(len(actions)):
+        arm = index[t : t + 1]
+        steps[t] = 0.5 * math.log1p(max(float(posterior.variance_at(arm)[0]), 0.0) / lam)
+        posterior.update(arm, np.ones(1), np.zeros(1))
+    return Information(actions, np.cumsum(steps), posterior.effective_dimension())
+
+
+def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> Float[np.ndarray, " T"]:
+    """Upper bounds on the largest information gain of 1, ..., T pulls, in nats.
+
+    The greedy gain is at least `1 - 1/e` of it, and no gain exceeds that of independent arms.
+
+    Args:
+        greedy: Greedy information gain after 1, ..., T pulls, in nats.
+        kappa2: Largest prior variance.
+        lam: Noise variance.
+    """
+    independent = 0.5 * math.log1p(kappa2 / lam) * np.arange(1, len(greedy) + 1)
+    return np.minimum(greedy / _GREEDY_SHARE, independent)

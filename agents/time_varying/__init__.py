@@ -1,0 +1,1 @@
+"""Policies for mean functions that change from step to step."""

@@ -1,0 +1,216 @@
+"""Runs where each step offers other arms, or the mean changes, through every part of the harness."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import leaderboards
+import leaderboards.play.checkpoint as checkpoints
+from agents import Actions, Capabilities, Pending
+from agents.baselines.uniform import Uniform
+from leaderboards.audit.replay import audit_run
+from leaderboards.play.checkpoint import Checkpoint
+from leaderboards.play.run import Loop, run_spec
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+from leaderboards.play.vectorised import play_group, play_together
+from leaderboards.play.verify import verify
+from leaderboards.play.workers import SerialExecutor
+from tests.leaderboards.play.players import Plain
+
+ENV = Ref("GPBandit/RKHSContext-v0", {"n_actions": 15, "n_contexts": 4})
+DRIFT = Ref("GPBandit/TVGPSample-v0", {"n_arms": 40, "eps": 0.05})
+JUMPS = Ref("GPBandit/ChangePoints-v0", {"n_arms": 40, "rate": 0.1})
+
+
+def spec(
+    agent: str = "GP-UCB", feedback: str = "on_request", repetition: int = 0, env: Ref = ENV, **kwargs: Any
+) -> RunSpec:
+    return RunSpec(env=env, agent=Ref(agent, kwargs), repetition=repetition, horizon=60, feedback=feedback)
+
+
+def test_every_action_was_offered_and_all_policies_meet_the_same_contexts() -> None:
+    traces = [run_spec(spec(agent)).trace for agent in ("Uniform", "EpsGreedy", "GP-UCB", "GP-TS", "GP-EI", "BKB")]
+    contexts = [trace["action"].to_numpy() // 15 for trace in traces]
+    for other in contexts[1:]:
+        np.testing.assert_array_equal(other, contexts[0])
+    assert len(set(contexts[0].tolist())) == 4
+    for trace in traces:
+        assert (trace["regret"] >= 0).all()
+        assert (trace["inference_regret"].dropna() >= 0).all()
+        best = (trace["regret"] + trace["mean"]).groupby(contexts[0]).agg(["min", "max"])
+        np.testing.assert_allclose(best["min"], best["max"], atol=1e-12, err_msg="one optimum a context")
+
+
+@pytest.mark.parametrize("agent", ["GP-BUCB", "BBKB", "UncertaintySampling", "BPE", "Random", "REG-EVOLUTION"])
+def test_who_selects_among_all_arms_is_skipped_with_the_reason(agent: str) -> None:
+    record = run_spec(spec(agent))
+    assert record.status == "skipped"
+    assert record.reason == "each step offers only some of the arms, and the agent selects among all of them"
+
+
+@pytest.mark.parametrize(("feedback", "batches"), [("batch:7", 9), ("delay:3", 60), ("geometric:2", None)])
+def test_late_feedback(feedback: str, batches: int | None) -> None:
+    """A batch is chosen one action at a time: each has its own context."""
+    record = run_spec(spec("EpsGreedy", feedback, c=5.0))
+    assert record.status == "done", record.error
+    if feedback == "batch:7":
+        assert record.trace["batch"].max() == batches
+    direct = run_spec(spec("EpsGreedy", c=5.0)).trace["action"]
+    np.testing.assert_array_equal(record.trace["action"] // 15, direct // 15)
+    skipped = run_spec(spec("GP-UCB", feedback))
+    assert skipped.status == "skipped"
+
+
+@pytest.mark.parametrize(
+    "played",
+    [
+        spec("GP-UCB"),
+        spec("EpsGreedy", "geometric:4"),
+        spec("BKB"),
+        spec("GP-UCB", env=DRIFT),
+        spec("TV-GP-UCB", env=DRIFT),
+        spec("R-GP-UCB", env=JUMPS, block=9),
+        spec("SW-GP-UCB", env=JUMPS, window=9),
+        spec("WGP-UCB", env=JUMPS),
+        spec("BBKB", "batch:4", env=DRIFT),
+    ],
+    ids=lambda played: f"{played.agent.id}, {played.env.id}",
+)
+def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:
+    whole = run_spec(played)
+    turn, turns = Loop.turn, itertools.count(1)
+
+    def stops_sometimes(loop: Loop) -> None:
+        if next(turns) % 11 == 0:
+            raise KeyboardInterrupt
+        turn(loop)
+
+    monkeypatch.setattr(Loop, "turn", stops_sometimes)
+    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
+    stops, record = 0, None
+    while record is None:
+        try:
+            record = run_spec(played, Checkpoint(tmp_path / "run.pickle", every=0.0))
+        except KeyboardInterrupt:
+            stops += 1
+    assert stops > 3
+    assert record.trace.drop(columns="policy_seconds").equals(whole.trace.drop(columns="policy_seconds"))
+    assert record.data == whole.data
+    assert record.facts == whole.facts
+
+
+@pytest.mark.parametrize("env", [ENV, DRIFT], ids=str)
+def test_repetitions_that_are_played_together_are_played_one_by_one(env: Ref) -> None:
+    specs = [spec(repetition=r, env=env) for r in range(3)]
+    assert play_group(specs) is None
+    for record in play_together(specs):
+        alone = run_spec(record.spec)
+        assert record.trace["action"].equals(alone.trace["action"])
+        assert record.trace["regret"].equals(alone.trace["regret"])
+
+
+def test_stored_runs_are_verified_and_audited(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    specs = [spec(repetition=r, width="theory") for r in range(2)]
+    run_missing(specs, store, SerialExecutor())
+    verdicts = list(verify(store, store.keys(), tmp_path / "again", SerialExecutor()))
+    assert [verdict.text for verdict in verdicts] == ["identical", "identical"]
+    audit = audit_run(specs[0], checkpoints=5, stored=store.trace(specs[0].key))
+    assert audit.facts.differs == ""
+    assert audit.facts.no_guarantee == ""
+    assert audit.facts.points == 60
+
+
+def test_regret_is_that_of_the_step_and_inference_regret_that_of_the_next() -> None:
+    traces = [run_spec(spec(agent, env=JUMPS)).trace for agent in ("Uniform", "WGP-UCB")]
+    best = [(trace["regret"] + trace["mean"]).round(12) for trace in traces]
+    assert best[0].equals(best[1]), "all policies meet the same functions"
+    assert best[0].nunique() > 3
+    # A constant recommendation has another regret after each change.
+    assert (traces[1]["inference_regret"] >= 0).all()
+    assert traces[1]["inference_regret"].nunique() > 3
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "why"),
+    [
+        (DRIFT, "TV-GP-UCB", ""),
+        (DRIFT, "GP-UCB", "the mean changes, and the theorem is for one that stays as it is"),
+        (JUMPS, "GP-UCB", "the mean changes, and the theorem is for one that stays as it is"),
+    ],
+    ids=str,
+)
+def test_bands_are_audited_against_the_function_of_the_moment(tmp_path: Path, env: Ref, agent: str, why: str) -> None:
+    store = Store(tmp_path / "runs")
+    played = spec(agent, env=env, width="bayes")
+    run_missing([played], store, SerialExecutor())
+    assert [verdict.text for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())] == [
+        "identical"
+    ]
+    audit = audit_run(played, checkpoints=30, stored=store.trace(played.key))
+    assert audit.facts.differs == ""
+    assert audit.facts.no_guarantee == why
+    violations = audit.checkpoints["violations"].to_numpy()
+    assert (violations == 0).all() if not why else (violations > 0).any()
+
+
+class TakesAnyArm(Uniform):
+    capabilities: ClassVar[Capabilities] = Capabilities(frozenset({"finite"}), contexts=True)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        return self.rng.integers(self.problem.n_arms, size=n)
+
+
+class RecommendsAnyArm(Uniform):
+    def recommend(self) -> int:
+        return (int(self.offered[0]) + 15) % 60 if self.offered is not None else 0
+
+
+def test_an_agent_that_does_not_heed_the_offer_is_stopped() -> None:
+    for agent, words in ((TakesAnyArm(), "select"), (RecommendsAnyArm(), "recommend")):
+        record = leaderboards.run((ENV.id, dict(ENV.kwargs)), agent, horizon=60)
+        assert record.status == "crashed"
+        assert record.reason is not None
+        assert record.reason.startswith(f"agent: {words}: expected an arm that is offered, got ")
+
+
+class Unsaid(Plain):
+    """States contexts, and says in `mask` what it offers."""
+
+    mask: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problem = replace(self.problem, contexts=True)
+
+    def reset(self, **kwargs: Any) -> Any:
+        observation, info = super().reset(**kwargs)
+        return observation, info if self.mask is None else {**info, "action_mask": self.mask}
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (None, r"info['action_mask']: expected an int8 array of shape (10,), got None"),
+        (np.ones(3, np.int8), r"info['action_mask']: expected an int8 array of shape (10,)"),
+        (np.ones(10), r"info['action_mask']: expected an int8 array of shape (10,)"),
+        (np.zeros(10, np.int8), "info['action_mask']: expected at least one arm to be offered, got none"),
+    ],
+    ids=str,
+)
+def test_an_environment_that_does_not_say_what_it_offers(mask: Any, words: str) -> None:
+    env = Unsaid()
+    env.mask = mask
+    record = leaderboards.run(env, "Uniform", horizon=5)
+    assert record.status == "crashed"
+    assert record.reason is not None
+    assert words in record.reason
+    assert record.reason.startswith("environment: ")
