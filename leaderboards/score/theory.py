@@ -39,6 +39,7 @@ __all__ = [
 MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
 
+_FACTORS = {"lengthscale", "norm", "noise"}  # of a misspecification, shown beside the bound
 _log = logging.getLogger("gpbandit")
 
 
@@ -141,7 +142,9 @@ def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
         _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)
         return RegretGuarantee()
     try:
-        return agent.regret_guarantee(inputs)
+        stated = agent.regret_guarantee(inputs)
+        allowed_for = set(inputs.problem.misspecification) <= stated.tolerates | _FACTORS
+        return stated if allowed_for else RegretGuarantee(stated.exponent)
     except Exception as error:
         _log.warning("%s: regret_guarantee raised %s: %s", ref.label, type(error).__name__, error)
         return RegretGuarantee()

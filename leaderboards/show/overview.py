@@ -253,9 +253,13 @@ def profile_cell(site: Site, agent: str, group: str) -> TableCell:
 
 def knowledge_text(task: Task) -> str:
     """The knowledge level of a task, in words."""
+    wrong = ", ".join(
+        f"{name} {'≤' if name in ('sup', 'corruption') else '×'} {number(size)}"
+        for name, size in task.misspecification.items()
+    )
     if task.knowledge != "misspecified":
-        return _KNOWLEDGE.get(task.knowledge, _UNSAID)
-    wrong = ", ".join(f"{name} × {number(factor)}" for name, factor in task.misspecification.items())
+        known = _KNOWLEDGE.get(task.knowledge, _UNSAID)
+        return f"{known}; {wrong}" if wrong else known
     return f"misspecified: {wrong}" if wrong else "misspecified: the stated kernel or noise is not the true one"
 
 
