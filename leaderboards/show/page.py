@@ -89,7 +89,7 @@ def build_page(
 
 
 def _write_environment(
-    folder: Path, templates: jinja2.Environment, site: Site, store: Store, task: str, file: str
+    folder: Path, templates: jinja2.Environment, site: Site, store: StoreView, task: str, file: str
 ) -> list[Path]:
     """The page of a task, and the scripts with single repetitions and with pulls."""
     script = file.removesuffix(".html") + ".js"
