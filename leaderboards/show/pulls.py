@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from leaderboards.play.store import Store
+from leaderboards.play.store import StoreView
 from leaderboards.score.instances import Instance
 from leaderboards.show.repetitions import three_digits
 from leaderboards.show.site import Site
@@ -23,7 +23,7 @@ _MOST_POINTS = 300  # of a curve
 _MOST_PULLS = 120  # different actions of an agent
 
 
-def pull_data(site: Site, store: Store, task: str) -> dict[str, Any] | None:
+def pull_data(site: Site, store: StoreView, task: str) -> dict[str, Any] | None:
     """The numbers of the picture; None where the means are unknown or nobody has played the instance."""
     instance = site.instances.get(task)
     if instance is None or instance.points is None or instance.mean is None or not np.isfinite(instance.mean).all():
