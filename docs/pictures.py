@@ -51,6 +51,12 @@ def _kind(row: EnvironmentRow) -> tuple[Draw, str]:
         return _measured, "The made-up table of the guide: one dot a measurement, one line a solvent's averages."
     if row.group == "drawn functions":
         return _drawn, f"The mean functions of {_DRAWS} episodes, each with its best arm."
+    if row.name == "SleepingArms":
+        return _offered, "A mean function, the arms that one step offers, and the best of these."
+    if row.group == "contexts":
+        return _by_context, "All means from the best arm to the worst, a line for each context."
+    if row.group == "functions that change":
+        return _moving, "The means of three arms along an episode; dashed, the best mean of every step."
     if row.name in _EVALUATIONS:
         return _learning, (
             "The best mean so far in one repetition: every evaluation is real work, and there is no function to draw "
@@ -110,6 +116,45 @@ def _drawn(row: EnvironmentRow, axes: Any) -> None:
         axes.plot(x[order], means[order], color=colour, lw=1.2)
         axes.plot(x[best], means[best], "*", color=colour, ms=11)
     axes.set(xlabel="arm", ylabel="mean", xlim=(0, 1))
+
+
+def _offered(row: EnvironmentRow, axes: Any) -> None:
+    env: Any = gym.make(row.id)
+    _, info = env.reset(seed=0)
+    x, means = env.unwrapped.problem.arms[:, 0], env.unwrapped.mean(np.arange(env.action_space.n))
+    offered = np.flatnonzero(info["action_mask"])
+    best = offered[np.argmax(means[offered])]
+    axes.plot(x, means, color=_INK, lw=1.0)
+    axes.plot(x[offered], means[offered], ".", color=_BLUE, ms=5)
+    axes.plot(x[best], means[best], "*", color=_ORANGE, ms=12)
+    axes.set(xlabel="arm", ylabel="mean", xlim=(0, 1))
+
+
+def _by_context(row: EnvironmentRow, axes: Any) -> None:
+    from matplotlib import colormaps
+
+    made = _made(row)
+    context_of, means = made.recipe.offers.context_of, made.mean(np.arange(made.problem.n_arms))
+    n = int(context_of.max()) + 1
+    for z, colour in enumerate(colormaps["viridis"](np.linspace(0.05, 0.85, n))):
+        of_context = np.sort(means[context_of == z])[::-1]
+        axes.plot(np.arange(1, len(of_context) + 1), of_context, color=colour, lw=1.1)
+    axes.set(xlabel="rank of the arm in its context", ylabel="mean", xlim=(1, None))
+
+
+def _moving(row: EnvironmentRow, axes: Any) -> None:
+    env: Any = gym.make(row.id)
+    env.reset(seed=0)
+    arms = np.linspace(0, env.action_space.n - 1, 5, dtype=np.int64)[1:-1]
+    steps, means, best = np.arange(1, 601), [], []
+    for _ in steps:
+        means.append(env.unwrapped.mean(arms))
+        best.append(env.unwrapped.optimum)
+        env.step(0)
+    for curve, colour in zip(np.transpose(means), (_BLUE, _ORANGE, _GREEN), strict=True):
+        axes.plot(steps, curve, color=colour, lw=1.1)
+    axes.plot(steps, best, "--", color=_INK, lw=1.0)
+    axes.set(xlabel="step", ylabel="mean", xlim=(1, len(steps)))
 
 
 def _heat(row: EnvironmentRow, axes: Any) -> None:
