@@ -146,7 +146,7 @@ def _moving(row: EnvironmentRow, axes: Any) -> None:
     env: Any = gym.make(row.id)
     env.reset(seed=0)
     arms = np.linspace(0, env.action_space.n - 1, 5, dtype=np.int64)[1:-1]
-    steps, means, best = np.arange(1, 601), [], []
+    steps, means, best = np.arange(1, row.horizon + 1), [], []
     for _ in steps:
         means.append(env.unwrapped.mean(arms))
         best.append(env.unwrapped.optimum)
