@@ -87,6 +87,10 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
     "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),
     "LB-GP-UCB": ("agents.learned.length_scale_balancing:LBGPUCB", {}),
+    "RGP-UCB": ("agents.exact.rgp_ucb:RobustGPUCB", {}),
+    "RGP-PE": ("agents.few_batches.rgp_pe:RGPPE", {}),
+    "VA-MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {"noise": "by_arm"}),
+    "VA-PE": ("agents.few_batches.bpe:BPE", {"lengths": "doubling", "noise": "by_arm"}),
 }
 for _id, (_entry_point, _kwargs) in _BUILT_IN.items():
     register(_id, _entry_point, _kwargs)

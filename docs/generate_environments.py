@@ -11,6 +11,7 @@ import importlib
 import inspect
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import gpbandit_envs  # noqa: F401 - registers the ids
 from docs import pictures
-from gpbandit_envs import datasets, noise
+from gpbandit_envs import corruption, datasets, noise
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
 from gpbandit_envs.envs.vector import BanditVectorEnv
@@ -37,8 +38,10 @@ _NOISE = (
     noise.BoundedNoise,
     noise.StudentTNoise,
     noise.HeteroscedasticNoise,
+    noise.ArmNoise,
     noise.TableNoise,
 )
+_ATTACKS = (corruption.Clipping, corruption.AggressiveSubtraction, corruption.TopK, corruption.Flip)
 
 
 def pages() -> dict[str, str]:
@@ -217,6 +220,13 @@ def _index() -> str:
         "|---|---|",
         *[f"| `{model.name}` | {' '.join(inspect.cleandoc(_lead(model)).split())} |" for model in _NOISE],
         "",
+        "## Corrupted feedback\n",
+        f"{_lead(corruption).partition(' | symbol')[0]}\n",
+        "| `corruption=` | what feedback is made to look like |",
+        "|---|---|",
+        *[f"| `{_spec_of(attack)}` | {_sentences(attack)} |" for attack in _ATTACKS],
+        "",
+        "The target is the half of the arms that is farther from the best one, and `x'` its best arm.\n",
         "## When feedback comes\n",
     ]
     for wrapper in (BatchFeedback, DelayedFeedback):
@@ -237,6 +247,17 @@ _DELAYS: dict[str, Any] = {
     '{"name": "workers", "workers": 4}': {"name": "workers", "workers": 4},
     '"on_request"': "on_request",
 }
+
+
+def _spec_of(attack: Any) -> str:
+    """The `corruption=` that stands for an attack with its own settings."""
+    settings = {"name": attack.name, "budget": 50.0, **{field.name: field.default for field in fields(attack)}}
+    return str(settings).replace("'", '"')
+
+
+def _sentences(attack: Any) -> str:
+    """What the docstring of an attack says, without its reference."""
+    return _lead(attack).partition(" Reference:")[0]
 
 
 def _lead(documented: Any) -> str:

@@ -22,7 +22,18 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["BoundedNoise", "GaussianNoise", "HeteroscedasticNoise", "Noise", "StudentTNoise", "TableNoise", "as_noise"]
+from gpbandit_envs.arguments import moderate, positive_number, shown
+
+__all__ = [
+    "ArmNoise",
+    "BoundedNoise",
+    "GaussianNoise",
+    "HeteroscedasticNoise",
+    "Noise",
+    "StudentTNoise",
+    "TableNoise",
+    "as_noise",
+]
 
 Values = TypeVar("Values", float, np.ndarray)
 
@@ -35,6 +46,12 @@ class Noise(ABC):
     """Whether the law of the noise is the same for every action."""
     std: float
     """Standard deviation stated to policies, unit of y."""
+    stds: Float[np.ndarray, " A"] | None = None
+    """That of each arm, shape `(A,)`, stated too; None where it is the same for all, or not stated."""
+
+    def on(self, arms: Float[np.ndarray, "A d"] | None) -> Noise:
+        """The model on these arms, or on a box if None; itself, unless it depends on them."""
+        return self
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
@@ -147,8 +164,90 @@ class HeteroscedasticNoise(Noise):
         return mean + (math.sqrt(variance) if isinstance(variance, float) else np.sqrt(variance)) * variate
 
 
+@dataclass(frozen=True, eq=False)
+class ArmNoise(Noise):
+    """`y = f + xi(x) z`, `z ~ N(0, 1)`, with a standard deviation for each arm that policies are told.
+
+    It is `low^(1 - s) high^s`, where s goes from 0 to 1 along the first feature; or any number for each arm.
+
+    Attributes:
+        low: Standard deviation at the arm of smallest first feature, > 0; None with `stds`.
+        high: That at the arm of largest first feature, > 0; None with `stds`.
+        stds: That of each arm in turn, each >= 0, some > 0; from `on(arms)` on always known, shape `(A,)`.
+        std: The largest of them: the noise of every arm is `std`-sub-Gaussian.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    stds: Any = None
+    name: ClassVar[str] = "by_arm"
+    homoscedastic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if (self.stds is None) == (self.low is None) or (self.low is None) != (self.high is None):
+            raise ValueError("noise: expected low and high, or stds, of a model by_arm")
+        if self.stds is None:
+            for name in ("low", "high"):
+                object.__setattr__(self, name, positive_number(name, getattr(self, name)))
+            return
+        try:
+            stds = np.array(self.stds, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"stds: expected a number for each arm, got {shown(self.stds)}") from None
+        if stds.ndim != 1 or not (moderate(stds) and (stds >= 0).all() and (stds > 0).any()):
+            raise ValueError(f"stds: expected finite numbers >= 0, one an arm and some of them > 0, got {shown(stds)}")
+        self._keep(stds)
+
+    def _keep(self, stds: Float[np.ndarray, " A"]) -> None:
+        stds.flags.writeable = False
+        object.__setattr__(self, "stds", stds)
+
+    @property
+    def std(self) -> float:  # type: ignore[override]
+        if self.low is None or self.high is None:
+            return float(self.stds.max())
+        return max(self.low, self.high)
+
+    def on(self, arms: Float[np.ndarray, "A d"] | None) -> ArmNoise:
+        """The model with the standard deviation of each of these arms.
+
+        Raises:
+            ValueError: on a box, or if there are more or fewer arms than `stds`.
+        """
+        if arms is None:
+            raise ValueError("noise: expected a model other than by_arm on a box, which has no arms")
+        if self.low is not None:
+            x = arms[:, 0]
+            s = (x - x.min()) / (np.ptp(x) or 1.0)
+            assert self.low is not None
+            assert self.high is not None
+            bound = ArmNoise(self.low, self.high)
+            bound._keep(self.low ** (1 - s) * self.high**s)
+            return bound
+        if len(self.stds) != len(arms):
+            raise ValueError(f"stds: expected {len(arms)} numbers, one an arm, got {len(self.stds)}")
+        return self
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        return rng.standard_normal(n)
+
+    def reward(self, mean: Values, action: Any, variate: Values) -> Values:
+        if isinstance(mean, float):
+            return mean + self.stds.item(action) * variate
+        return mean + self.stds[action] * variate
+
+    def to_spec(self) -> dict[str, Any]:
+        """JSON form, without what the arms determine."""
+        if self.low is None:
+            return {"name": self.name, "stds": self.stds.tolist()}
+        return {"name": self.name, "low": self.low, "high": self.high}
+
+
 class TableNoise(Noise):
     """The reward is one of the real replicates of the arm, each as likely as the other: `y = Y[arm, floor(z n_arm)]`.
+
+    The standard deviation of each arm's reward is thereby known exactly, and stated: that of its replicates, dividing
+    by their number; 0 for an arm with one.
 
     Args:
         replicates: Measured values, shape (A, R); NaN where an arm has fewer than R, and at least one an arm.
@@ -169,6 +268,8 @@ class TableNoise(Noise):
         order = np.argsort(~present, axis=1, kind="stable")
         self._values = np.take_along_axis(np.asarray(replicates, np.float64), order, axis=1)
         self.std = _pooled_std(replicates, self._counts)
+        self.stds = np.nanstd(self._values, axis=1)
+        self.stds.flags.writeable = False
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.random(n)
@@ -188,9 +289,9 @@ def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float, table: T
     """The noise model that a model, a spec such as `{"name": "student_t", "df": 3}` or a name stands for.
 
     Args:
-        noise: A model, kept as it is; a spec or a name from gaussian, bounded, student_t, heteroscedastic; None for
-            Gaussian.
-        std: Standard deviation where the spec states none.
+        noise: A model, kept as it is; a spec or a name from gaussian, bounded, student_t, heteroscedastic, by_arm; None
+            for Gaussian.
+        std: Standard deviation where the spec states none, and the model does not have one for each arm.
         table: What the name table stands for; None where there are no replicates, and then there is no such name.
 
     Raises:
@@ -209,8 +310,10 @@ def as_noise(noise: Noise | Mapping[str, Any] | str | None, std: float, table: T
         if spec:
             raise TypeError(f"noise: expected no parameters besides the name 'table', got {', '.join(map(str, spec))}")
         return table
+    if name == ArmNoise.name:
+        return ArmNoise(**spec)
     if name not in _MODELS:
-        names = [*_MODELS, *([] if table is None else [TableNoise.name])]
+        names = [*_MODELS, ArmNoise.name, *([] if table is None else [TableNoise.name])]
         raise ValueError(f"noise: expected one of {', '.join(names)}, got {name!r}")
     return _MODELS[name](**{"std": std, **spec})
 

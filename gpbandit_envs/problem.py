@@ -114,12 +114,17 @@ class Problem:
         dim: Number of features `d` of an arm or coordinates of a point.
         arms: Candidate set, shape `(A, d)`, read-only; None on a box.
         kernel: Prior covariance offered to the policy; None if the policy must learn it.
-        noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown.
+        noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown. Where it differs
+            by arm, one for all: the largest, or that pooled from measurements.
+        noise_stds: That of each arm, shape `(A,)`, read-only; None if it is the same for all, or unknown.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
-        knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong by the
-            factors in `misspecification`, `"learned"` if they are a modelling choice or absent.
-        misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`.
+        knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong, by the
+            factors in `misspecification` where those are known, `"learned"` if they are a modelling choice or absent.
+        misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`; further
+            `"sup"`, the largest distance of the mean from a function that the stated prior describes, and
+            `"corruption"`, the largest sum of the sizes of what an adversary adds to the feedback, both in units of
+            the reward.
         neighbours: Row `i` holds the indices of the arms next to arm `i`, padded with -1; None if the arms have no
             neighbourhood of their own.
         contexts: Whether each step offers only some of the arms, of which the policy is told before it selects.
@@ -139,6 +144,7 @@ class Problem:
     arms: Float[np.ndarray, "A d"] | None = None
     kernel: Kernel | None = None
     noise_std: float | None = None
+    noise_stds: Float[np.ndarray, " A"] | None = None
     norm_bound: float | None = None
     horizon: int | None = None
     knowledge: Knowledge = "oracle"
@@ -168,6 +174,7 @@ class Problem:
         if self.noise_std is not None:
             noise_std = as_number("noise_std", self.noise_std, "a finite number >= 0", lambda noise_std: noise_std >= 0)
             object.__setattr__(self, "noise_std", noise_std)
+        _check_noise_stds(self)
         if self.norm_bound is not None:
             object.__setattr__(self, "norm_bound", positive_number("norm_bound", self.norm_bound))
         if self.horizon is not None:
@@ -217,8 +224,9 @@ class Problem:
             object.__setattr__(self, name, value)
         for name in ("misspecification", "notes"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        if self.arms is not None:
-            self.arms.flags.writeable = False
+        for array in (self.arms, self.noise_stds):
+            if array is not None:
+                array.flags.writeable = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +249,18 @@ class Certificate:
     gap: float | None = None
     norm: float | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def _check_noise_stds(problem: Problem) -> None:
+    if problem.noise_stds is None:
+        return
+    if problem.arms is None:
+        raise ValueError(f"noise_stds: expected None, as {problem.name} is a box, got a deviation for each arm")
+    stds = np.array(problem.noise_stds, dtype=np.float64)
+    if stds.shape != (problem.n_arms,) or not (moderate(stds) and (stds >= 0).all()):
+        raise ValueError(f"noise_stds: expected {problem.n_arms} finite numbers >= 0, got {shown(stds)}")
+    stds.flags.writeable = False
+    object.__setattr__(problem, "noise_stds", stds)
 
 
 def _check_domain(problem: Problem) -> None:

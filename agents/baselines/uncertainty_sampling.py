@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
@@ -24,6 +24,9 @@ class UncertaintySampling(UCBAgent):
     worst case: `sqrt(gamma_n / n)` after n pulls. The width stands before no sum over pulls, since no arm depends on
     any feedback. The pulls themselves are never good for their rewards: the cumulative regret grows with t.
 
+    As `VA-MVR`, variance-aware, its posterior has the noise variance of each arm. It looks as often at an arm as its
+    noise asks for, where one variance for all, the largest, goes on looking at arms that are known.
+
     Args:
         kernel: Prior covariance; None for the problem's.
         lam: Noise variance in the posterior; None for the problem's.
@@ -31,9 +34,11 @@ class UncertaintySampling(UCBAgent):
             `WidthSchedule`.
         norm_bound: Bound `F` on the RKHS norm, for the band; None for the problem's, or 1.
         delta: Allowed probability that the band fails, in (0, 1); None for `1 / horizon`.
+        noise: `"common"`, or `"by_arm"` (VA-MVR) for the noise variance of each arm, where the problem states them.
 
     References: Srinivas, Krause, Kakade and Seeger (2010), section 3; Vakili, Bouziani, Jalali, Bernacchia and Shiu
-    (2021), Optimal order simple regret for Gaussian process bandits, Algorithm 1 and Theorems 1 and 3.
+    (2021), Optimal order simple regret for Gaussian process bandits, Algorithm 1 and Theorems 1 and 3; Iwazaki and
+    Takeno (2025), Theorem 6.4, for VA-MVR.
     """
 
     capabilities = Capabilities(
@@ -48,9 +53,11 @@ class UncertaintySampling(UCBAgent):
         width: object = "theory",
         norm_bound: NormBound = None,
         delta: float | None = None,
+        noise: NoiseOfArms = "common",
     ) -> None:
         named = {"theory": NonAdaptive(), "amm": SEQUENTIAL_WIDTHS["amm"]}
-        super().__init__(GPSettings(kernel, lam, norm_bound, delta), width, named, UniformDesign(0))
+        settings = GPSettings(kernel, lam, norm_bound, delta, noise=noise)
+        super().__init__(settings, width, named, UniformDesign(0))
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)

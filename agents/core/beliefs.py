@@ -138,12 +138,12 @@ class ArmBeliefs(Beliefs):
     def _prior(self) -> ArmPosterior:
         """The posterior of no data."""
         assert self.problem.arms is not None
-        return ExactPosterior(self.model.kernel, self.problem.arms, self.model.lam)
+        return ExactPosterior(self.model.kernel, self.problem.arms, self.model.noise_of())
 
     def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
         """Condition on existing data, and return the leverage score of every pull given those before it."""
         X = self.features[arms]
-        in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.lam)
+        in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.noise_of(arms))
         self._condition(arms, counts, sums)
         return per_pull_leverage(in_turn, np.zeros(len(arms)), counts)
 
@@ -187,7 +187,7 @@ class ArmBeliefs(Beliefs):
         if len(arms) == 0:
             return False
         arms, counts, sums = group_pulls(arms, rewards)
-        self._count_leverage(self.posterior.variance_at(arms) / self.model.lam, counts)
+        self._count_leverage(self.posterior.variance_at(arms) / self.model.noise_of(arms), counts)
         self._condition(arms, counts, sums)
         self._count(arms, counts, sums)
         self.n_pulls += len(rewards)

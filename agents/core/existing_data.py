@@ -40,14 +40,14 @@ def as_initial(initial: Initial) -> InitialData | None:
 
 
 def sequential_leverage(
-    K: Float[np.ndarray, "u u"], pulls: Float[np.ndarray, " u"], lam: float
+    K: Float[np.ndarray, "u u"], pulls: Float[np.ndarray, " u"], lam: float | Float[np.ndarray, " u"]
 ) -> Float[np.ndarray, " u"]:
     """The leverage score of each arm given all pulls of the arms before it, in O(u^3).
 
     Args:
         K: Prior covariance of distinct arms, shape (u, u).
         pulls: Pulls of each, shape (u,), > 0.
-        lam: Noise variance of one pull.
+        lam: Noise variance of one pull, the same for all arms or one for each.
     """
     L, _ = jittered_cholesky(K + np.diag(lam / pulls))
     return np.maximum(np.diagonal(L) ** 2 - lam / pulls, 0.0) / lam

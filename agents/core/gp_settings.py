@@ -8,21 +8,25 @@ from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from agents.core.existing_data import Initial, as_initial
 from agents.core.guarantees import BandGuarantee
 from agents.core.widths import WidthContext, WidthSchedule
-from gpbandit_envs.arguments import as_number, as_variance, shown
+from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPSettings", "Model", "NormBound"]
+__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound"]
 
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
 0.5; `{"times": 3.0}` for three times the problem's, or 3; None for the problem's, or 1."""
+
+NoiseOfArms = Literal["common", "by_arm"]
+"""Whether the posterior takes one noise variance for all arms, or that of each arm where the problem states it."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,13 @@ class Model:
 
     Attributes:
         kernel: Prior covariance.
-        lam: Noise variance in the posterior.
+        lam: Noise variance in the posterior; the largest, where arms have their own.
         noise_std: Noise standard deviation.
         norm_bound: Bound on the RKHS norm, or the first guess at it.
         delta: Allowed probability of failure.
         prior_variance: Largest prior variance of an arm or a point.
         doubling: Whether `norm_bound` is a guess, to be doubled when the data refute it.
+        lams: Noise variance of each arm, shape (A,); None where it is `lam` for all.
     """
 
     kernel: Kernel
@@ -46,6 +51,11 @@ class Model:
     delta: float
     prior_variance: float
     doubling: bool = False
+    lams: Float[np.ndarray, " A"] | None = None
+
+    def noise_of(self, arms: Int[np.ndarray, " p"] | slice = slice(None)) -> float | Float[np.ndarray, " p"]:
+        """The noise variance of these arms, by default of all: one number where all have the same."""
+        return self.lam if self.lams is None else self.lams[arms]
 
     def width_context(self, problem: Problem, t: int, norm_bound: float | None = None, **facts: float) -> WidthContext:
         """The inputs of a width schedule at evaluation `t` on `problem`.
@@ -78,9 +88,10 @@ class GPSettings:
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
         initial: Existing data on arms, `{"arms": [...], "rewards": [...]}`; else the problem's, if it has some.
+        noise: `"by_arm"` for the noise variance of each arm, where the problem states them.
 
     Raises:
-        ValueError: if a number is out of range.
+        ValueError: if a number is out of range, or `lam` is given to `noise="by_arm"`.
     """
 
     def __init__(
@@ -90,7 +101,11 @@ class GPSettings:
         norm_bound: NormBound = None,
         delta: float | None = None,
         initial: Initial = None,
+        noise: NoiseOfArms = "common",
     ) -> None:
+        self.by_arm = as_word("noise", noise, ("common", "by_arm")) == "by_arm"
+        if self.by_arm and lam is not None:
+            raise ValueError(f"lam: expected None with noise='by_arm', got {shown(lam)}")
         bound, factor, self.doubling = _stated_norm(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         positive = "a finite number > 0 or None"
@@ -132,6 +147,10 @@ class GPSettings:
                 f"lam: expected at least {_LEAST_LAM:g} of the largest prior variance, {largest:g}, as rounding is "
                 f"larger than less, got {self.lam!r}"
             )
+        lams = None
+        if self.by_arm and problem.noise_stds is not None:
+            lams = np.maximum(problem.noise_stds**2, _NOISE_FREE * largest)
+            noise_std = sqrt(lams.max())
         return Model(
             kernel=kernel,
             # Noise-free feedback: the posterior still needs a positive lam, here well above rounding.
@@ -141,6 +160,7 @@ class GPSettings:
             delta=self.delta_on(problem),
             prior_variance=largest,
             doubling=self.doubling,
+            lams=lams,
         )
 
     def delta_on(self, problem: Problem) -> float:

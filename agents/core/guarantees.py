@@ -15,11 +15,13 @@ from jaxtyping import Float
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "Kind", "RegretGuarantee", "Sketch"]
+__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "Deviation", "Kind", "RegretGuarantee", "Sketch"]
 
 Assumption = Literal["norm", "prior"]
 """What a width's theorem assumes of the mean function, besides the true kernel and noise: `"norm"`, a known bound on
 its RKHS norm; `"prior"`, that it is a draw from the Gaussian process."""
+Deviation = Literal["sup", "corruption"]
+"""How feedback may be off the model in a way whose size is known: an entry of `Problem.misspecification`."""
 Kind = Literal["proven", "Bayesian", "unproven", "tuned"]
 """What a width is: `"proven"` for every mean of bounded norm, `"Bayesian"`, proven for draws from the prior,
 `"unproven"`, the form of a theorem whose conditions the policy does not meet, or `"tuned"`."""
@@ -42,6 +44,7 @@ class BandGuarantee:
         doubles_norm: Whether the bound on the norm is a guess that is doubled when the data refute it.
         refuted: Whether the data of this episode refute the bound on the norm, the noise or the kernel that the policy
             was given: impossible while the band holds, so that its probability is at most `delta`.
+        tolerates: What the band holds in spite of, as much of it as the problem states.
         time_varying: Whether it is for a mean that drifts as the problem states, instead of one that stays as it is.
     """
 
@@ -55,6 +58,7 @@ class BandGuarantee:
     norm_factor: float = 1.0
     doubles_norm: bool = False
     refuted: bool = False
+    tolerates: frozenset[Deviation] = frozenset()
     time_varying: bool = False
 
     @property
@@ -102,11 +106,13 @@ class RegretGuarantee:
         bound: Bound on the cumulative regret at `BoundInputs.t`, with the theorem's constants, unit of the reward; None
             where the problem does not state what it depends on.
         theorem: Source of the bound; "" without one.
+        tolerates: What the bound holds in spite of, as much of it as the problem states.
     """
 
     exponent: float | None = None
     bound: float | None = None
     theorem: str = ""
+    tolerates: frozenset[Deviation] = frozenset()
 
 
 @dataclass(frozen=True)

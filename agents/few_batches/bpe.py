@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
@@ -39,6 +39,9 @@ class BPE(FiniteArmAgent):
     With `sampling="uniform"` this is REDS, random exploration with domain shrinking: the picks are drawn uniformly from
     the surviving arms, so that nothing is computed before the end of a batch, and then once.
 
+    With `noise="by_arm"` and doubling lengths it is VA-PE, variance-aware phased elimination: the posterior has the
+    noise variance of each arm, so that a batch goes to the arms in proportion to their noise.
+
     Args:
         kernel: Prior covariance; None for the problem's.
         width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
@@ -54,6 +57,7 @@ class BPE(FiniteArmAgent):
         norm_bound: Bound `Psi` on the RKHS norm, a number; None for the problem's, or 1. A guess that has to be doubled
             comes too late: eliminated arms do not return.
         delta: Allowed probability of failure; None for `1 / T`.
+        noise: `"common"`, or `"by_arm"` (VA-PE) for the noise variance of each arm, where the problem states them.
 
     Attributes:
         delta: Nominal failure probability of the band of `predict`, from `reset` on.
@@ -62,12 +66,13 @@ class BPE(FiniteArmAgent):
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
 
     References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
-    4.1, for doubling lengths; Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization, for REDS:
-    its text could not be consulted, and its statement and its lengths, those of Algorithm 1 here, are as the authors'
-    later papers give them. It is about points drawn from a compact set; here they are drawn from the arms, with
-    replacement.
+    4.1, for doubling lengths, and Theorem 6.3, for VA-PE, whose width has `2 (1 + log2 T)` for B; Salgia, Vakili and
+    Zhao (2024), Random exploration in Bayesian optimization, for REDS: its text could not be consulted, and its
+    statement and its lengths, those of Algorithm 1 here, are as the authors' later papers give them. It is about points
+    drawn from a compact set; here they are drawn from the arms, with replacement.
     """
 
+    not_saved = FiniteArmAgent.not_saved | {"_model"}
     policy_family = "elimination"
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
@@ -84,8 +89,9 @@ class BPE(FiniteArmAgent):
         lam: float | None = None,
         norm_bound: NormBound = None,
         delta: float | None = None,
+        noise: NoiseOfArms = "common",
     ) -> None:
-        self._given = GPSettings(kernel, lam, norm_bound, delta)
+        self._given = GPSettings(kernel, lam, norm_bound, delta, noise=noise)
         self.kernel = self._given.kernel
         self.lam = self._given.lam or 0.0  # 0 until the first reset
         self._schedule = as_width(width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
@@ -126,8 +132,9 @@ class BPE(FiniteArmAgent):
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        arms = problem.arms[:1] if self._uniform else problem.arms  # without data it is the prior, wherever asked
-        self.posterior = self.known = ExactPosterior(model.kernel, arms, self.lam)
+        self._model = model
+        everywhere = slice(1) if self._uniform else slice(None)  # without data it is the prior, wherever asked
+        self.posterior = self.known = self._posterior_on(everywhere)
         self._begin_batch()
         self._known_width = self.width
 
@@ -146,11 +153,16 @@ class BPE(FiniteArmAgent):
         assert arms is not None
         if not (self._full or self._uniform):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
-            self.posterior = ExactPosterior(self._prior, arms[self.alive], self.lam)
+            self.posterior = self._posterior_on(self.alive)
         self.posterior.engine.keep_open(0, ())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
         self.width = self._width_of(self.batch + 1)
+
+    def _posterior_on(self, arms: np.ndarray | slice) -> ExactPosterior:
+        """The posterior of no data over some of the arms."""
+        assert self.problem.arms is not None
+        return ExactPosterior(self._prior, self.problem.arms[arms], self._model.noise_of(arms))
 
     def _width_of(self, batch: int) -> float:
         if isinstance(self._schedule, OfflineTheorem):
@@ -224,7 +236,7 @@ class BPE(FiniteArmAgent):
         if self._uniform:
             # A posterior over the pulled arms alone, asked for the others once: no rows over a million arms.
             assert self.problem.arms is not None
-            self.posterior = ExactPosterior(self._prior, self.problem.arms[arms], self.lam)
+            self.posterior = self._posterior_on(arms)
             self.posterior.update(np.arange(len(arms)), counts, sums)
             return self.posterior.at(self.problem.arms[self.alive])
         self.posterior.update(arms if self._full else np.searchsorted(self.alive, arms), counts, sums)

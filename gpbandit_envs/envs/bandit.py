@@ -15,7 +15,7 @@ from gymnasium.utils import seeding
 from jaxtyping import Float
 
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, make_problem, misspecification_factors
+from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
 from gpbandit_envs.envs.render import History, Picture, box_points, draw_rgb, draw_text
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.gp.kernels import Kernel
@@ -40,7 +40,11 @@ class BanditEnv(gym.Env[Any, Any]):
     Args:
         recipe: Mean functions, noise, costs and the stated prior of the problem description.
         misspecification: Factors by which the stated quantities are wrong, such as `{"lengthscale": 2.0}`; keys
-            lengthscale, norm, noise.
+            lengthscale, norm, noise. `{"sup": 0.1}` moves the mean of every arm by 0.1, up or down, away from a
+            function that the stated prior describes. Policies are told what is wrong, and use it or not.
+        corruption: An adversary that adds to the feedback until its budget is spent, such as
+            `{"name": "clipping", "budget": 50.0}`; see `gpbandit_envs.corruption`. Policies are told the budget. Regret
+            is that of the clean means; `info["oracle"]["corruption"]` is what was added. Finite arms only.
         instance_seed: Pins the mean function, whatever `reset` is seeded with; None for a new one each episode.
         reveal_oracle: Whether steps carry `info["oracle"]`.
         horizon: Number of evaluations stated to policies; None for the id's registered time limit. It does not
@@ -60,6 +64,7 @@ class BanditEnv(gym.Env[Any, Any]):
         recipe: EnvRecipe,
         *,
         misspecification: Mapping[str, float] | None = None,
+        corruption: Mapping[str, Any] | None = None,
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
@@ -72,10 +77,11 @@ class BanditEnv(gym.Env[Any, Any]):
             raise ValueError(f"initial: expected an integer >= 0, got {initial!r}")
         if initial and not isinstance(recipe.family, ArmFamily):
             raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
-        self.recipe = recipe
+        self._corruption = adversary(recipe, corruption)
+        self._misspecification = misspecification_factors(misspecification)
+        self.recipe = recipe = misspecified(recipe, self._misspecification)
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
-        self._misspecification = misspecification_factors(misspecification)
         self._reveal_oracle = bool(reveal_oracle)
         self._horizon = horizon
         self._n_initial = int(initial)
@@ -87,13 +93,17 @@ class BanditEnv(gym.Env[Any, Any]):
         # Kept only for rendering: an episode may be long.
         self._history: History | None = None if render_mode is None else History()
         # A wrong factor or horizon raises here, where the caller is, and not when the problem is first read.
-        make_problem(recipe, None, horizon, self._misspecification)
+        self._state_problem()
+
+    def _state_problem(self) -> Problem:
+        budget = 0.0 if self._corruption is None else self._corruption.budget
+        return make_problem(self.recipe, self.spec, self._horizon, self._misspecification, budget)
 
     @property
     def problem(self) -> Problem:
         """The problem description: everything that a policy may know."""
         if self._problem is None or (self.spec is not None and self._problem.name != self.spec.id):
-            problem = make_problem(self.recipe, self.spec, self._horizon, self._misspecification)
+            problem = self._state_problem()
             if self._n_initial and self._episodes.seeded:
                 problem = replace(problem, initial=self._initial_data())
             self._problem = problem
@@ -211,6 +221,8 @@ class FiniteArmEnv(BanditEnv):
         self._reward_of = recipe.noise.reward
         self._mean_of: Any = None
         self._best = 0.0
+        self._shift_of: Any = None
+        self._budget = 0.0
 
     def step(self, action: SupportsIndex) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Evaluate one arm.
@@ -233,9 +245,14 @@ class FiniteArmEnv(BanditEnv):
         variate = self._next_variate()
         mean = self._mean_of(arm)
         reward = self._reward_of(mean, arm, variate)
+        added = None if self._corruption is None else self._corrupt(arm)
+        if added is not None:
+            reward += added
         info: dict[str, Any] = {"cost": 1.0 if self._costs is None else float(self._costs[arm])}
         if self._reveal_oracle:
             info["oracle"] = {"mean": mean, "regret": self._best - mean}
+            if added is not None:
+                info["oracle"]["corruption"] = added
         if self._history is not None:
             self._history.add(arm, reward, mean)
         return 0, reward, False, False, info
@@ -258,6 +275,19 @@ class FiniteArmEnv(BanditEnv):
     def _use(self, function: ArmFunction) -> None:
         self._mean_of = function.mean.item  # a Python float, in half the time of indexing
         self._best = function.certificate.optimum
+        if self._corruption is not None:
+            self._shift_of = self._corruption.attack.shifts(function.mean, self._arms).item
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        answer = super().reset(seed=seed, options=options)
+        self._budget = 0.0 if self._corruption is None else self._corruption.budget
+        return answer
+
+    def _corrupt(self, arm: int) -> float:
+        """What the adversary adds to the feedback of a pull of `arm`, taken from its budget."""
+        added = max(-self._budget, min(self._budget, self._shift_of(arm)))
+        self._budget -= abs(added)
+        return float(added)
 
     def _picture(self, history: History) -> Picture:
         arms, function = self._arms, self._episodes.function

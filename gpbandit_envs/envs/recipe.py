@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from gpbandit_envs.arguments import as_number
+from gpbandit_envs.corruption import Corruption, as_corruption
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.functions.near import NearArms
 from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.noise import Noise, TableNoise
+from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.offers import Offers
 from gpbandit_envs.problem import Knowledge, Problem
 
@@ -21,8 +24,10 @@ __all__ = [
     "EnvRecipe",
     "KernelLike",
     "NoiseLike",
+    "adversary",
     "make_problem",
     "misspecification_factors",
+    "misspecified",
     "rescale_lengthscales",
 ]
 
@@ -31,7 +36,7 @@ KernelLike = Kernel | Mapping[str, Any] | None
 NoiseLike = Mapping[str, Any] | str | None
 """The JSON form or the name of a noise model, or None for Gaussian noise."""
 
-_MISSPECIFIABLE = ("lengthscale", "norm", "noise")
+_MISSPECIFIABLE = ("lengthscale", "norm", "noise", "sup")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +53,9 @@ class EnvRecipe:
         neighbours: Neighbourhood of the arms, stated to policies.
         offers: Which arms each step offers; None for all of them, always.
         notes: Further facts stated to policies.
+
+    Raises:
+        ValueError: if the noise model does not fit the arms.
     """
 
     family: ArmFamily | BoxFamily
@@ -60,13 +68,17 @@ class EnvRecipe:
     offers: Offers | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        arms = self.family.arms if isinstance(self.family, ArmFamily) else None
+        object.__setattr__(self, "noise", self.noise.on(arms))
+
 
 def misspecification_factors(misspecification: Mapping[str, float] | None) -> dict[str, float]:
-    """The misspecification factors, checked.
+    """The misspecification factors, checked, and the distance `sup`, which is left out where it is 0.
 
     Raises:
         TypeError: if it is no mapping.
-        ValueError: if a key is not one of lengthscale, norm, noise, or a factor is not a finite positive number.
+        ValueError: if a key is not one of lengthscale, norm, noise, sup, or a factor is not a finite positive number.
     """
     if misspecification is None:
         return {}
@@ -75,9 +87,45 @@ def misspecification_factors(misspecification: Mapping[str, float] | None) -> di
     for key, factor in misspecification.items():
         if key not in _MISSPECIFIABLE:
             raise ValueError(f"misspecification: expected keys among {', '.join(_MISSPECIFIABLE)}, got {key!r}")
-        if not (isinstance(factor, (int, float)) and np.isfinite(factor) and factor > 0):
+        if key == "sup":
+            as_number("misspecification['sup']", factor, "a finite number >= 0", lambda distance: distance >= 0)
+        elif not (isinstance(factor, (int, float)) and np.isfinite(factor) and factor > 0):
             raise ValueError(f"misspecification[{key!r}]: expected a finite factor > 0, got {factor!r}")
-    return {key: float(factor) for key, factor in misspecification.items()}
+    return {key: float(factor) for key, factor in misspecification.items() if factor}
+
+
+def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
+    """The recipe with mean functions that are `factors["sup"]` away from its own, if that is among the factors.
+
+    Raises:
+        ValueError: on a box, or if the stated prior is not known to be true of the recipe's own functions.
+    """
+    if "sup" not in factors:
+        return recipe
+    if not isinstance(recipe.family, ArmFamily):
+        raise ValueError("misspecification['sup']: expected finite arms, as the optimum is certified arm by arm")
+    if isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError("misspecification['sup']: expected a mean function that stays as it is")
+    if recipe.knowledge != "oracle":
+        raise ValueError(
+            "misspecification['sup']: expected an environment whose functions the stated prior describes, got one of "
+            f"knowledge {recipe.knowledge!r}"
+        )
+    return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
+
+
+def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corruption | None:
+    """The adversary of an environment; None for none.
+
+    Raises:
+        TypeError, ValueError: as `as_corruption`; on a box, or if the mean changes from step to step.
+    """
+    parsed = as_corruption(corruption)
+    if parsed is not None and not isinstance(recipe.family, ArmFamily):
+        raise ValueError(f"corruption: expected None on a box, got {corruption!r}")
+    if parsed is not None and isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError(f"corruption: expected None where the mean function changes, got {corruption!r}")
+    return parsed
 
 
 def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
@@ -99,9 +147,13 @@ def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
 
 
 def make_problem(
-    recipe: EnvRecipe, spec: gym.envs.registration.EnvSpec | None, horizon: int | None, factors: Mapping[str, float]
+    recipe: EnvRecipe,
+    spec: gym.envs.registration.EnvSpec | None,
+    horizon: int | None,
+    factors: Mapping[str, float],
+    corruption: float = 0.0,
 ) -> Problem:
-    """The problem description of a recipe, with the stated quantities wrong by `factors`.
+    """The problem description of a recipe, with the stated quantities wrong by `factors`, and a budget of corruption.
 
     The horizon is `horizon`, or else the time limit that the environment's id is registered with.
 
@@ -111,6 +163,7 @@ def make_problem(
     family, noise = recipe.family, recipe.noise
     kernel, norm_bound = recipe.kernel, recipe.norm_bound
     noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
+    noise_stds = None if noise_std is None else noise.stds
     if "lengthscale" in factors:
         if kernel is None:
             raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
@@ -123,8 +176,12 @@ def make_problem(
         if noise_std is None:
             raise ValueError("misspecification: there is no noise_std in the problem that could be wrong")
         noise_std *= factors["noise"]
+        noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
+    wrong = {**factors, "corruption": corruption} if corruption else factors
     knowledge = recipe.knowledge
-    if knowledge == "oracle" and (factors or not noise.homoscedastic):
+    # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
+    stated_in_full = noise.homoscedastic or isinstance(noise, ArmNoise)
+    if knowledge == "oracle" and (factors.keys() - {"sup"} or not stated_in_full):
         knowledge = "misspecified"
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
@@ -135,10 +192,11 @@ def make_problem(
         arms=arms,
         kernel=kernel,
         noise_std=noise_std,
+        noise_stds=noise_stds,
         norm_bound=norm_bound,
         horizon=horizon,
         knowledge=knowledge,
-        misspecification=factors,
+        misspecification=wrong,
         neighbours=None if arms is None else recipe.neighbours,
         contexts=recipe.offers is not None,
         time_varying=isinstance(family, TimeVaryingArms),

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, make_problem, misspecification_factors
+from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.problem import Problem
 
@@ -40,6 +40,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         max_episode_steps: Time limit of each; None for none, and so is -1, as in `gymnasium.make`.
         autoreset_mode: When an environment that has ended restarts: `"NextStep"`, `"SameStep"` or `"Disabled"`.
         misspecification: As in `BanditEnv`.
+        corruption: As in `BanditEnv`.
         instance_seed: As in `BanditEnv`.
         reveal_oracle: As in `BanditEnv`.
         horizon: As in `BanditEnv`.
@@ -63,6 +64,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         misspecification: Mapping[str, float] | None = None,
+        corruption: Mapping[str, Any] | None = None,
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
@@ -80,8 +82,10 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             max_episode_steps = None
         elif max_episode_steps is not None:
             max_episode_steps = positive_int("max_episode_steps", max_episode_steps)
+        self._corruption = adversary(recipe, corruption)
+        self._factors = misspecification_factors(misspecification)
         self.num_envs = num_envs
-        self.recipe = recipe
+        self.recipe = recipe = misspecified(recipe, self._factors)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
         self.render_mode = None
@@ -89,7 +93,6 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_observation_space = gym.spaces.Discrete(1)
         self.action_space = batch_space(single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._factors = misspecification_factors(misspecification)
         self._horizon = horizon if horizon is not None else max_episode_steps
         self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
         self._reveal_oracle = bool(reveal_oracle)
@@ -103,12 +106,17 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._over = np.zeros(num_envs, bool)
         self._any_over = False
         self._best = np.zeros(num_envs)
-        make_problem(recipe, None, self._horizon, self._factors)
+        self._budgets, self._added = np.zeros(num_envs), np.zeros(num_envs)
+        self._state_problem()
+
+    def _state_problem(self) -> Problem:
+        budget = 0.0 if self._corruption is None else self._corruption.budget
+        return make_problem(self.recipe, self.spec, self._horizon, self._factors, budget)
 
     @property
     def problem(self) -> Problem:
         """The problem description that policies of every environment may know."""
-        return make_problem(self.recipe, self.spec, self._horizon, self._factors)
+        return self._state_problem()
 
     @property
     def optimum(self) -> np.ndarray:
@@ -158,6 +166,11 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         variates = self._next_variates()
         means = self._means(actions)
         rewards: np.ndarray = self.recipe.noise.reward(means, actions, variates)
+        if self._corruption is not None:
+            shifts = self._shifts(actions) if live is None else np.where(live, self._shifts(actions), 0.0)
+            self._added = np.maximum(-self._budgets, np.minimum(self._budgets, shifts))
+            self._budgets -= np.abs(self._added)
+            rewards = rewards + self._added
         self._clock += 1
         if live is not None:
             self._restart(np.flatnonzero(~live), [None] * n, keep=False)
@@ -195,6 +208,10 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def _costs(self, actions: np.ndarray) -> np.ndarray:
         """Cost of each environment's action, a new array."""
 
+    def _shifts(self, actions: np.ndarray) -> np.ndarray:
+        """What an adversary with an endless budget would add to the feedback of each environment's action."""
+        raise NotImplementedError
+
     @abstractmethod
     def _use(self, i: int, function: Any) -> None:
         """Make environment `i` ready for steps on a new mean function."""
@@ -209,6 +226,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 if self._reveal_oracle:
                     self._best[i] = function.certificate.optimum
             self._noise[i] = episodes.stream("noise")
+        self._budgets[which] = 0.0 if self._corruption is None else self._corruption.budget
         self._started[which] = self._clock
         self._next_limit = int(self._started.min()) + self._limit
         if len(which) == self.num_envs:
@@ -247,6 +265,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             info["oracle"] = {"mean": masked(means), "_mean": mask()}
             if not np.isnan(self._best).any():
                 info["oracle"] |= {"regret": masked(self._best - means), "_regret": mask()}
+            if self._corruption is not None:
+                info["oracle"] |= {"corruption": masked(self._added), "_corruption": mask()}
             info["_oracle"] = mask()
         return info
 
@@ -272,9 +292,10 @@ class FiniteArmVectorEnv(BanditVectorEnv):
         self._n_arms = len(recipe.family.arms)
         super().__init__(num_envs, recipe, gym.spaces.Discrete(self._n_arms), **kwargs)
         # A fixed function is stored once; drawn ones side by side, in one block for one gather.
-        self._shared = recipe.family.fixed or kwargs.get("instance_seed") is not None
+        self._shared = self.recipe.family.fixed or kwargs.get("instance_seed") is not None
         self._table = np.zeros(self._n_arms if self._shared else self._n_arms * num_envs)
         self._offsets = np.arange(num_envs, dtype=np.int64) * self._n_arms
+        self._shift_table = np.zeros_like(self._table if self._corruption is not None else ())
 
     @property
     def functions(self) -> tuple[ArmFunction, ...]:
@@ -294,8 +315,15 @@ class FiniteArmVectorEnv(BanditVectorEnv):
         return arms
 
     def _means(self, actions: np.ndarray) -> np.ndarray:
-        means: np.ndarray = self._table.take(actions if self._shared else actions + self._offsets)
+        means: np.ndarray = self._table.take(self._places(actions))
         return means
+
+    def _shifts(self, actions: np.ndarray) -> np.ndarray:
+        shifts: np.ndarray = self._shift_table.take(self._places(actions))
+        return shifts
+
+    def _places(self, actions: np.ndarray) -> np.ndarray:
+        return actions if self._shared else actions + self._offsets
 
     def _costs(self, actions: np.ndarray) -> np.ndarray:
         if self.recipe.costs is None:
@@ -304,10 +332,18 @@ class FiniteArmVectorEnv(BanditVectorEnv):
         return costs
 
     def _use(self, i: int, function: ArmFunction) -> None:
+        self._table = self._with(self._table, i, function.mean)
+        if self._corruption is not None:
+            assert isinstance(self.recipe.family, ArmFamily)
+            shifts = self._corruption.attack.shifts(function.mean, self.recipe.family.arms)
+            self._shift_table = self._with(self._shift_table, i, shifts)
+
+    def _with(self, table: np.ndarray, i: int, values: np.ndarray) -> np.ndarray:
+        """A table of all environments' arms, with these values for environment `i`."""
         if self._shared:
-            self._table = function.mean
-        else:
-            self._table[i * self._n_arms : (i + 1) * self._n_arms] = function.mean
+            return values
+        table[i * self._n_arms : (i + 1) * self._n_arms] = values
+        return table
 
 
 class BoxVectorEnv(BanditVectorEnv):

@@ -16,6 +16,8 @@ last; they shrink variances and leave the mean alone.
 After row s the covariance of its own arm is `c - c(x) c / d = lam / sqrt(d) W_s`. So the row of an arm that has one
 already starts from there: neither `k(x, .)` nor the rows up to s are read again.
 
+Where the noise differs by arm, `lam` is that of the arm of the pull, in every formula.
+
 Repeated pulls make W longer than the number u of distinct arms needs. Once it is much longer, it is computed anew from
 counts and sums: n pulls of an arm with mean feedback s / n are one observation with noise variance lam / n, so with
 `L L^T = K_uu + lam diag(1 / n)` the rows are `L^-1 k(U, .)`. Nothing grows with the number of pulls.
@@ -66,11 +68,13 @@ class ExactPosteriors:
 
     Args:
         rows: Prior covariances of the arms, which posteriors on the same arms may share.
-        lam: Noise variance of one feedback, > 0, unit of y^2.
+        lam: Noise variance of one feedback, > 0, unit of y^2; one for each arm, shape (A,), where they differ.
         R: Number of repetitions.
         prior_mean: Mean before any pull, shape (A,); zero by default.
 
     Attributes:
+        lam: The noise variance of one feedback; the largest, where they differ.
+        noise: That of each arm, shape (A,), read-only.
         mean: Given the feedback that has arrived, shape (R, A); not to be written to.
         v: Variance given the same, shape (R, A); never clipped, since clipping an accumulated value would turn rounding
             into drift.
@@ -87,11 +91,15 @@ class ExactPosteriors:
     """
 
     def __init__(
-        self, rows: CovarianceRows, lam: float, R: int = 1, prior_mean: Float[np.ndarray, " A"] | None = None
+        self,
+        rows: CovarianceRows,
+        lam: float | Float[np.ndarray, " A"],
+        R: int = 1,
+        prior_mean: Float[np.ndarray, " A"] | None = None,
     ) -> None:
-        if not (np.isfinite(lam) and lam > 0):
-            raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
-        self.rows, self.lam, A = rows, float(lam), len(rows.prior)
+        A = len(rows.prior)
+        self.rows, self.lam = rows, largest_noise(lam)
+        self._given_noise, self.noise = lam, as_noise_variances(lam, A)
         self._prior_mean = np.zeros(A) if prior_mean is None else prior_mean.copy()
         self.mean, self.v = np.tile(self._prior_mean, (R, 1)), np.tile(rows.prior, (R, 1))
         self.n, self.sums = np.zeros((R, A)), np.zeros((R, A))
@@ -118,7 +126,10 @@ class ExactPosteriors:
 
     def effective_dimension(self, i: int = 0) -> float:
         """`Tr(K_t (K_t + lam I)^-1)` of the pulls whose feedback has arrived."""
-        return float(self.n[i] @ np.maximum(self.v[i], 0.0, out=self._spare)) / self.lam
+        v = np.maximum(self.v[i], 0.0, out=self._spare)
+        if np.ndim(self._given_noise) == 0:
+            return float(self.n[i] @ v) / self.lam
+        return float((self.n[i] / self.noise) @ v)
 
     def best_scores(self, width: Float[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
         """`argmax mean + width * sd` of each repetition; ties go to the lowest index."""
@@ -162,7 +173,7 @@ class ExactPosteriors:
         v -= np.square(row, out=self._spare)
         rows.told = rows.used
         self._count(i, arm, 1.0, y)
-        self.information_gain[i] += 0.5 * log(root * root / self.lam)
+        self.information_gain[i] += 0.5 * log(root * root / self.noise.item(arm))
 
     def pull(self, i: int, arm: int) -> None:
         """Account for a pull in repetition `i` whose feedback comes later; only `ahead` includes it."""
@@ -225,9 +236,10 @@ class ExactPosteriors:
             raise ValueError(f"arm: expected one whose feedback has arrived, got {arm}")
         change, mean, covariance = new - old, self.mean[i], np.empty(self.mean.shape[1])
         self._covariance(i, arm, self._rows[i].told, covariance)
-        slope = 2 * (old - float(mean[arm])) + change * (1 - float(self.v[i, arm]) / self.lam)
-        self.quadratic[i] += change * slope / self.lam
-        mean += (change / self.lam) * covariance
+        lam = self.noise.item(arm)
+        slope = 2 * (old - float(mean[arm])) + change * (1 - float(self.v[i, arm]) / lam)
+        self.quadratic[i] += change * slope / lam
+        mean += (change / lam) * covariance
         self.sums[i, arm] += change
 
     def mean_with_open(self, value: float, i: int = 0) -> Float[np.ndarray, " A"]:
@@ -268,7 +280,7 @@ class ExactPosteriors:
         self._reserve(t + 1)
         row = self._W[i, t]
         self._covariance(i, arm, t, row)
-        root = sqrt(max(float(row[arm]), 0.0) + self.lam / count)
+        root = sqrt(max(float(row[arm]), 0.0) + self.noise.item(arm) / count)
         row *= 1.0 / root
         rows.add([arm], [count], [root])
         return row, root
@@ -278,7 +290,7 @@ class ExactPosteriors:
         rows = self._rows[i]
         last = rows.last.get(arm, -1)
         if 0 <= last < t:
-            np.multiply(self._W[i, last], self.lam / (rows.counts[last] * rows.roots[last]), out=out)
+            np.multiply(self._W[i, last], self.noise.item(arm) / (rows.counts[last] * rows.roots[last]), out=out)
         else:
             last = -1
             self.rows.take(np.array([arm]), out=out[None])
@@ -298,7 +310,7 @@ class ExactPosteriors:
             W = self._W[i, :t]
             C -= W[:, arms].T @ W
         S = C[:, arms]
-        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.lam / counts))
+        L, _ = jittered_cholesky(0.5 * (S + S.T) + np.diag(self.noise[arms] / counts))
         for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
             block = slice(start, start + _COLUMNS)
             C[:, block] = solve_lower(L, C[:, block])
@@ -325,7 +337,8 @@ class ExactPosteriors:
         self.quadratic[i] += float(z @ z)
         self.v[i] -= np.einsum("ij,ij->j", W, W)
         d = (root * root * count for root, count in zip(rows.roots[first:last], rows.counts[first:last]))
-        self.information_gain[i] += 0.5 * sum(log(one / self.lam) for one in d)
+        lam = self.noise[rows.arms[first:last]].tolist()
+        self.information_gain[i] += 0.5 * sum(log(one / of_arm) for one, of_arm in zip(d, lam))
         rows.told = last
         for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
             self._count(i, arm, count, total)
@@ -388,11 +401,12 @@ class ExactPosteriors:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the whitened rows, which are computed anew in the same steps and so with the same rounding."""
-        return {name: value for name, value in vars(self).items() if name not in ("_W", "_spare")}
+        return {name: value for name, value in vars(self).items() if name not in ("_W", "_spare", "noise")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         R, A = self.mean.shape
+        self.noise = as_noise_variances(self._given_noise, A)
         self._W, self._spare = np.empty((R, _SPARE, A)), np.empty(A)
         rows, self._rows = self._rows, [_Rows() for _ in range(R)]
         for i, wanted in enumerate(rows):
@@ -490,7 +504,7 @@ class ExactPosterior(ArmPosterior):
     Args:
         kernel: Prior covariance.
         X: Arms, shape (A, d).
-        lam: Noise variance of one feedback, > 0, unit of y^2.
+        lam: Noise variance of one feedback, > 0, unit of y^2; one for each arm, shape (A,), where they differ.
         max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
@@ -498,8 +512,14 @@ class ExactPosterior(ArmPosterior):
         i: Which one it is.
     """
 
-    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
-        super().__init__(kernel, X, lam, max_memory)
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Float[np.ndarray, "A d"],
+        lam: float | Float[np.ndarray, " A"],
+        max_memory: int | None = None,
+    ) -> None:
+        super().__init__(kernel, X, largest_noise(lam), max_memory)
         self.engine, self.i = ExactPosteriors(self.rows, lam), 0
 
     @property
@@ -557,12 +577,12 @@ class ExactPosterior(ArmPosterior):
 
     def branches(self, R: int) -> ExactPosteriors:
         """`R` copies of this posterior that are updated separately, as in simulated runs."""
-        return ExactPosteriors(_PosteriorRows(self), self.lam, R, self.mean)
+        return ExactPosteriors(_PosteriorRows(self), self.engine.noise, R, self.mean)
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         pulled = np.flatnonzero(self.n)
         arms, kernel, n = self.rows.X[pulled], self.rows.kernel, self.n[pulled]
-        L, _ = jittered_cholesky(kernel(arms, arms) + np.diag(self.lam / n))
+        L, _ = jittered_cholesky(kernel(arms, arms) + np.diag(self.engine.noise[pulled] / n))
         z = solve_lower(L, self.engine.sums[self.i, pulled] / n)
         mean, variance = np.empty(len(X)), kernel.diag(X)
         for start in range(0, len(X), _COLUMNS):  # no matrix of all points times all pulled arms
@@ -599,6 +619,29 @@ class _PosteriorRows:
         if missing:
             self._known.update(zip(missing, self._posterior.covariance(np.array(missing))))
         return np.stack([self._known[arm] for arm in arms.tolist()], out=out)
+
+
+def largest_noise(lam: float | Float[np.ndarray, " A"]) -> float:
+    """The noise variance, or the largest of several.
+
+    Raises:
+        ValueError: if one is not finite or not > 0.
+    """
+    if not (np.all(np.isfinite(lam)) and np.all(np.asarray(lam) > 0)):
+        what = "a finite number > 0" if np.ndim(lam) == 0 else "finite numbers > 0"
+        raise ValueError(f"lam: expected {what}, got {lam!r}")
+    return float(np.max(lam))
+
+
+def as_noise_variances(lam: float | Float[np.ndarray, " A"], n_arms: int) -> Float[np.ndarray, " A"]:
+    """The noise variance of each of so many arms, read-only; one for all takes the memory of one.
+
+    Raises:
+        ValueError: if there are more or fewer than arms.
+    """
+    if np.ndim(lam) and np.shape(lam) != (n_arms,):
+        raise ValueError(f"lam: expected {n_arms} numbers, one an arm, got shape {np.shape(lam)}")
+    return np.broadcast_to(np.array(lam, dtype=np.float64), (n_arms,))
 
 
 def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:

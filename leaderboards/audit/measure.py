@@ -50,6 +50,7 @@ SKETCH_COLUMNS = (
 """Arms in the dictionary; exact and sketched effective dimension; smallest, median and largest ratio; dictionaries
 drawn. All of them are NaN for an agent without a sketch."""
 
+_DEVIATIONS = {"sup": "a mean that is only close to the prior's functions", "corruption": "corrupted feedback"}
 # Where the band has no width the mean may differ by rounding alone.
 _ROUNDING = 1e-9
 # Below this share of the prior variance the exact variance is rounding, and so is a ratio to it.
@@ -102,16 +103,23 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
         return "the mean stays as it is, and the policy is told that it drifts"
     if problem.knowledge != "oracle" or guarantee.own_model:
         return "the kernel and noise it is given are not known to be true"
-    if guarantee.assumes == "norm" and guarantee.doubles_norm:
-        return "the norm of the mean is guessed, and doubled when the data refute the guess"
-    if guarantee.assumes == "norm" and not has_norm:
-        return "no bound on the norm of the mean is known"
-    if guarantee.assumes == "norm" and problem.norm_bound:
-        bound = guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound
-        if bound < problem.norm_bound:
-            return "the bound on the norm that it is given is below the problem's"
+    if unmet := sorted(set(problem.misspecification) - guarantee.tolerates):
+        return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
+    if guarantee.assumes == "norm":
+        return _norm_status(guarantee, problem, has_norm)
     if guarantee.assumes == "prior" and has_norm:
         return "the mean is no draw from the prior"
+    return ""
+
+
+def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> str:
+    """Why the norm bound that the band rests on may be wrong; "" if it is stated and large enough."""
+    if guarantee.doubles_norm:
+        return "the norm of the mean is guessed, and doubled when the data refute the guess"
+    if not has_norm:
+        return "no bound on the norm of the mean is known"
+    if problem.norm_bound and (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
+        return "the bound on the norm that it is given is below the problem's"
     return ""
 
 

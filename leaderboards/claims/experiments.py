@@ -12,11 +12,13 @@ from leaderboards.claims import (
     bbkb_nas,
     bpe,
     contexts,
+    corruption,
     delay,
     drift,
     estimates,
     gp_bucb,
     guarantees,
+    heteroscedastic,
     lazy,
     lemmas,
     noise_free,
@@ -49,6 +51,8 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "for noiseless reward, RKHS norm, and non-stationary variance",
         "iwazaki": "Iwazaki (2025), Gaussian process upper confidence bound achieves nearly-optimal regret in "
         "noise-free Gaussian process bandits",
+        "rgp-pe": "Bogunovic et al. (2022), A robust phased elimination algorithm for corruption-tolerant Gaussian "
+        "process bandits",
         "bpe-delay": "Vakili et al. (2023), Delayed feedback in kernel bandits",
         "reds": "Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization",
         "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
@@ -121,6 +125,8 @@ _DRIFT_QUICK = Quick(4, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
 _CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
 _NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
 _UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
+_HETEROSCEDASTIC_QUICK = Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1"))
+_CORRUPTION_QUICK = Quick(3, None, (), ("none", "subtraction, C = 100"))
 _DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
 _REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 
@@ -182,6 +188,14 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             ),
             Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study),
             Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
+            Experiment(
+                heteroscedastic.SUITE,
+                "iwazaki-takeno",
+                heteroscedastic.CLAIMS,
+                _HETEROSCEDASTIC_QUICK,
+                columns=heteroscedastic.COLUMNS,
+            ),
+            Experiment("corruption", "rgp-pe", corruption.CLAIMS, _CORRUPTION_QUICK),
             Experiment("bpe-delay", "bpe-delay", delay.CLAIMS, _DELAY_QUICK),
             Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK),
         )

@@ -41,6 +41,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": "dmm", **FEW},
     ],
     "EC-GP-UCB": [{**FEW}, {"misspecification": 0.1, "width": "amm", "n_start": 3, **FEW}],
+    "RGP-UCB": [{**FEW}, {"corruption": 2.0, "enlargement": 0.1, "width": "amm", "n_start": 3, **FEW}],
     "IRGP-UCB": [{}, {"n_start": 3}],
     "GP-EI": [{**FEW}, {"n_start": 3, **FEW}],
     "GP-TS": [{"n_features": 64, **FEW}, {"n_start": 3, "n_features": 64, **FEW}],
@@ -74,6 +75,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"lengths": "doubling"},
     ],
     "REDS": [{}, {"n_batches": 3}],
+    "RGP-PE": [
+        {},
+        {"corruption": 1.0, "enlargement": "tight", "lam": 1.0, "eta": 1.0},
+        {"corruption": 1.0, "enlargement": 0.1, "psi": 0.1},
+    ],
     "BPE-Delay": [{}, {"delay": {"mean": 3.0, "scale": 2.0, "tail": 1.0}}, {"delay": {"mean": 2}, "extension": "tail"}],
 }
 # Modules of extras that an agent needs, and horizons for those that take long over a suggestion.

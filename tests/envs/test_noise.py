@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise, as_noise
+from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, TableNoise, as_noise
 
 SPECS: list[dict[str, Any]] = [
     {"name": "gaussian", "std": 0.3},
@@ -15,8 +15,9 @@ SPECS: list[dict[str, Any]] = [
     {"name": "student_t", "std": 0.3, "df": 5.0},
     {"name": "heteroscedastic", "std": 0.3, "relative": 0.5},
 ]
+BY_ARM = ArmNoise(stds=[0.1, 0.0, 2.0, 0.5])
 REPLICATES = np.array([[1.0, 2.0, np.nan], [4.0, np.nan, np.nan], [np.nan, 7.0, 9.0], [3.0, 3.5, 5.5]])
-MODELS: list[Noise] = [*(as_noise(spec, 0.0) for spec in SPECS), TableNoise(REPLICATES)]
+MODELS: list[Noise] = [*(as_noise(spec, 0.0) for spec in SPECS), TableNoise(REPLICATES), BY_ARM]
 
 models = pytest.mark.parametrize("noise", MODELS, ids=lambda noise: noise.name)
 
@@ -110,10 +111,10 @@ def test_the_table_has_a_name_where_there_is_one() -> None:
     table = TableNoise(REPLICATES)
     for noise in ("table", {"name": "table"}, table.to_spec()):
         assert as_noise(noise, 0.1, table) is table
-        with pytest.raises(ValueError, match=r"noise: expected one of .*, heteroscedastic, got 'table'"):
+        with pytest.raises(ValueError, match=r"noise: expected one of .*, heteroscedastic, by_arm, got 'table'"):
             as_noise(noise, 0.1)
     assert as_noise(None, 0.1, table) == GaussianNoise(0.1)
-    with pytest.raises(ValueError, match="heteroscedastic, table, got 'tabel'"):
+    with pytest.raises(ValueError, match="heteroscedastic, by_arm, table, got 'tabel'"):
         as_noise("tabel", 0.1, table)
     with pytest.raises(TypeError, match="noise: expected no parameters besides the name 'table', got std"):
         as_noise({"name": "table", "std": 0.1}, 0.1, table)
@@ -133,3 +134,61 @@ def test_what_is_no_number_is_named() -> None:
     for name, parameter in (("student_t", "df"), ("heteroscedastic", "relative"), ("bounded", "std")):
         with pytest.raises(TypeError, match=f"{parameter}: expected a number"):
             as_noise({"name": name, parameter: "4"}, 0.1)
+
+
+def test_noise_by_arm_has_the_deviation_of_each_arm() -> None:
+    n = 100_000
+    for arm, sd in enumerate([0.1, 0.0, 2.0, 0.5]):
+        y = BY_ARM.reward(np.full(n, 1.0), np.full(n, arm), BY_ARM.draw(np.random.default_rng(arm), n))
+        assert abs(y.std() - sd) <= 6 * sd / np.sqrt(2 * n)
+    assert BY_ARM.std == 2.0
+
+
+def test_noise_by_arm_grows_geometrically_along_the_first_feature() -> None:
+    arms = np.array([[2.0, 9.0], [4.0, 0.0], [3.0, 5.0]])
+    bound = as_noise({"name": "by_arm", "low": 0.1, "high": 10.0}, 0.0).on(arms)
+    assert bound.stds is not None
+    np.testing.assert_allclose(bound.stds, np.array([0.1, 10.0, 1.0]), rtol=1e-12)
+    assert bound.to_spec() == {"name": "by_arm", "low": 0.1, "high": 10.0}
+    again = as_noise(bound.to_spec(), 0.0).on(arms)
+    assert again.stds is not None
+    np.testing.assert_array_equal(again.stds, bound.stds)
+    one = ArmNoise(0.3, 0.1).on(np.zeros((1, 1)))
+    assert one.stds is not None
+    assert one.stds.tolist() == [0.3]
+    assert as_noise(BY_ARM.to_spec(), 0.0).on(np.zeros((4, 1))).stds == pytest.approx([0.1, 0.0, 2.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "text"),
+    [
+        ({}, ValueError, "expected low and high, or stds"),
+        ({"low": 0.1}, ValueError, "expected low and high, or stds"),
+        ({"low": 0.1, "high": 0.2, "stds": [1.0]}, ValueError, "expected low and high, or stds"),
+        ({"low": 0.0, "high": 1.0}, ValueError, "low: expected a finite number > 0"),
+        ({"low": 0.1, "high": "1"}, TypeError, "high: expected"),
+        ({"stds": [0.0, 0.0]}, ValueError, "stds: expected finite numbers >= 0"),
+        ({"stds": [0.1, -0.1]}, ValueError, "stds: expected finite numbers >= 0"),
+        ({"stds": [[0.1]]}, ValueError, "stds: expected finite numbers >= 0"),
+        ({"stds": ["a"]}, TypeError, "stds: expected a number for each arm"),
+    ],
+)
+def test_wrong_noise_by_arm(spec: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        as_noise({"name": "by_arm", **spec}, 0.0)
+
+
+@pytest.mark.parametrize("arms", [None, np.zeros((3, 1))])
+def test_noise_by_arm_must_fit_the_arms(arms: np.ndarray | None) -> None:
+    with pytest.raises(ValueError, match=r"which has no arms|expected 3 numbers, one an arm, got 4"):
+        BY_ARM.on(arms)
+
+
+def test_the_deviations_of_a_table_are_those_of_its_replicates() -> None:
+    noise = TableNoise(REPLICATES)
+    assert noise.stds is not None
+    np.testing.assert_allclose(noise.stds, [np.std(row[~np.isnan(row)]) for row in REPLICATES], rtol=1e-12)
+    assert noise.stds[1] == 0.0
+    variates = noise.draw(np.random.default_rng(0), 200_000)
+    drawn = noise.reward(np.zeros(200_000), np.full(200_000, 3), variates)
+    assert drawn.std() == pytest.approx(noise.stds[3], rel=0.01)

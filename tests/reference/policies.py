@@ -347,3 +347,56 @@ def gp_ucb_sdf(
         play.batches.append([int(np.argmax(mean + (width + more) * sd))])
         y = np.append(y, feedback(np.array(play.batches[-1])))
     return play
+
+
+def rgp_ucb(
+    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, C: float, T: int, feedback: Feedback
+) -> Play:
+    """RGP-UCB with the width of Chowdhury and Gopalan (2017), by the t x t formulas at every step."""
+    play, y = Play(), np.zeros(0)
+    for t in range(1, T + 1):
+        arms = play.arms.astype(np.int64)
+        mean, var = dense(K, arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
+        gain = 0.5 * np.linalg.slogdet(np.eye(t - 1) + K[np.ix_(arms, arms)] / lam)[1]
+        beta = F + noise_std / sqrt(lam) * sqrt(2 * (gain + 1 + log(1 / delta)))
+        play.batches.append([int(np.argmax(mean + (beta + C / sqrt(lam)) * np.sqrt(np.maximum(var, 0))))])
+        y = np.append(y, feedback(np.array(play.batches[-1])))
+    return play
+
+
+def rgp_pe(
+    K: np.ndarray,
+    lam: float,
+    noise_std: float,
+    F: float,
+    delta: float,
+    C: float,
+    psi: float,
+    eta: float,
+    epochs: int,
+    feedback: Feedback,
+) -> Play:
+    """RGP-PE (Bogunovic et al. 2022, Algorithm 1), pick by pick; its mean is that of eq. 7, of averages."""
+    play, alive, length = Play(), np.arange(len(K)), 2
+    for h in range(epochs):
+        picks: list[int] = []
+        sd, since = np.sqrt(np.diagonal(K)), 0.0
+        for t in range(1, length + 1):
+            picks.append(int(alive[np.argmax(sd[alive])]))
+            gain = np.linalg.slogdet(np.eye(t) + K[np.ix_(picks, picks)] / lam)[1]
+            if gain > log(eta) + since:
+                since = gain
+                sd = np.sqrt(np.maximum(dense(K, np.array(picks), np.zeros(t), lam)[1], 0))
+        batch: list[int] = []
+        for arm in dict.fromkeys(picks):
+            batch += [arm] * int(np.ceil(length * max(picks.count(arm) / length, psi) - 1e-9))
+        play.batches.append(batch)
+        pulls, y = np.array(batch), feedback(np.array(batch))
+        averages = np.array([y[pulls == arm].mean() for arm in batch])
+        mean, var = dense(K, pulls, averages, lam)
+        beta = F + noise_std / sqrt(lam) * sqrt(2 * log(len(K) * (h + 1) ** 2 * np.pi**2 / (6 * delta)))
+        W = (beta + C * sqrt(len(batch)) / (length * psi * lam)) * np.sqrt(np.maximum(var, 0))
+        alive = alive[(mean + W)[alive] >= (mean - W)[alive].max()]
+        play.dictionaries.append(alive.tolist())
+        length *= 2
+    return play

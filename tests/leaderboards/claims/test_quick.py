@@ -39,6 +39,8 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "widths",
         "bpe-delay",
         "reds",
+        "heteroscedastic",
+        "corruption",
     ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:

@@ -1,0 +1,232 @@
+"""RGP-PE: robust phased elimination, for feedback that an adversary corrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from agents.core.finite import FiniteArmAgent, group_pulls
+from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
+from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
+from agents.core.regret_bounds import proven_exponent
+from agents.core.widths import NonAdaptive, as_width, width_setting
+from gpbandit_envs.arguments import as_number
+from gpbandit_envs.gp.exact import ExactPosterior
+
+__all__ = ["RGPPE", "rare_switching"]
+
+Enlargement = Literal["theory", "tight"] | float
+
+
+class RGPPE(FiniteArmAgent):
+    """Epochs of pure exploration of few arms, each pulled so often that an adversary cannot hide its mean.
+
+    Epoch h plans `l_h = 2^(h+1)` picks of largest variance among the arms that are left, and looks for the arm anew
+    only when the information has grown by `log(eta)`; see `rare_switching`. Each picked arm is pulled as often as it
+    was picked, and at least `psi l_h` times. By the feedback of this epoch alone the arms with
+    `mean + W sd >= max (mean - W sd)` are kept, where `W` is the width and an enlargement for the budget C. The mean is
+    of the arms' average feedback, which is the posterior mean as it is. Existing data are not used.
+
+    Args:
+        corruption: Budget `C >= 0`, unit of the reward; None for the problem's, or 0 if it states none.
+        width: `"theory"`, `F + R / sqrt(lam) sqrt(2 log(A / delta_h))` with `delta_h = 6 delta / ((h + 1)^2 pi^2)`; a
+            number (4 in the paper's experiments), or a schedule of `t`, which is here `h + 1`, and of the problem.
+        enlargement: What C adds to the width after u pulls in an epoch, n of them of the arm with fewest: `"theory"`,
+            `C sqrt(u) / (psi l_h lam)`, for `lam <= 1`; `"tight"`, `C / sqrt(n lam)`, see `docs/math/robust.md`; or a
+            number b for `b C / sqrt(u)`, 0.1 in the paper's experiments.
+        psi: Least share of an epoch's length that a picked arm is pulled, in (0, 1]; 1/2 in the paper's experiments,
+            `log(eta) / (2 gamma_T)` in Theorem 3.
+        eta: How much larger the determinant `det(I + K / lam)` is when the arm is looked for anew, >= 1; 2 in the
+            paper's experiments, 1 for every pick.
+        kernel: Prior covariance; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's; 1 in the paper's experiments.
+        norm_bound: Bound `F` on the RKHS norm, a number; None for the problem's, or 1.
+        delta: Allowed probability of failure; None for `1 / T`.
+
+    Attributes:
+        delta: Nominal failure probability of the band of `predict`, from `reset` on.
+        epoch: Number h of the epoch, from 0.
+        alive: The arms that are left.
+
+    Raises:
+        ValueError: for a bad value, or at `reset` without kernel or noise.
+
+    Reference: Bogunovic, Li, Krause and Scarlett (2022), A robust phased elimination algorithm for corruption-tolerant
+    Gaussian process bandits, Algorithm 1, Lemma 2, Corollary 5 and section 4.
+    """
+
+    policy_family = "elimination"
+    not_saved = FiniteArmAgent.not_saved | {"_model"}
+    capabilities = Capabilities(
+        frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
+    )
+
+    def __init__(
+        self,
+        corruption: float | None = None,
+        width: object = "theory",
+        enlargement: Enlargement = "theory",
+        psi: float = 0.5,
+        eta: float = 2.0,
+        kernel: Any = None,
+        lam: float | None = None,
+        norm_bound: NormBound = None,
+        delta: float | None = None,
+    ) -> None:
+        self._given = GPSettings(kernel, lam, norm_bound, delta)
+        self.kernel = self._given.kernel
+        self.lam = self._given.lam or 0.0  # 0 until the first reset
+        self._schedule, self._width_setting = as_width(width, {"theory": NonAdaptive()}), width_setting(width)
+        if self._schedule.depends_on_pulls:
+            raise ValueError(
+                f"width: expected 'theory', a number or a schedule of t and the problem alone, got {self._schedule!r}, "
+                "which depends on the pulls"
+            )
+        self._corruption = None
+        if corruption is not None:
+            self._corruption = as_number("corruption", corruption, "a finite number >= 0 or None", lambda C: C >= 0)
+        self._enlargement: Enlargement = enlargement
+        if enlargement not in ("theory", "tight"):
+            wanted = "'theory', 'tight' or a finite number >= 0"
+            self._enlargement = as_number("enlargement", enlargement, wanted, lambda share: share >= 0)
+        self._psi = as_number("psi", psi, "a number in (0, 1]", lambda psi: 0 < psi <= 1)
+        self._eta = as_number("eta", eta, "a finite number >= 1", lambda eta: eta >= 1)
+
+    def _start(self) -> None:
+        problem = self.problem
+        self._model = model = self._given.resolve(problem)
+        self.lam, self.delta = model.lam, model.delta
+        stated = problem.misspecification.get("corruption", 0.0)
+        self.allowed = stated if self._corruption is None else self._corruption
+        self._context = model.width_context(problem, 1)
+        self.alive = np.arange(problem.n_arms)
+        self.epoch, self.best = 0, 0
+        self.known = self._posterior_on(self.alive)
+        self._begin_epoch()
+        self._known_width = self._width_after(self._plan_counts)
+
+    def _posterior_on(self, arms: Int[np.ndarray, " n"]) -> ExactPosterior:
+        assert self.problem.arms is not None
+        return ExactPosterior(self._model.kernel, self.problem.arms[arms], self.lam)
+
+    def _begin_epoch(self) -> None:
+        """Plan the pulls of an epoch: the arms in the order in which they were first picked."""
+        length = 2 ** (self.epoch + 1)
+        picked, picks = rare_switching(self._posterior_on(self.alive), length, self._eta)
+        self._least = self._psi * length
+        self._plan_counts = np.maximum(picks, ceil(self._least))
+        self._plan = self.alive[picked]
+        self._ends = np.cumsum(self._plan_counts)
+        self._issued = self._answered = 0
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @property
+    def _length(self) -> int:
+        """Planned pulls of the epoch."""
+        return int(self._ends[-1])
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if self._issued == self._length and len(pending) == 0:
+            self._begin_epoch()  # every evaluation of the epoch failed, or was given up
+        last = min(self._issued + n, self._length)
+        places = np.searchsorted(self._ends, np.arange(self._issued, last), side="right")
+        self._issued = last
+        picks: np.ndarray = self._plan[places]
+        return picks
+
+    def observe(self, feedback: Feedback) -> None:
+        self._answered += len(feedback.failed)
+        arms, rewards = feedback.succeeded()
+        if len(arms):
+            self._waiting.append((arms, rewards))
+        super().observe(feedback)
+        if self._answered >= self._length and self._waiting:
+            self._end_epoch()
+
+    def _end_epoch(self) -> None:
+        arms, counts, sums = group_pulls(*map(np.concatenate, zip(*self._waiting, strict=True)))
+        self.known = self._posterior_on(self.alive)
+        self.known.update(np.searchsorted(self.alive, arms), counts, sums)
+        self._known_width = self._width_after(counts)
+        mean, half = self.known.mean, self._known_width * np.sqrt(self.known.variance)
+        self.best = int(self.alive[np.argmax(mean)])
+        self.alive = self.alive[mean + half >= (mean - half).max()]  # line 15
+        self.epoch += 1
+        self._begin_epoch()
+
+    def _width_after(self, counts: np.ndarray) -> float:
+        """`W` of this epoch, if each of its arms was pulled so often."""
+        width = self._schedule(replace(self._context, t=self.epoch + 1))
+        pulls = float(counts.sum())
+        if self._enlargement == "theory":
+            least = min(self._least, float(counts.min()))  # less than planned if an evaluation failed
+            return width + self.allowed * sqrt(pulls) / (least * self.lam)
+        if self._enlargement == "tight":
+            return width + self.allowed / sqrt(float(counts.min()) * self.lam)
+        return width + float(self._enlargement) * self.allowed / sqrt(pulls)
+
+    def recommend(self) -> Action:
+        """The arm of largest posterior mean among those that were left in the last complete epoch."""
+        return self.best
+
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and half-width `W sd` by the feedback of the last complete epoch; before that of the prior."""
+        mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
+        return mean, self._known_width * np.sqrt(variance)
+
+    def band_guarantee(self) -> BandGuarantee:
+        stated = self._given.band_guarantee(self._width_setting, self._schedule, self.delta)
+        holds = self._enlargement == "tight" or (self._enlargement == "theory" and self.lam <= 1)
+        enough = holds and self.allowed >= self.problem.misspecification.get("corruption", 0.0)
+        return replace(stated, tolerates=frozenset({"corruption"} if enough else ()))
+
+    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        # Theorem 3 has no constants.
+        return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim, optimal=True))
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {
+            "width": self._known_width,
+            "information_gain": self.known.information_gain,
+            "d_eff": self.known.effective_dimension(),
+            "alive": float(len(self.alive)),
+            "batch_length": float(self._length),
+        }
+
+
+def rare_switching(
+    prior: ExactPosterior, length: int, eta: float
+) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " s"]]:
+    """Arms of largest variance, one looked for anew whenever `det(I + K / lam)` has grown by more than `eta`.
+
+    After m pulls of one arm of variance v the determinant is `1 + m v / lam` times what it was: how often an arm is
+    picked in a row is known beforehand, and the cost does not depend on `length`.
+
+    Args:
+        prior: The posterior of no data; it is updated.
+        length: Number of picks.
+        eta: Growth, >= 1; with 1 every pick is the arm of largest variance given all picks before it.
+
+    Returns:
+        The distinct arms in the order of their first pick, and how often each was picked.
+
+    Reference: Bogunovic et al. (2022), Algorithm 1, lines 3 to 10.
+    """
+    picks: dict[int, int] = {}
+    left = length
+    while left:
+        variance = prior.variance
+        arm = int(np.argmax(variance))
+        v = float(variance[arm])
+        in_a_row = (eta - 1) * prior.lam / v if v > 0 else float(left)
+        count = min(left, int(min(in_a_row, float(left))) + 1)
+        prior.update(np.array([arm]), np.array([float(count)]), np.zeros(1))
+        picks[arm] = picks.get(arm, 0) + count
+        left -= count
+    return np.array(list(picks), np.int64), np.array(list(picks.values()), np.int64)

@@ -1,0 +1,411 @@
+"""RGP-UCB, RGP-PE, VA-PE and VA-MVR: against their textbook forms, and where there is nothing to be robust to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents import BoundInputs, Feedback, Pending
+from agents.few_batches import bpe
+from agents.few_batches.rgp_pe import RGPPE, rare_switching
+from gpbandit_envs.corruption import as_corruption
+from gpbandit_envs.gp import SE
+from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.problem import InitialData, Problem
+from leaderboards import run
+from leaderboards.audit.measure import guarantee_status
+from tests.agents.play import noisy, play
+from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
+from tests.reference import policies
+from tests.reference.posterior import dense
+
+C = 3.0
+
+
+def features(problem: Problem) -> np.ndarray:
+    assert problem.arms is not None
+    return problem.arms
+
+
+def gram(problem: Problem) -> np.ndarray:
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    return problem.kernel(problem.arms, problem.arms)
+
+
+# ---- corruption ----
+
+
+@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
+def test_rgp_ucb_chooses_the_textbook_s_arms(problem: Problem, mean: np.ndarray) -> None:
+    expected = policies.rgp_ucb(*constants(problem), C, T, noisy(mean, constants(problem)[2], 6))
+    assert play(agents.make("RGP-UCB", corruption=C), problem, noisy(mean, constants(problem)[2], 6), 0) == (
+        expected.batches
+    )
+
+
+def test_rgp_ucb_without_corruption_is_gp_ucb() -> None:
+    problem, mean = PROBLEMS[0]
+    played = [play(agents.make(id), problem, noisy(mean, 0.1, 6), 0) for id in ("RGP-UCB", "GP-UCB")]
+    assert played[0] == played[1]
+
+
+@pytest.mark.parametrize("id", ["RGP-UCB", "RGP-PE"])
+def test_the_problem_states_the_budget(id: str) -> None:
+    problem, mean = PROBLEMS[0]
+    stated = replace(problem, misspecification={"corruption": C}, horizon=400)
+    played = [
+        play(agents.make(id, lam=1.0, **kwargs), on, noisy(mean, 0.1, 6), 0)
+        for kwargs, on in (
+            ({}, stated),
+            ({"corruption": C}, replace(problem, horizon=400)),
+            ({"corruption": 0.0}, stated),
+        )
+    ]
+    assert played[0] == played[1] != played[2]
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.02])
+@pytest.mark.parametrize(("problem", "mean"), [PROBLEMS[i] for i in (0, 1, 3)])
+def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, scale: float) -> None:
+    for psi, eta in ((0.5, 2.0), (0.1, 1.0), (0.02, 3.0)):
+        K, _, noise_std, F, delta = constants(problem)
+        epochs = 7
+        expected = policies.rgp_pe(K, 0.5, noise_std, F, delta, scale, psi, eta, epochs, noisy(mean, noise_std, 6))
+        agent = agents.make("RGP-PE", corruption=scale, psi=psi, eta=eta, lam=0.5, delta=delta)
+        assert isinstance(agent, RGPPE)
+        long = replace(problem, horizon=sum(map(len, expected.batches)))
+        assert play(agent, long, noisy(mean, noise_std, 6), 0) == expected.batches
+        assert agent.alive.tolist() == expected.dictionaries[-1]
+        assert agent.epoch == epochs
+
+
+def test_rgp_pe_that_has_nothing_to_be_robust_to_is_phased_elimination(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With C = 0, an arm looked for at each pick and no least number of pulls: BPE with batches of 2, 4, 8, ..."""
+    monkeypatch.setattr(bpe, "_FIRST", 2)
+    problem, mean = PROBLEMS[0]
+    problem = replace(problem, horizon=2 + 4 + 8 + 16 + 32 + 64)
+
+    def clean(arms: np.ndarray) -> np.ndarray:
+        return mean[arms]  # the order within a batch is another
+
+    robust = agents.make("RGP-PE", eta=1.0, psi=1e-6, width=1.0)
+    plain = agents.make("BPE", lengths="doubling", width=1.0)
+    expected = [sorted(batch) for batch in play(plain, problem, clean, 0)]
+    assert [sorted(batch) for batch in play(robust, problem, clean, 0)] == expected
+    assert robust.recommend() == plain.recommend()
+
+
+def test_rare_switching_picks_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    arms, picks = rare_switching(ExactPosterior(SE(0.3), X, 0.1), 500, 1.0)
+    posterior = ExactPosterior(SE(0.3), X, 0.1)
+    counts = np.zeros(40)
+    for _ in range(500):
+        arm = int(np.argmax(posterior.variance))
+        posterior.update(np.array([arm]), np.ones(1), np.zeros(1))
+        counts[arm] += 1
+    assert picks.sum() == 500
+    assert len(arms) == len(set(arms.tolist()))
+    seen = np.zeros(40)
+    seen[arms] = picks
+    assert np.abs(seen - counts).max() <= 1  # ties after rounding
+    few, _ = rare_switching(ExactPosterior(SE(0.3), X, 0.1), 500, 10.0)
+    assert len(few) < len(arms)
+
+
+def test_the_mean_of_averages_is_the_posterior_mean() -> None:
+    """What eq. 7 of the paper averages, the posterior averages by itself."""
+    rng = np.random.default_rng(1)
+    X = rng.random((10, 2))
+    K, arms, y = SE(0.3)(X, X), rng.integers(0, 10, 60), rng.normal(size=60)
+    averages = np.array([y[arms == arm].mean() for arm in arms])
+    np.testing.assert_allclose(dense(K, arms, averages, 0.3)[0], dense(K, arms, y, 0.3)[0], atol=1e-12)
+
+
+def test_corruption_moves_the_mean_by_at_most_the_enlargements() -> None:
+    """The worst of all ways to spend C is to spend it on one pull; "tight" is met within a factor of two."""
+    rng = np.random.default_rng(2)
+    X = rng.random((60, 1))
+    K, lam = SE(0.1)(X, X), 0.3
+    arms = np.repeat(rng.choice(60, 8, replace=False), rng.integers(5, 12, 8))
+    least = np.bincount(arms)[np.unique(arms)].min()
+    weights = np.linalg.solve(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)), K[arms])
+    sd = np.sqrt(np.diagonal(K) - np.sum(K[arms] * weights, axis=0))
+    worst = C * np.abs(weights).max(axis=0)
+    tight, theory, one_by_one = (
+        C / np.sqrt(least * lam) * sd,
+        C * np.sqrt(len(arms)) / (least * lam) * sd,
+        C / np.sqrt(lam) * sd,
+    )
+    assert (worst <= tight).all()
+    assert (worst / tight).max() > 0.5
+    assert (tight <= theory).all()
+    assert (tight <= one_by_one).all()
+
+
+def test_the_enlargements_of_rgp_pe() -> None:
+    problem, mean = PROBLEMS[0]
+    problem = replace(problem, horizon=200)
+    widths = {}
+    for enlargement in ("theory", "tight", 0.1):
+        agent = agents.make("RGP-PE", corruption=C, enlargement=enlargement, width=2.0, lam=0.25)
+        assert isinstance(agent, RGPPE)
+        agent.reset(problem, np.random.default_rng(0))
+        first = agent.select(200, Pending.empty(problem))
+        counts = np.bincount(first)[np.unique(first)]
+        agent.observe(Feedback.of(np.arange(len(first)), first, mean[first]))
+        widths[enlargement] = agent.diagnostics()["width"] - 2.0, len(first), int(counts.min())
+    extra, pulls, least = widths["theory"]
+    assert extra == pytest.approx(C * np.sqrt(pulls) / (0.5 * 2 * 0.25))
+    extra, pulls, least = widths["tight"]
+    assert extra == pytest.approx(C / np.sqrt(least * 0.25))
+    extra, pulls, least = widths[0.1]
+    assert extra == pytest.approx(0.1 * C / np.sqrt(pulls))
+
+
+@pytest.mark.slow
+def test_rgp_pe_holds_under_attack_where_gp_ucb_does_not() -> None:
+    """Regret of the last evaluations of three draws, whose prior variance is 1; the attack could spoil 20 or 40."""
+    kwargs = {"n_arms": 50, "dim": 2, "kernel": {"name": "se", "lengthscale": 0.07}, "noise_std": 0.02}
+    attack = {"name": "subtraction", "budget": 60.0}
+    late: dict[str, list[float]] = {}
+    for id, settings in (
+        ("GP-UCB", {"width": 0.5, "lam": 1.0}),
+        ("RGP-PE", {"width": 4.0, "lam": 1.0, "enlargement": 0.1}),
+    ):
+        for repetition in range(3):
+            record = run(("GPBandit/GPSample-v0", {**kwargs, "corruption": attack}), (id, settings), repetition, 14_000)
+            assert record.status == "done", record.error
+            late.setdefault(id, []).append(float(record.trace["regret"][-500:].mean()))
+    assert max(late["RGP-PE"]) < 0.05
+    assert min(late["GP-UCB"]) > 0.3
+
+
+def attacked(clean: Any, shift: np.ndarray, budget: list[float], arms: np.ndarray) -> np.ndarray:
+    """Feedback to which the shift of each arm is added until the budget is spent."""
+    y: np.ndarray = clean(arms)
+    for i, arm in enumerate(arms.tolist()):
+        c = float(np.clip(shift[arm], -budget[0], budget[0]))
+        budget[0] -= abs(c)
+        y[i] += c
+    return y
+
+
+def test_bands_hold_under_attack_where_others_are_left() -> None:
+    left = dict.fromkeys(("GP-UCB", "RGP-UCB", "theory", "tight"), 0)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.random((40, 1))
+        K = SE(0.1)(X, X)
+        weights = rng.standard_normal(40)
+        mean = K @ weights / np.sqrt(weights @ K @ weights)
+        problem = Problem(
+            name="ball",
+            dim=1,
+            arms=X,
+            kernel=SE(0.1),
+            noise_std=0.05,
+            norm_bound=1.0,
+            horizon=150,
+            misspecification={"corruption": C},
+        )
+        corruption = as_corruption({"name": "flip", "budget": C})
+        assert corruption is not None
+        shift = corruption.attack.shifts(mean, X)
+        for name in left:
+            kwargs: dict[str, Any] = {"enlargement": name} if name in ("theory", "tight") else {}
+            agent = agents.make("RGP-PE" if kwargs else name, lam=0.5, delta=0.01, **kwargs)
+            clean, budget = noisy(mean, 0.05, seed), [C]
+            play(agent, problem, partial(attacked, clean, shift, budget), 0)
+            centre, half = agent.predict(X) or (mean, mean)
+            left[name] += bool((np.abs(mean - centre) > half).any())
+    assert left == {"GP-UCB": left["GP-UCB"], "RGP-UCB": 0, "theory": 0, "tight": 0}
+    assert left["GP-UCB"] > 0
+
+
+def status(id: str, problem: Problem, **kwargs: Any) -> str:
+    agent = agents.make(id, **kwargs)
+    agent.reset(problem, np.random.default_rng(0))
+    return guarantee_status(agent.band_guarantee(), problem)
+
+
+def test_which_bands_are_guaranteed() -> None:
+    plain = PROBLEMS[0][0]
+    corrupted, near = (replace(plain, misspecification={name: 0.5}) for name in ("corruption", "sup"))
+    both = replace(plain, misspecification={"corruption": 0.5, "sup": 0.5})
+    robust: list[tuple[str, dict[str, Any]]] = [("RGP-UCB", {}), ("RGP-PE", {}), ("RGP-PE", {"enlargement": "tight"})]
+    for id, kwargs in robust:
+        assert status(id, plain, **kwargs) == status(id, corrupted, **kwargs) == ""
+        assert status(id, corrupted, corruption=0.1, **kwargs) == "its theorem does not allow for corrupted feedback"
+        assert "only close" in status(id, near, **kwargs)
+    for id in ("RGP-UCB", "RGP-PE"):
+        assert status(id, corrupted, enlargement=0.1) == "its theorem does not allow for corrupted feedback"
+    assert status("EC-GP-UCB", near) == ""
+    assert "only close" in status("EC-GP-UCB", near, misspecification=0.1)
+    for id in ("GP-UCB", "BPE"):
+        assert status(id, corrupted) == "its theorem does not allow for corrupted feedback"
+        assert status(id, both) == (
+            "its theorem does not allow for corrupted feedback and a mean that is only close to the prior's functions"
+        )
+    assert "tuned" in status("RGP-PE", corrupted, width=4.0)
+    assert status("RGP-PE", plain, lam=2.0) != ""
+
+
+def test_the_regret_bound_of_rgp_ucb_grows_with_the_budget() -> None:
+    problem = PROBLEMS[0][0]
+    gamma = 0.5 * T * np.log1p(np.arange(1, T + 1) / 0.1**2 / T)
+    inputs = [
+        BoundInputs(replace(problem, misspecification=stated), T, gamma, None, 1.0, 0.1)
+        for stated in ({}, {"corruption": 1.0}, {"corruption": 2.0})
+    ]
+    found = [agents.make("RGP-UCB").regret_guarantee(one) for one in inputs]
+    assert found[0] == agents.make("GP-UCB").regret_guarantee(inputs[0])
+    bounds = [one.bound for one in found if one.bound is not None]
+    assert bounds[2] - bounds[1] == pytest.approx(bounds[1] - bounds[0])
+    # C sqrt(8 C' T gamma_T / lam), as the enlargement stands before the sum of deviations.
+    assert bounds[1] - bounds[0] == pytest.approx(np.sqrt(8 / np.log1p(1 / 0.01) * T * gamma[-1]) / 0.1)
+    assert found[1].tolerates == {"corruption"}
+    assert agents.make("RGP-UCB", enlargement=0.5).regret_guarantee(inputs[1]).bound is None
+
+
+def test_an_epoch_whose_evaluations_fail_is_played_again() -> None:
+    problem, _ = PROBLEMS[0]
+    agent = agents.make("RGP-PE")
+    agent.reset(problem, np.random.default_rng(0))
+    first = agent.select(60, Pending.empty(problem))
+    n = len(first)
+    failed = Feedback(np.arange(n), first, np.full(n, np.nan), np.ones(n), np.ones(n, bool))
+    agent.observe(failed)
+    np.testing.assert_array_equal(agent.select(60, Pending.empty(problem)), first)
+
+
+@pytest.mark.parametrize(
+    ("id", "kwargs", "text"),
+    [
+        ("RGP-UCB", {"corruption": -1.0}, "corruption: expected a finite number >= 0"),
+        ("RGP-UCB", {"enlargement": -1.0}, "enlargement: expected 'theory' or a finite number"),
+        ("RGP-UCB", {"norm_bound": "double"}, "may show a corruption"),
+        ("RGP-PE", {"corruption": float("nan")}, "corruption: expected a finite number >= 0"),
+        ("RGP-PE", {"enlargement": -1.0}, "enlargement: expected 'theory', 'tight' or"),
+        ("RGP-PE", {"psi": 0.0}, "psi: expected a number in"),
+        ("RGP-PE", {"eta": 0.5}, "eta: expected a finite number >= 1"),
+        ("RGP-PE", {"width": "amm"}, "width: expected one of 'theory'"),
+        ("VA-PE", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
+        ("VA-MVR", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
+        ("MVR", {"noise": "loud"}, "noise: expected 'common' or 'by_arm'"),
+    ],
+)
+def test_wrong_arguments(id: str, kwargs: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        agents.make(id, **kwargs)
+
+
+# ---- noise that differs by arm ----
+
+
+@pytest.mark.parametrize(("aware", "plain"), [("VA-MVR", "MVR"), ("VA-PE", "BPE")])
+@pytest.mark.parametrize(("problem", "mean"), [PROBLEMS[i] for i in (0, 1, 3)])
+def test_with_equal_variances_they_play_what_their_plain_forms_play(
+    problem: Problem, mean: np.ndarray, aware: str, plain: str
+) -> None:
+    assert problem.noise_std is not None
+    equal = replace(problem, noise_stds=np.full(problem.n_arms, problem.noise_std))
+    unstated = problem
+    feedback = [noisy(mean, problem.noise_std, 6) for _ in range(3)]
+    kwargs = {"lengths": "doubling"} if plain == "BPE" else {}
+    expected = play(agents.make(plain, **kwargs), problem, feedback[0], 0)
+    assert play(agents.make(aware), equal, feedback[1], 0) == expected
+    assert play(agents.make(aware), unstated, feedback[2], 0) == expected
+
+
+def unequal(seed: int) -> tuple[Problem, np.ndarray, np.ndarray]:
+    problem, mean = PROBLEMS[0]
+    stds = 10 ** np.random.default_rng(seed).uniform(-2, 0, problem.n_arms)
+    return replace(problem, noise_std=float(stds.max()), noise_stds=stds, horizon=56), mean, stds
+
+
+def textbook(K: np.ndarray, arms: np.ndarray, y: np.ndarray, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    solved = np.linalg.solve(K[np.ix_(arms, arms)] + np.diag(lams[arms]), np.column_stack([y, K[arms]]))
+    return K[arms].T @ solved[:, 0], np.diagonal(K) - np.einsum("ij,ij->j", K[arms], solved[:, 1:])
+
+
+def test_va_mvr_picks_by_the_variance_of_the_textbook() -> None:
+    problem, mean, stds = unequal(0)
+    K = gram(problem)
+    agent = agents.make("VA-MVR")
+    played = np.concatenate(play(agent, problem, lambda arms: mean[arms], 0))
+    for t in range(1, len(played)):
+        variance = textbook(K, played[:t], np.zeros(t), stds**2)[1]
+        assert variance[played[t]] >= variance.max() - 1e-9
+    centre, _ = agent.predict(features(problem)) or (mean, mean)
+    np.testing.assert_allclose(centre, textbook(K, played, mean[played], stds**2)[0], atol=1e-8)
+    assert agent.recommend() == np.argmax(centre)
+
+
+def test_va_pe_eliminates_by_the_bounds_of_the_textbook() -> None:
+    problem, mean, stds = unequal(1)
+    K, width = gram(problem), 1.5
+    agent = agents.make("VA-PE", width=width)
+    batches = play(agent, problem, lambda arms: mean[arms], 0)
+    assert [len(batch) for batch in batches] == [8, 16, 32]
+    alive = np.arange(problem.n_arms)
+    for batch in batches:
+        pulls = np.array(batch)
+        assert np.isin(pulls, alive).all()
+        for t in range(1, len(pulls)):
+            variance = textbook(K, pulls[:t], np.zeros(t), stds**2)[1]
+            assert variance[pulls[t]] >= variance[alive].max() - 1e-9
+        centre, variance = textbook(K, pulls, mean[pulls], stds**2)
+        sd = np.sqrt(np.maximum(variance, 0))
+        alive = alive[(centre + width * sd)[alive] >= (centre - width * sd)[alive].max()]
+    assert agent.diagnostics()["alive"] == len(alive)
+
+
+def test_an_arm_without_noise_is_looked_at_once() -> None:
+    problem, mean, stds = unequal(2)
+    stds = stds.copy()
+    stds[::2] = 0.0
+    problem = replace(problem, noise_stds=stds)
+    played = np.concatenate(play(agents.make("VA-MVR"), problem, lambda arms: mean[arms], 0))
+    assert np.bincount(played, minlength=problem.n_arms)[::2].max() == 1
+
+
+def heard(mean: np.ndarray, stds: np.ndarray, rng: np.random.Generator, arms: np.ndarray) -> np.ndarray:
+    """Feedback with the noise of each arm."""
+    return mean[arms] + stds[arms] * rng.normal(size=len(arms))
+
+
+def test_their_bands_hold() -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.random((60, 1))
+        K = SE(0.1)(X, X)
+        weights = rng.standard_normal(60)
+        mean = K @ weights / np.sqrt(weights @ K @ weights)
+        stds = 10 ** rng.uniform(-2, 0, 60)
+        problem = Problem(
+            name="b", dim=1, arms=X, kernel=SE(0.1), noise_std=1.0, noise_stds=stds, norm_bound=1.0, horizon=60
+        )
+        for id in ("VA-PE", "VA-MVR"):
+            agent = agents.make(id, delta=0.01)
+            play(agent, problem, partial(heard, mean, stds, np.random.default_rng(seed)), 0)
+            centre, half = agent.predict(X) or (mean, mean)
+            assert (np.abs(mean - centre) <= half).all()
+            assert guarantee_status(agent.band_guarantee(), problem) == ""
+
+
+def test_existing_data_are_weighed_by_their_noise() -> None:
+    problem, mean, stds = unequal(3)
+    data = {"arms": np.array([3, 4, 4, 9]), "rewards": np.array([0.1, 0.2, 0.4, -0.3])}
+    stated = replace(problem, initial=InitialData(**data))
+    agent = agents.make("VA-MVR")
+    agent.reset(stated, np.random.default_rng(0))
+    centre, _ = agent.predict(features(problem)) or (mean, mean)
+    np.testing.assert_allclose(centre, textbook(gram(problem), data["arms"], data["rewards"], stds**2)[0], atol=1e-8)
