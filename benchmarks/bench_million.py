@@ -1,9 +1,11 @@
 """A million arms through the harness: CPU time in dense products, and peak memory.
 
     python -m benchmarks.bench_million [--arms 1e6] [--agent BBKB] [--max-memory 1GB] [--horizon 10000]
+        [--dim 3] [--lengthscale 1.0] [--repetition 0]
 
-One run of `leaderboards.run` on an RKHS function in three dimensions, SE kernel of lengthscale 1, noise 0.1. A product
-is one of dense 2000 x 2000 float64 matrices with one thread, timed just before.
+One run of `leaderboards.run` on an RKHS function, by default in three dimensions with an SE kernel of lengthscale 1,
+noise 0.1. In two dimensions with lengthscale 0.2 arms are close to one another and many distinct ones are pulled. A
+product is one of dense 2000 x 2000 float64 matrices with one thread, timed just before.
 """
 
 from __future__ import annotations
@@ -31,14 +33,17 @@ def main() -> None:
     parser.add_argument("--agent", default="BBKB")
     parser.add_argument("--max-memory", default=None, help="as the agent's max_memory")
     parser.add_argument("--horizon", type=int, default=10_000)
+    parser.add_argument("--dim", type=int, default=3)
+    parser.add_argument("--lengthscale", type=float, default=1.0)
+    parser.add_argument("--repetition", type=int, default=0, help="which function is drawn")
     arguments = parser.parse_args()
     n_arms = int(arguments.arms)
     product = 2 * 2000.0**3 / machine().flops
 
     settings: dict[str, Any] = {
         "n_arms": n_arms,
-        "dim": 3,
-        "kernel": {"name": "se", "lengthscale": 1.0},
+        "dim": arguments.dim,
+        "kernel": {"name": "se", "lengthscale": arguments.lengthscale},
         "noise_std": 0.1,
     }
     start = time.process_time()
@@ -49,7 +54,12 @@ def main() -> None:
 
     agent = {"width": "practical"} | ({"max_memory": arguments.max_memory} if arguments.max_memory else {})
     start = time.process_time()
-    record = leaderboards.run(("GPBandit/RKHS-v0", settings), (arguments.agent, agent), horizon=arguments.horizon)
+    record = leaderboards.run(
+        ("GPBandit/RKHS-v0", settings),
+        (arguments.agent, agent),
+        repetition=arguments.repetition,
+        horizon=arguments.horizon,
+    )
     seconds = time.process_time() - start
     assert record.status == "done", record.reason
     trace = record.trace
@@ -58,7 +68,8 @@ def main() -> None:
         f"{arguments.agent} {agent}, A = {n_arms:,}, T = {arguments.horizon:,}: {seconds:.1f} s of CPU = "
         f"{seconds / product:.0f} products, policy alone {trace['policy_seconds'].sum():.1f} s; "
         f"peak {peak_gigabytes():.2f} GB; average regret {trace['regret'].mean():.4f}; "
-        f"dictionary {trace['dictionary_size'].iloc[-1]:.0f}"
+        f"{trace['action'].nunique():,} distinct pulls; "
+        + (f"dictionary {trace['dictionary_size'].iloc[-1]:.0f}" if "dictionary_size" in trace else "no dictionary")
     )
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
 from agents.core.batch import Batch
+from agents.core.local_sums import LocalSums
 from gpbandit_envs.arguments import as_count, as_number
 
 __all__ = [
@@ -129,8 +128,8 @@ class ProductRule(BatchRule):
 class GlobalLocalRule(SumRule):
     """Once the sum rule fires, goes on while the bound of Lemma 3 holds for every arm x.
 
-    `max_x 1 + sum_{s in batch} cov_fb(x, x_s)^2 / (lam^2 lev_fb(x)) <= c`. By Cauchy-Schwarz a pick raises no sum by
-    more than `lev_fb(x_s)`, so arms are swept only when the picks since the last sweep could have used up the slack.
+    `max_x 1 + sum_{s in batch} cov_fb(x, x_s)^2 / (lam^2 lev_fb(x)) <= c`. Arms are looked at only where cheaper bounds
+    do not decide, as `PickSpan` has them; the batch ends with the same pick as if every sum were known after each.
 
     The proof (appendix B.3) has a second sum, of the reducible part of the covariance, and drops it as the smaller one.
     That holds on the diagonal; elsewhere, with a dictionary that leaves arms out, ratios have been seen to exceed the
@@ -141,11 +140,9 @@ class GlobalLocalRule(SumRule):
 
     def start(self, builder: Batch) -> bool:
         complete = super().start(builder)
-        self._sums = np.zeros(0)
-        self._seen: dict[int, np.ndarray] = {}
-        self._unswept: dict[int, int] = {}
-        self._largest = 1.0
-        self._bound = 0.0
+        self._sums: LocalSums | None = None
+        self._new: dict[int, int] = {}
+        self._largest, self._since = 1.0, 0.0
         return complete
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
@@ -153,32 +150,15 @@ class GlobalLocalRule(SumRule):
         first = 0
         for i in range(count):
             self.total += leverage
-            self._bound += leverage
-            if self.total > self.c and self._largest + self._bound > self.c:
-                self._unswept[arm] = self._unswept.get(arm, 0) + i + 1 - first
+            self._since += leverage  # by Cauchy-Schwarz no sum rises by more
+            if self.total > self.c and self._largest + self._since > self.c:
+                self._new[arm] = self._new.get(arm, 0) + i + 1 - first
                 first = i + 1
-                self._sweep(builder)
+                if self._sums is None:
+                    self._sums = LocalSums(builder.posterior, builder.variance, self.c)
+                self._largest, self._since = self._sums.largest(self._new), 0.0
+                self._new = {}
                 if self._largest > self.c:
                     return i + 1, True
-        self._unswept[arm] = self._unswept.get(arm, 0) + count - first
+        self._new[arm] = self._new.get(arm, 0) + count - first
         return count, False
-
-    def _sweep(self, builder: Batch) -> None:
-        """Add up the sums of all arms for the picks since the last sweep."""
-        if len(self._sums) == 0:
-            self._sums = np.ones(len(builder.variance))
-            self._scale = np.zeros(len(builder.variance))
-            # Where the variance is rounding, so is the covariance: such an arm cannot shrink any further.
-            floor = 1e-12 * builder.posterior.rows.prior.max()
-            np.divide(1 / builder.posterior.lam, builder.variance, out=self._scale, where=builder.variance > floor)
-        new = np.array([a for a in self._unswept if a not in self._seen], np.int64)
-        if len(new):
-            C = builder.posterior.covariance(new)
-            np.square(C, out=C)
-            C *= self._scale
-            self._seen.update(zip(new.tolist(), C, strict=True))
-        for a, n in self._unswept.items():
-            self._sums += n * self._seen[a]
-        self._unswept = {}
-        self._largest = float(self._sums.max())
-        self._bound = 0.0
