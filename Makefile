@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard bench bench-check test test-all test-fast test-rest coverage lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest coverage lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -32,6 +32,17 @@ $(VENV)/.installed-docs: pyproject.toml
 leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
 	$(BIN)/gpbandit page $(RESULTS)
+
+# Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v1" for one of them.
+BOARDS ?= core-v1 boxes-v1 feedback-v1
+board: $(VENV)/.installed
+	for name in $(BOARDS); do $(BIN)/gpbandit board make $$name || exit 1; done
+
+# Plays 1 % of the runs of the boards again, chosen by the hash of the commit, and names agents whose code has changed.
+board-check: $(VENV)/.installed
+	for name in $(BOARDS); do \
+	  test ! -f leaderboards/boards/$$name/index.json || $(BIN)/gpbandit board check $$name --yes || exit 1; \
+	done
 
 # Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.
 bench: $(VENV)/.installed-test
@@ -75,10 +86,10 @@ docs: $(VENV)/.installed-test
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
 
-# The documentation as a site that opens from disk, in build/site; a warning is an error.
+# Boards and documentation as one site that opens from disk, in build/site; a warning is an error.
 site: $(VENV)/.installed-docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs build/site
-	@echo "The documentation is at $(CURDIR)/build/site/index.html"
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs build/site/docs
+	$(BIN)/gpbandit board site --out build/site
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .

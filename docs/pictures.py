@@ -29,6 +29,8 @@ _SIZE = (6.4, 2.9)
 _DRAWS = 3
 _SIDE = {"LogisticRegression": 25}  # trainings a side; 0.1 s each
 _EVALUATIONS = {"XGBoost": 40, "LunarLanding": 40}
+_SHOWN_ARMS = 8
+_STEPS_FOR_ALL = 300  # in which every context comes up
 _CURVES = {"Random": _ORANGE, "MAP-UCB": _BLUE}
 
 Draw = Callable[[EnvironmentRow, Any], None]
@@ -56,6 +58,10 @@ def _kind(row: EnvironmentRow) -> tuple[Draw, str]:
             "The best mean so far in one repetition: every evaluation is real work, and there is no function to draw "
             "beforehand."
         )
+    if row.group == "contexts":
+        return _CONTEXTS[row.name]
+    if row.group == "functions that change":
+        return _changing, f"The means of {_SHOWN_ARMS} arms along an episode, and above them the largest of all."
     if row.data is not None and row.dim is None:
         if row.name == "Neurostimulation":
             return _map, "The mean of every electrode; the star is the best."
@@ -112,6 +118,71 @@ def _drawn(row: EnvironmentRow, axes: Any) -> None:
     axes.set(xlabel="arm", ylabel="mean", xlim=(0, 1))
 
 
+def _by_context(row: EnvironmentRow, axes: Any) -> None:
+    made = _made(row)
+    arms, means = made.problem.arms, made.mean(np.arange(made.problem.n_arms))
+    for context in np.unique(arms[:, 1]):
+        own = arms[:, 1] == context
+        x, y = arms[own, 0], means[own]
+        order, best = np.argsort(x), int(np.argmax(y))
+        line = axes.plot(x[order], y[order], lw=1.2, color=_shade(context))
+        axes.plot(x[best], y[best], "*", color=line[0].get_color(), ms=10)
+    axes.set(xlabel="action", ylabel="mean", xlim=(0, 1))
+
+
+def _by_offer(row: EnvironmentRow, axes: Any) -> None:
+    env = gym.make(row.id)
+    _, info = env.reset(seed=0)
+    made: Any = env.unwrapped
+    means = made.mean(np.arange(made.problem.n_arms))
+    offers = {}
+    for _ in range(_STEPS_FOR_ALL):
+        offers[info["action_mask"].tobytes()] = info["action_mask"].astype(bool)
+        _, _, _, _, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+    for i, offer in enumerate(sorted(offers.values(), key=lambda offer: -means[offer].max())):
+        ordered = np.sort(means[offer])[::-1]
+        colour = _shade(i / max(len(offers) - 1, 1))
+        axes.step(np.arange(1, len(ordered) + 1), ordered, where="mid", color=colour, lw=1.0)
+    axes.set(xscale="log", xlabel="rank of the arm among those that are offered", ylabel="mean")
+
+
+def _asleep(row: EnvironmentRow, axes: Any) -> None:
+    env = gym.make(row.id)
+    _, info = env.reset(seed=0)
+    made: Any = env.unwrapped
+    x, means = made.problem.arms[:, 0], made.mean(np.arange(made.problem.n_arms))
+    awake = info["action_mask"].astype(bool)
+    axes.plot(x, means, color=_INK, lw=0.8)
+    axes.plot(x[awake], means[awake], ".", color=_BLUE, ms=2.5)
+    best = np.flatnonzero(awake)[int(np.argmax(means[awake]))]
+    axes.plot(x[best], means[best], "*", color=_ORANGE, ms=11)
+    axes.set(xlabel="arm", ylabel="mean", xlim=(0, 1))
+
+
+def _changing(row: EnvironmentRow, axes: Any) -> None:
+    env = gym.make(row.id)
+    env.reset(seed=0)
+    made: Any = env.unwrapped
+    n_arms = made.problem.n_arms
+    means = np.empty((row.horizon, n_arms))
+    for t in range(row.horizon):
+        means[t] = made.mean(np.arange(n_arms))
+        env.step(0)
+    shown = np.linspace(0, n_arms - 1, _SHOWN_ARMS).astype(int)
+    t = np.arange(1, row.horizon + 1)
+    for i, arm in enumerate(shown):
+        axes.plot(t, means[:, arm], lw=0.8, color=_shade(i / (_SHOWN_ARMS - 1)))
+    axes.plot(t, means.max(axis=1), color=_ORANGE, lw=1.6)
+    axes.set(xlabel="evaluations", ylabel="mean", xlim=(1, row.horizon))
+
+
+def _shade(share: float) -> Any:
+    """A colour of a scale whose ends are legible on light and on dark pages."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis"](0.2 + 0.65 * float(share))
+
+
 def _heat(row: EnvironmentRow, axes: Any) -> None:
     made = _made(row)
     side = _SIDE.get(row.name, 161)
@@ -166,9 +237,9 @@ def _slices(row: EnvironmentRow, axes: Any) -> None:
 def _learning(row: EnvironmentRow, axes: Any) -> None:
     import leaderboards
 
-    for agent, colour in _CURVES.items():
+    for width, (agent, colour) in zip((4.0, 1.4), _CURVES.items(), strict=True):  # both are seen where they coincide
         trace = leaderboards.run(row.id, agent, horizon=_EVALUATIONS[row.name]).trace
-        axes.step(trace["t"], trace["mean"].cummax(), where="post", color=colour, lw=1.4, label=agent)
+        axes.step(trace["t"], trace["mean"].cummax(), where="post", color=colour, lw=width, label=agent)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     axes.set(xlabel="evaluations", ylabel="best mean so far")
 
@@ -192,6 +263,17 @@ def _measured(_row: EnvironmentRow, axes: Any) -> None:
         axes.plot(group["temperature"], group["yield"], "o", color=colour, ms=3)
     axes.legend(title="solvent", frameon=False, fontsize="small")
     axes.set(xlabel="temperature", ylabel="yield")
+
+
+_CONTEXTS: dict[str, tuple[Draw, str]] = {
+    "RKHSContext": (
+        _by_context,
+        "The mean over the actions in one episode, a line for every context, with its best action.",
+    ),
+    "SleepingArms": (_asleep, "The mean function; in blue the arms that the first step offers, with their best."),
+    "DirectArylationContext": (_by_offer, "The means of what is offered, best first, a line for every context."),
+    "NeurostimulationContext": (_by_offer, "The means of what is offered, best first, a line for every context."),
+}
 
 
 def main() -> None:

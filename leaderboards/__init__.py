@@ -9,19 +9,23 @@ from leaderboards import own_agents
 
 if TYPE_CHECKING:
     from leaderboards.notebook import run_suite
+    from leaderboards.play.board import Board, board, board_names
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
     from leaderboards.play.store import Store
     from leaderboards.play.suite import Suite
     from leaderboards.results import Results
 
-__all__ = ["Results", "RunRecord", "Store", "Suite", "run", "run_suite"]
+__all__ = ["Board", "Results", "RunRecord", "Store", "Suite", "board", "board_names", "run", "run_suite"]
 
 _MODULES = {
+    "Board": "leaderboards.play.board",
     "Results": "leaderboards.results",
     "RunRecord": "leaderboards.play.record",
     "Store": "leaderboards.play.store",
     "Suite": "leaderboards.play.suite",
+    "board": "leaderboards.play.board",
+    "board_names": "leaderboards.play.board",
     "run": "leaderboards.play.run",
     "run_suite": "leaderboards.notebook",
 }

@@ -20,6 +20,7 @@ from agents import Agent
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.adopt import adopt
+from leaderboards.play.board import board_of, write_note
 from leaderboards.play.make import AgentLike, describe_env
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.schedule import missing, run_missing, skip_without_data
@@ -31,6 +32,7 @@ from leaderboards.play.suite import (
     Suite,
     SuiteError,
     build_environments_once,
+    further,
     load_suite,
     parse_suite,
 )
@@ -59,6 +61,7 @@ def run_suite(
     together: bool = False,
     timeout: float | None = None,
     progress: bool = True,
+    against: str | os.PathLike[str] | None = None,
 ) -> Results:
     """Play what is missing of a suite, as `gpbandit run` does, and return its results.
 
@@ -77,23 +80,32 @@ def run_suite(
         together: Whether the repetitions of a pair are played in one go where they can be.
         timeout: Seconds that a run may take; None for no limit.
         progress: Whether to report progress on the standard error stream.
+        against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
+            `agents` are played, and the results rank them among its runs.
 
     Raises:
         TypeError: if a suite, an environment or an agent is of no such kind.
-        ValueError: if `workers` is below 1, or the suite cannot be run as it is written (`SuiteError`): it names the
-            entry.
+        ValueError: if `workers` is below 1, `against` is no board or comes without `agents`, or the suite cannot be run
+            as it is written (`SuiteError`): it names the entry.
         OSError: if the folder cannot be written.
     """
     workers = as_count("workers", workers)
     load_plugins()
     found = as_suite(suite, agents).pinned()
-    found.check()
+    played = found
+    if against is not None:
+        listed = as_suite(suite)
+        board_of(against, listed)
+        played = further(found, listed)
+    played.check()
     store = Store(Path("results") / found.name if out is None else out)
-    specs = list(found.specs())
+    specs = list(played.specs())
     todo = missing(specs, store, retry_failed)
     without_data = build_environments_once(todo)
     for warning in adopt(found, store):
         _log.warning("%s", warning)
+    if against is not None:
+        write_note(store.directory, os.fspath(against))
     skip_without_data(todo, store, without_data)
     limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from leaderboards.play.board import open_results
 from leaderboards.play.schedule import RunReport
-from leaderboards.play.store import Store
+from leaderboards.play.store import StoreView
 from leaderboards.play.suite import Suite
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
@@ -34,23 +35,33 @@ class Results:
     """A results folder, read anew by each method: what is played meanwhile counts.
 
     Args:
-        directory: The folder, as `run_suite` or `gpbandit run` left it.
+        directory: The folder, as `run_suite` or `gpbandit run` left it; or a board, see `leaderboards.board`.
         report: How the runs of the last call ended; None if nothing was played.
+        against: A board among whose runs the folder's are to be seen: a name or path as `leaderboards.board` takes
+            them, or `"board"` for the package's board of the suite; None for the one that the folder was played
+            against, if any.
 
     Attributes:
-        store: The folder's runs.
+        store: The runs, those of the board among them.
         report: How the runs of the last call ended.
 
     Raises:
-        ValueError: if the folder holds no run.
+        ValueError: if the folder holds no run, or there is no such board.
+        StoreError: if the board is damaged.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], report: RunReport | None = None) -> None:
-        self.store = Store(directory)
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | StoreView,
+        report: RunReport | None = None,
+        *,
+        against: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.store = directory if isinstance(directory, StoreView) else open_results(directory, against)
         self.report = report
         self._reduced: dict[str, RunScores] = {}
         if not self.store.keys():
-            raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
+            raise ValueError(f"directory: expected a results folder with runs, got {self.directory} with none")
 
     @property
     def directory(self) -> Path:
@@ -89,7 +100,7 @@ class Results:
         return self.store.runs()
 
     def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
-        """One row an evaluation of every run that is done, in the order of `runs`.
+        """One row an evaluation of every run that is done, in the order of `runs`; a board keeps no traces.
 
         Args:
             columns: Columns of the traces, NaN where a run lacks one; see `leaderboards.play.record.TRACE_COLUMNS`,
@@ -131,16 +142,20 @@ class Results:
         site = self._site()
         return {chart.key: Drawing(chart, site.styles) for chart in task_charts(site, _known(site, task))}
 
-    def page(self, by: str = "cumulative_regret") -> Path:
+    def page(self, by: str = "cumulative_regret", out: str | os.PathLike[str] | None = None) -> Path:
         """Write the page of the folder, as `gpbandit page` does.
 
         Args:
             by: What agents are ranked by, see `ranking`.
+            out: Where to write it; by default into the folder itself, which a board has to be given one for.
 
         Returns:
             Its file, which a browser opens without a network.
+
+        Raises:
+            ValueError: if a board is given no folder.
         """
-        return build_page(self.directory, ranked_by=by)
+        return build_page(self.store, ranked_by=by, out=out)
 
     def _site(self, by: str = "cumulative_regret") -> Site:
         return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)

@@ -188,10 +188,11 @@ def tv_gp_sample(
     kernel: KernelLike = None,
     noise: NoiseLike = None,
 ) -> EnvRecipe:
-    """A sample of a Gaussian process that drifts: `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}`.
+    """A sample of a Gaussian process that drifts from step to step, at a rate that policies are told.
 
-    Every `f_t` is a draw of the same process, and so is every `g_t`, independently. Regret is measured from the best
-    mean of each step; no policy has vanishing regret, since what it knows is worth less with every step.
+    `f_{t+1} = sqrt(1 - eps) f_t + sqrt(eps) g_{t+1}` with independent draws `g` of the process, of which every `f_t` is
+    a draw too. Regret is measured from the best mean of each step; no policy has vanishing regret, since what it knows
+    is worth less with every step.
 
     Args:
         n_arms: Number of arms `A`, at most 5,000; a step costs `2 A^2` operations.

@@ -90,6 +90,7 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
     kernel and noise. A problem of knowledge `"oracle"` that states no norm bound is a draw from its prior. Of a bound
     below that of the problem nothing is known.
     """
+    has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
     if not guarantee.width:
         return "no width is stated"
     if guarantee.assumes is None:
@@ -104,22 +105,21 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
         return "the kernel and noise it is given are not known to be true"
     if unmet := sorted(set(problem.misspecification) - guarantee.tolerates):
         return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
-    return _norm_status(guarantee, problem)
-
-
-def _norm_status(guarantee: BandGuarantee, problem: Problem) -> str:
-    """Why what is known of the norm is not what the theorem behind the band assumes; "" if it is."""
-    has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
-    if guarantee.assumes == "norm" and guarantee.doubles_norm:
-        return "the norm of the mean is guessed, and doubled when the data refute the guess"
-    if guarantee.assumes == "norm" and not has_norm:
-        return "no bound on the norm of the mean is known"
-    if guarantee.assumes == "norm" and problem.norm_bound:
-        bound = guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound
-        if bound < problem.norm_bound:
-            return "the bound on the norm that it is given is below the problem's"
+    if guarantee.assumes == "norm":
+        return _norm_status(guarantee, problem, has_norm)
     if guarantee.assumes == "prior" and has_norm:
         return "the mean is no draw from the prior"
+    return ""
+
+
+def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> str:
+    """Why the norm bound that the band rests on may be wrong; "" if it is stated and large enough."""
+    if guarantee.doubles_norm:
+        return "the norm of the mean is guessed, and doubled when the data refute the guess"
+    if not has_norm:
+        return "no bound on the norm of the mean is known"
+    if problem.norm_bound and (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
+        return "the bound on the norm that it is given is below the problem's"
     return ""
 
 

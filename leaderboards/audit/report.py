@@ -21,7 +21,7 @@ from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.make import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
+from leaderboards.play.store import StoreView
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 from leaderboards.score.summary import Summary
 
@@ -254,7 +254,7 @@ def audit_band(
     return report
 
 
-def audit_reports(store: Store, summary: Summary) -> dict[tuple[str, str], AuditReport]:
+def audit_reports(store: StoreView, summary: Summary) -> dict[tuple[str, str], AuditReport]:
     """Reports by (task, agent), of the pairs of which a run has been audited."""
     done = summary.runs[summary.runs["status"] == "done"]
     stored = AuditStore(store.directory).read(str(key) for key in done.index)

@@ -124,10 +124,16 @@ def agent_rows() -> list[_Row]:
 def suite_rows() -> list[_Row]:
     """Every suite that comes with the package: its name, description and number of runs."""
     rows = []
-    for file in sorted((resources.files("leaderboards") / "suites").iterdir(), key=lambda file: file.name):
+    folder = resources.files("leaderboards") / "suites"
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".toml"):
             continue
         suite = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "tasks" in suite:  # part of another
+            whole = tomllib.loads(folder.joinpath(f"{suite['part_of']}.toml").read_text(encoding="utf-8"))
+            runs = len(whole["agents"]) * len(suite["tasks"]) * suite["repetitions"]
+            rows.append({"id": suite["name"], "runs": runs, "description": suite["description"]})
+            continue
         repetitions = sum(entry.get("repetitions", suite["repetitions"]) for entry in suite["environments"])
         runs = len(suite["agents"]) * repetitions
         rows.append({"id": suite["name"], "runs": runs, "description": suite.get("description", "")})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 
 from leaderboards.cli.errors import UserError
-from leaderboards.play.store import Store
+from leaderboards.play.board import Joined
+from leaderboards.play.store import StoreView
 from leaderboards.score.rankings import RANKED_BY, OverallRanking, TaskRanking, class_rankings, task_classes
 from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.summary import REFERENCES, Summary, summarise
@@ -28,8 +29,14 @@ def check_metric(name: str) -> None:
         raise UserError(f"--rank-by: expected one of {', '.join(RANKED_BY)}, got {name!r}")
 
 
-def short_ranking(store: Store) -> list[str]:
-    """Lines that say who leads in each class of environments, and who ended no better than uniform sampling."""
+def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
+    """Lines that say who leads in each class of environments, and who ended no better than uniform sampling.
+
+    Args:
+        store: The results.
+        also: Agents that are named even where they do not lead, as those that a folder adds to a board; of the others
+            only the ranks are told where there is a board.
+    """
     summary = summarise(store, _POINTS)
     rankings = {task: rank_on(summary, task) for task, about in summary.tasks.items() if about.in_suite}
     classes = task_classes(summary)
@@ -37,14 +44,19 @@ def short_ranking(store: Store) -> list[str]:
     lines: list[str] = []
     for one in classes:
         if one.name in overall and len(overall[one.name].agents) > 1:
-            lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings))
-    return [*lines, *no_better(summary)]
+            lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings, also))
+    return [*lines, *no_better(summary, also if isinstance(store, Joined) else None)]
 
 
-def no_better(summary: Summary) -> list[str]:
-    """A line for each agent that had, on average, no less regret than uniform sampling in the same repetitions."""
+def no_better(summary: Summary, among: Container[str] | None = None) -> list[str]:
+    """A line for each agent (of `among`) that had, on average, no less regret than uniform sampling in the same runs.
+
+    Runs are the same if they are of the same repetition.
+    """
     lines = []
     for agent, ref in summary.agents.items():
+        if among is not None and agent not in among:
+            continue
         found = dict(_ratios(summary, agent)) if ref.id not in REFERENCES else {}  # which are uniform sampling
         if found:
             where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in found.items())
@@ -64,18 +76,21 @@ def _ratios(summary: Summary, agent: str) -> Iterator[tuple[str, float]]:
             yield task, float(paired.mean())
 
 
-def _lines(name: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> Iterator[str]:
+def _lines(
+    name: str, found: OverallRanking, rankings: dict[str, TaskRanking | None], also: Container[str]
+) -> Iterator[str]:
     n, k = len(found.tasks), len(found.agents)
     of = f"{name}, " if name else ""
     yield f"ranking by cumulative regret: {of}{n} environment{'' if n == 1 else 's'}, {k} agents that played all of it"
     groups = found.ranking.group
-    for agent in found.ordered[:_SHOWN]:
+    shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
+    for agent in shown:
         i = found.agents.index(agent)
         tied = "=" if (groups == groups[i]).sum() > 1 else ""
         place, rank = f"{groups[i]}{tied}", found.mean_rank[i].estimate
         yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{_score(agent, found, rankings)})"
-    if k > _SHOWN:
-        yield f"  and {k - _SHOWN} more"
+    if k > len(shown):
+        yield f"  and {k - len(shown)} more"
 
 
 def _score(agent: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -12,10 +13,23 @@ import numpy as np
 import pandas as pd
 import typer
 
+from leaderboards.archive.check import sample as drawn
+from leaderboards.archive.submission import (
+    LIST,
+    Submission,
+    faults,
+    make_submission,
+    on_path,
+    open_submission,
+    same_traces,
+)
+from leaderboards.cli.boards import rivals_on
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json
 from leaderboards.play import exchange
+from leaderboards.play.board import BOARD, board_folder, noted
+from leaderboards.play.board_file import INDEX
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.query import QueryError
 from leaderboards.play.query import query as answer_query
@@ -76,12 +90,29 @@ def merge(
 
 def submit(
     directory: Annotated[Path, typer.Argument(help="Results folder.")],
-    out: Annotated[Path | None, typer.Option(help="The archive; by default beside the folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The archive, or the folder of the submission; by default beside the folder.")
+    ] = None,
 ) -> None:
-    """Pack a results folder, with hashes, for another machine's leaderboard."""
-    archive = out if out is not None else directory.with_name(f"{directory.resolve().name}.zip")
+    """Pack a results folder, with hashes, for another machine's leaderboard.
+
+    One that was played against a board becomes a submission to it: a folder with the results, the code of the agents
+    and the text of the pull request.
+    """
+    name = directory.resolve().name
+    with user_errors(directory):
+        against = noted(results_folder(directory))
+    if against is not None:
+        folder = out if out is not None else directory.with_name(f"{name}-submission")
+        with user_errors(folder):
+            made = make_submission(directory, folder)
+        say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
+        text = folder / "PULL_REQUEST.md"
+        say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")
+        return
+    archive = out if out is not None else directory.with_name(f"{name}.zip")
     with user_errors(archive):
-        runs = exchange.pack(results_folder(directory), archive)
+        runs = exchange.pack(directory, archive)
     say(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
 
 
@@ -96,51 +127,103 @@ def add(
 
 
 def verify(
-    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    directory: Annotated[Path, typer.Argument(help="Results folder, or folder of a submission.")],
     row: Annotated[
         list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
     ] = None,
-    sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all, or by --seed.")] = None,
+    seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, as the hash of a commit.")] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
-    """Re-run and compare traces; exit code 1 on a mismatch, or if a run cannot be played here."""
+    """Re-run and compare traces: identical, agrees (on another machine) or disagrees.
+
+    Exits with 1 on a mismatch, or if a run cannot be played here. Of a submission everything that can be told without
+    its code is checked first, and nothing is played if that fails.
+    """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     if sample is not None and sample < 1:
         raise UserError(f"--sample: expected at least 1, got {sample}")
-    verdicts: Counter[bool | None] = Counter()
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        store = Store(results_folder(directory))
-        keys = choose(store, row or [])
-        if sample is not None and sample < len(keys):
-            keys = [keys[i] for i in np.linspace(0, len(keys) - 1, sample).round().astype(int)]
-        ask_to_run([store.spec(key) for key in keys], yes)
-        load_plugins()
-        runs = store.runs()
-        executor = make_executor("local", workers)
-        try:
-            for verdict in run_again(store, keys, Path(scratch), executor):
-                run = runs.loc[verdict.key]
-                verdicts[verdict.agrees] += 1
-                if as_json:
-                    names: dict[str, object] = {
-                        "agent": str(run["agent"]),
-                        "env": str(run["env"]),
-                        "repetition": store.spec(verdict.key).repetition,
-                    }
-                    say_json({"key": verdict.key, **names, "agrees": verdict.agrees, "text": verdict.text})
-                    continue
-                what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-                say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
-        finally:
-            executor.close()
+        again = Path(scratch) / "again"
+        if (directory / LIST).is_file():
+            submission = open_submission(directory, Path(scratch) / "submitted")
+            check_submission(submission)
+            with on_path(submission):
+                differing = replay(submission.store, row or [], sample, seed, workers, yes, as_json, again)
+            if differing:
+                name_the_others(submission)
+        else:
+            store = Store(results_folder(directory))
+            differing = replay(store, row or [], sample, seed, workers, yes, as_json, again)
+    if differing:
+        raise typer.Exit(_DIFFERS)
+
+
+def replay(
+    store: Store,
+    rows: list[str],
+    sample: int | None,
+    seed: str | None,
+    workers: int,
+    yes: bool,
+    as_json: bool,
+    again: Path,
+) -> int:
+    """Play runs again and print the verdicts; returns how many do not agree."""
+    keys = choose(store, rows)
+    if sample is not None and sample < len(keys):
+        even = np.linspace(0, len(keys) - 1, sample).round().astype(int)
+        keys = [keys[i] for i in even] if seed is None else drawn(keys, seed, sample / len(keys))[:sample]
+    ask_to_run([store.spec(key) for key in keys], yes)
+    load_plugins()
+    runs = store.runs()
+    verdicts: Counter[bool | None] = Counter()
+    executor = make_executor("local", workers)
+    try:
+        for verdict in run_again(store, keys, again, executor):
+            run = runs.loc[verdict.key]
+            verdicts[verdict.agrees] += 1
+            if as_json:
+                names: dict[str, object] = {
+                    "agent": str(run["agent"]),
+                    "env": str(run["env"]),
+                    "repetition": store.spec(verdict.key).repetition,
+                }
+                found = {"agrees": verdict.agrees, "verdict": verdict.level, "text": verdict.text}
+                say_json({"key": verdict.key, **names, **found})
+                continue
+            what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
+            say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
+    finally:
+        executor.close()
     if not as_json:
         unknown = f"; {verdicts[None]} cannot be played here" if verdicts[None] else ""
         say(f"{verdicts[True]} of {len(keys)} runs agree{unknown}")
-    if verdicts[True] < len(keys):
+    return len(keys) - verdicts[True]
+
+
+def check_submission(submission: Submission) -> None:
+    """Print what is wrong with a submission before anything is played.
+
+    Raises:
+        typer.Exit: with 1, if something is.
+    """
+    wrong = faults(submission)
+    for text in wrong:
+        say(f"NOT {text}")
+    if wrong:
         raise typer.Exit(_DIFFERS)
+
+
+def name_the_others(submission: Submission) -> None:
+    """Print whose traces on the board a submission has, if they are another agent's."""
+    suite = submission.store.suite()
+    if suite is not None and (board_folder(suite.part_of or suite.name) / INDEX).is_file():
+        for text in same_traces(submission, rivals_on(BOARD, suite)):
+            say(f"NOT {text}")
 
 
 def query(

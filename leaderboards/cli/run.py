@@ -13,11 +13,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from leaderboards.cli.boards import opened, rivals_on
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.adopt import adopt
+from leaderboards.play.board import write_note
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import lacks_data
@@ -31,6 +33,7 @@ from leaderboards.play.suite import (
     Suite,
     SuiteError,
     build_environments_once,
+    further,
     load_suite,
 )
 from leaderboards.play.workers import EXECUTORS, Limits, make_executor
@@ -62,6 +65,13 @@ def run(
             help="A further agent: an id or package.module:Class; may be repeated.", autocompletion=complete_agent
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Play only what --agent names and rank it among the runs of a board: `board` for the one that comes "
+            "with the package, or the path or address of one."
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Play again what crashed, timed out or was skipped.")
     ] = False,
@@ -82,12 +92,7 @@ def run(
 
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
     """
-    if executor not in EXECUTORS:
-        raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
-    if scheduler is not None and executor != "dask":
-        raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
-    if together and (timeout is not None or memory is not None):
-        raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
+    check_options(executor, scheduler, agent, against, together and (timeout is not None or memory is not None))
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
     if workers < 1:
@@ -95,17 +100,20 @@ def run(
     load_plugins()
     directory = out if out is not None else Path("results") / Path(suite).stem
     with user_errors(directory):
-        found = with_agents(load_suite(suite), agent or ()).pinned()
-        found.check()
+        listed = load_suite(suite)
+        found = with_agents(listed, agent or ()).pinned()
+        if against is not None:
+            rivals_on(against, listed)
+        played = found if against is None else further(found, listed)
+        played.check()
         store = Store(directory)
-        specs = part(found.specs(), shard)
+        specs = part(played.specs(), shard)
         if dry_run:
             print_dry_run(specs, store, workers, retry_failed, as_json)
             return
         todo = missing(specs, store, retry_failed)
         without_data = build_environments_once(todo)
-        for warning in adopt(found, store):
-            say(f"warning: {warning}", err=True)
+        take_folder(found, store, against)
         skip_without_data(todo, store, without_data)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
@@ -137,6 +145,36 @@ def run(
             raise typer.Exit(_FAILED)
 
 
+def take_folder(suite: Suite, store: Store, against: str | None) -> None:
+    """Make a suite the one of a folder, and note the board that its runs are ranked on.
+
+    Raises:
+        SuiteError: if the folder holds another suite.
+    """
+    for warning in adopt(suite, store):
+        say(f"warning: {warning}", err=True)
+    if against is not None:
+        write_note(store.directory, against)
+
+
+def check_options(
+    executor: str, scheduler: str | None, agent: Sequence[str] | None, against: str | None, limits_together: bool
+) -> None:
+    """Check options that ask for or exclude each other.
+
+    Raises:
+        UserError: naming the option.
+    """
+    if executor not in EXECUTORS:
+        raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
+    if scheduler is not None and executor != "dask":
+        raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
+    if limits_together:
+        raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
+    if against is not None and not agent:
+        raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
+
+
 def print_end(store: Store, is_shard: bool) -> None:
     """Print who leads, who ended no better than uniform sampling, and what to type next."""
     if not store.done_keys():
@@ -144,7 +182,8 @@ def print_end(store: Store, is_shard: bool) -> None:
     if is_shard:
         say(f"next: gpbandit merge {shlex.quote(str(store.directory))} OTHER ... --out ALL, once all shards are done")
         return
-    for line in short_ranking(store):
+    own = {store.entry(key).spec.agent.label for key in store.done_keys()}
+    for line in short_ranking(opened(store.directory), also=own):
         say(line)
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}")
 

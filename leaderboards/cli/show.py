@@ -16,6 +16,7 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
+from leaderboards.play.agent_card import describe_built
 from leaderboards.play.make import env_arguments
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.suite import SuiteError, load_suite, suite_names
@@ -104,25 +105,24 @@ def _agent(id: str) -> Iterator[tuple[str, str]]:
         built = spec.load()
     except Exception as error:  # a stranger's module may raise anything
         raise UserError(f"agent {id!r} cannot be imported: {type(error).__name__}: {error}") from None
+    card = describe_built(built, spec.kwargs)
     yield "agent", id
-    yield "what", (inspect.getdoc(built) or "no description").partition("\n\n")[0].replace("\n", " ")
-    found = getattr(built, "capabilities", None)
-    if isinstance(found, agents.Capabilities):
-        yield "plays", " and ".join({"finite": "arms", "box": "boxes"}[word] for word in sorted(found.domains)[::-1])
-        if found.contexts:
+    yield "what", card.paragraphs[0] if card.paragraphs else "no description"
+    if card.capabilities is not None:
+        yield "plays", card.plays
+        if card.capabilities.contexts:
             yield "contexts", "plays where each step offers only some of the arms"
-        yield "batches", f"{found.batch}{', also with delayed feedback' if found.delayed else ''}"
-        if found.needs:
-            yield "must know", ", ".join(sorted(found.needs))
+        yield "batches", card.batches
+        if card.capabilities.needs:
+            yield "must know", ", ".join(sorted(card.capabilities.needs))
     yield "arguments", _signature(built)
     if spec.kwargs:
         yield "set to", _listed(spec.kwargs)
     extra = next((extra for name, extra in _ADAPTERS.items() if id.startswith(f"{name}-")), None)
     if extra is not None:
         yield "needs", f"pip install 'gpbandit-envs[{extra}]'"
-    for paragraph in (inspect.getdoc(built) or "").split("\n\n"):
-        if paragraph.startswith("Reference: "):
-            yield "reference", " ".join(paragraph.removeprefix("Reference: ").split())
+    for reference in card.references:
+        yield "reference", reference
 
 
 def _suite(name: str) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,8 @@ from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]
 
-TrustLevel = Literal["local", "submitted", "verified"]
+TrustLevel = Literal["local", "submitted", "verified", "historical"]
+"""How far a record is to be trusted. Historical ones are those of a board whose agent has changed since."""
 
 
 class _Source(BaseModel):

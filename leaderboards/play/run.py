@@ -1,7 +1,7 @@
 """One run, from its spec to its record: build and reset environment and agent, let them interact, record the trace.
 
 Every run starts in `begin`: `run` and `run_spec` play it to the end, `replay` stops at checkpoints to measure the
-agent. Theory needs the problem alone (`instance_problem`); `vectorised` resets R repetitions on the
+agent. Pages and theory need the environment alone (`instance_env`); `vectorised` resets R repetitions on the
 same streams.
 """
 
@@ -71,7 +71,7 @@ __all__ = [
     "Oracle",
     "begin",
     "instance_data",
-    "instance_problem",
+    "instance_env",
     "one_blas_thread",
     "reason_of",
     "run",
@@ -138,8 +138,11 @@ def begin(
     return loop
 
 
-def instance_problem(spec: RunSpec) -> Problem:
-    """The problem description of the instance of `spec`; builds the environment and no agent.
+@contextmanager
+def instance_env(spec: RunSpec) -> Iterator[tuple[Any, Problem]]:
+    """The environment of the instance of `spec`, reset and without its wrappers, with its problem description.
+
+    No agent is built. The environment is closed at the end of the block.
 
     Raises:
         Exception: whatever building the environment raises.
@@ -147,7 +150,7 @@ def instance_problem(spec: RunSpec) -> Problem:
     env = make_env(spec.env, spec.horizon)
     try:
         env.reset(seed=env_seed(spec))
-        return stated_problem(env, spec.horizon, spec.feedback)
+        yield env.unwrapped, stated_problem(env, spec.horizon, spec.feedback)
     finally:
         env.close()
 

@@ -15,7 +15,8 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +25,9 @@ import pandas as pd
 from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
+from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import read_limited
-from leaderboards.play.provenance import Provenance
+from leaderboards.play.provenance import Provenance, TrustLevel
 from leaderboards.play.quarantine import Quarantine, Quarantined
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.run_file import (
@@ -45,7 +47,7 @@ from leaderboards.play.sealed import SealError, open_json, seal_json
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
 
-__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "SuiteLostError", "best"]
+__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
@@ -62,7 +64,134 @@ class SuiteLostError(StoreError):
     """The suite of a folder was damaged: which runs belong to it cannot be told until it is run again."""
 
 
-class Store:
+class StoreView(ABC):
+    """What can be read of results, wherever they are kept: a results folder, a board, or both together."""
+
+    @property
+    @abstractmethod
+    def directory(self) -> Path:
+        """The folder that is named to the user, and in which a page is built."""
+
+    @abstractmethod
+    def suite(self) -> Suite | None:
+        """The suite of the results; None if there is none.
+
+        Raises:
+            SuiteLostError: if it was damaged.
+        """
+
+    @abstractmethod
+    def entries(self) -> Mapping[str, RunEntry]:
+        """Entry of every run, all but its trace, by key."""
+
+    @abstractmethod
+    def standings(self) -> Callable[[RunEntry], TrustLevel]:
+        """The function that says how far a record is to be trusted."""
+
+    @abstractmethod
+    def path(self, run: RunEntry) -> Path:
+        """The file that holds a run."""
+
+    @abstractmethod
+    def traces(
+        self, columns: Sequence[str], keys: Collection[str] | None = None
+    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        """Runs with columns of their traces, NaN where a run lacks one; without those of which no trace is kept.
+
+        Args:
+            columns: Which columns.
+            keys: Which runs; by default all that are done.
+
+        Raises:
+            KeyError: if a run does not exist.
+        """
+
+    @abstractmethod
+    def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
+
+        Raises:
+            KeyError: if there is no such run, or it has no such column.
+            StoreError: if its trace is not there.
+        """
+
+    def kept(self, key: str) -> KeptRun | None:
+        """What is kept of a run in place of its trace; None if its trace is there."""
+        return None
+
+    def kept_times(self, task: str) -> np.ndarray | None:
+        """At which evaluations the runs of a task are kept, by its `task_key`; None if all traces are whole."""
+        return None
+
+    def entry(self, key: str) -> RunEntry:
+        """Entry of a run, all but its trace, as it was last read.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        try:
+            return self.entries()[key]
+        except KeyError:
+            raise KeyError(f"no run {key} in {self.directory}") from None
+
+    def keys(self, *statuses: Status) -> set[str]:
+        """Keys of the runs with one of `statuses`, or of all runs."""
+        return {key for key, run in self.entries().items() if not statuses or run.status in statuses}
+
+    def done_keys(self) -> set[str]:
+        """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
+        return self.keys("done")
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run, sorted by environment, agent and repetition; the index is the key.
+
+        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
+        then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
+        since 1970), `error` (traceback of a crash) and `standing` (local, submitted, verified or
+        historical). Labels are those of
+        `suite.json` where it names the run's environment or agent, else those the run was written with.
+
+        Raises:
+            SuiteLostError: if `suite.json` is damaged.
+        """
+        suite, standing = self.suite(), self.standings()
+        tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
+        agents = {} if suite is None else {entry.ref.key: entry.ref.label for entry in suite.agents}
+        entries = self.entries()
+        runs = list(entries.values())
+        frame = pd.DataFrame(
+            {
+                "env": [tasks.get(run.spec.task, run.spec.env.label) for run in runs],
+                "agent": [agents.get(run.spec.agent.key, run.spec.agent.label) for run in runs],
+                "repetition": [run.spec.repetition for run in runs],
+                "horizon": [run.spec.horizon for run in runs],
+                "status": [run.status for run in runs],
+                "reason": [run.reason for run in runs],
+                "seconds": [run.seconds for run in runs],
+                "env_id": [run.spec.env.id for run in runs],
+                "agent_id": [run.spec.agent.id for run in runs],
+                "seed": [run.spec.seed for run in runs],
+                "feedback": [run.spec.feedback for run in runs],
+                "evaluations": [run.rows for run in runs],
+                "tries": [run.tries for run in runs],
+                "finished": [run.finished for run in runs],
+                "error": [run.error for run in runs],
+                "standing": [standing(run) for run in runs],
+            },
+            index=pd.Index(list(entries), name="key"),
+        )
+        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
+
+    def spec(self, key: str) -> RunSpec:
+        """What was run.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return self.entry(key).spec
+
+
+class Store(StoreView):
     """The results folder `directory`.
 
     Many processes may write to one folder: files appear whole, and the same run gives the same rows in every process.
@@ -74,9 +203,14 @@ class Store:
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        self.directory = Path(directory)
+        self._directory = Path(directory)
         self._quarantine = Quarantine(self.directory)
         self._index = _Index(self.directory, self._quarantine)
+
+    @property
+    def directory(self) -> Path:
+        """The results folder."""
+        return self._directory
 
     @property
     def quarantined(self) -> list[Quarantined]:
@@ -173,56 +307,13 @@ class Store:
                 f"{self.directory}, which writes it anew"
             ) from None
 
+    def standings(self) -> Callable[[RunEntry], TrustLevel]:
+        """The function that says how far a record is to be trusted, as `provenance.json` has it now."""
+        return Provenance(self.directory).standing
+
     @property
     def _suite_path(self) -> Path:
         return self.directory / "suite.json"
-
-    def keys(self, *statuses: Status) -> set[str]:
-        """Keys of the runs with one of `statuses`, or of all runs."""
-        return {key for key, run in self.entries().items() if not statuses or run.status in statuses}
-
-    def done_keys(self) -> set[str]:
-        """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
-        return self.keys("done")
-
-    def runs(self) -> pd.DataFrame:
-        """One row per run, sorted by environment, agent and repetition; the index is the key.
-
-        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
-        then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
-        since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are those of
-        `suite.json` where it names the run's environment or agent, else those the run was written with.
-
-        Raises:
-            SuiteLostError: if `suite.json` is damaged.
-        """
-        suite, provenance = self.suite(), Provenance(self.directory)
-        tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
-        agents = {} if suite is None else {entry.ref.key: entry.ref.label for entry in suite.agents}
-        entries = self.entries()
-        runs = list(entries.values())
-        frame = pd.DataFrame(
-            {
-                "env": [tasks.get(run.spec.task, run.spec.env.label) for run in runs],
-                "agent": [agents.get(run.spec.agent.key, run.spec.agent.label) for run in runs],
-                "repetition": [run.spec.repetition for run in runs],
-                "horizon": [run.spec.horizon for run in runs],
-                "status": [run.status for run in runs],
-                "reason": [run.reason for run in runs],
-                "seconds": [run.seconds for run in runs],
-                "env_id": [run.spec.env.id for run in runs],
-                "agent_id": [run.spec.agent.id for run in runs],
-                "seed": [run.spec.seed for run in runs],
-                "feedback": [run.spec.feedback for run in runs],
-                "evaluations": [run.rows for run in runs],
-                "tries": [run.tries for run in runs],
-                "finished": [run.finished for run in runs],
-                "error": [run.error for run in runs],
-                "standing": [provenance.standing(run) for run in runs],
-            },
-            index=pd.Index(list(entries), name="key"),
-        )
-        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
 
     def entries(self) -> Mapping[str, RunEntry]:
         """Entry of every run, all but its trace, by key; scans the folder for new files."""
@@ -238,14 +329,6 @@ class Store:
             return self._index.entry(key)
         except KeyError:
             raise KeyError(f"no run {key} in {self.directory}") from None
-
-    def spec(self, key: str) -> RunSpec:
-        """What was run.
-
-        Raises:
-            KeyError: if there is no such run.
-        """
-        return self.entry(key).spec
 
     def path(self, run: RunEntry) -> Path:
         """The file that holds a run."""

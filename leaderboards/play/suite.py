@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import itertools
 import re
 import tomllib
@@ -38,12 +39,16 @@ __all__ = [
     "SuiteError",
     "SuiteTask",
     "build_environments_once",
+    "expanded",
+    "further",
     "load_suite",
     "not_in_suite",
     "parse_suite",
     "suite_names",
 ]
 
+
+HOLDOUT = "holdout"
 
 Count = Annotated[PositiveInt, Field(le=LARGEST_COUNT)]
 
@@ -125,6 +130,7 @@ class Suite(_Strict):
         repetitions: Number of repetitions of every pair.
         seed: Root seed of all streams.
         feedback: When feedback arrives, see `leaderboards.play.feedback`.
+        part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
@@ -133,6 +139,7 @@ class Suite(_Strict):
     repetitions: Count
     seed: NonNegativeInt = 0
     feedback: str = "on_request"
+    part_of: str = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
 
@@ -202,6 +209,14 @@ class Suite(_Strict):
         agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
         return self.model_copy(update={"environments": environments, "agents": agents})
 
+    def holdout(self) -> Suite:
+        """The same suite with another root seed: whoever tuned on the instances of this one does worse on those.
+
+        The seed is the first 128 bits of the SHA-256 of `NAME/holdout`.
+        """
+        seed = int(hashlib.sha256(f"{self.name}/{HOLDOUT}".encode()).hexdigest()[:32], 16)
+        return self.model_copy(update={"name": f"{self.name}-{HOLDOUT}", "seed": seed, "part_of": ""})
+
     def pinned(self) -> Suite:
         """The same suite, its environments of the user's own stated with all that they depend on.
 
@@ -257,6 +272,19 @@ class Suite(_Strict):
             )
 
 
+def further(suite: Suite, listed: Suite) -> Suite:
+    """`suite` with those agents only that `listed` has not.
+
+    Raises:
+        SuiteError: if there is none.
+    """
+    known = {entry.ref.key for entry in listed.agents}
+    agents = tuple(entry for entry in suite.agents if entry.ref.key not in known)
+    if not agents:
+        raise SuiteError(f"agents: expected one or more that suite {listed.name!r} does not list, got none")
+    return suite.model_copy(update={"agents": agents})
+
+
 def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
     """Those keys of `specs` whose environment, horizon, feedback or seed the suite does not have.
 
@@ -295,9 +323,14 @@ def suite_names() -> list[str]:
 def load_suite(name: str) -> Suite:
     """The suite `name`: one of `suite_names()`, or the path of a TOML file.
 
+    `NAME/holdout` is the suite NAME on instances that nobody is offered for tuning, see `Suite.holdout`.
+
     Raises:
         SuiteError: if there is none, or it is not written as `Suite` says.
     """
+    whole, _, part = name.rpartition("/")
+    if part == HOLDOUT and whole in suite_names():
+        return load_suite(whole).holdout()
     path = Path(name)
     if name.endswith(".toml") or path.is_file():
         try:
@@ -311,11 +344,37 @@ def load_suite(name: str) -> Suite:
         hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
         raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")
     try:
-        return parse_suite(tomllib.loads(text))
+        return parse_suite(expanded(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
     except SuiteError as error:
         raise SuiteError(f"suite {name}: {error}") from None
+
+
+def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keys of a suite that is part of another, with what it takes from that one; of any other as they are.
+
+    Such a suite states `name`, `description`, `part_of`, `tasks` (labels of the other's environments) and
+    `repetitions`: its tasks are the other's, and so are its agents, horizon, seed and feedback.
+
+    Raises:
+        SuiteError: if there is no such suite or task, or a key is missing or too many.
+    """
+    if "tasks" not in values:
+        return values
+    keys = {"name", "description", "part_of", "tasks", "repetitions"}
+    if set(values) != keys:
+        raise SuiteError(f"part of a suite: expected the keys {', '.join(sorted(keys))}, got {', '.join(values)}")
+    whole = load_suite(str(values["part_of"])).frozen()
+    entries = {entry.label: entry for entry in whole.environments}
+    if unknown := [label for label in values["tasks"] if label not in entries]:
+        raise SuiteError(f"tasks: {whole.name!r} has no {unknown[0]!r}; there are {', '.join(entries)}")
+    environments = [
+        entries[label].model_copy(update={"repetitions": values["repetitions"]}).model_dump()
+        for label in values["tasks"]
+    ]
+    stated = {name: values[name] for name in ("name", "description", "part_of", "repetitions")}
+    return whole.model_dump() | stated | {"environments": environments}
 
 
 def parse_suite(values: Mapping[str, Any]) -> Suite:

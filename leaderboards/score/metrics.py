@@ -376,6 +376,7 @@ register(
         REWARD,
         "Distance of the arm that the agent would deploy now from the best there is.",
         lambda run: inference_regret(run.inference_regret),
+        bands_in_figures=True,
     )
 )
 register(
@@ -447,6 +448,18 @@ register(
         "Regret for each round of parallel evaluations, where feedback comes in batches.",
         _regret_per_batch,
         lower_is_better=None,
+        has_curve=False,
+        in_tables=False,
+    )
+)
+register(
+    Metric(
+        "median_regret",
+        "Median regret",
+        "median of f* - f(x_t)",
+        REWARD,
+        "Regret of the median evaluation; that of uniform sampling is the median arm's gap.",
+        lambda run: float(np.median(run.regret)),
         has_curve=False,
         in_tables=False,
     )

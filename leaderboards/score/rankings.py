@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,7 +175,10 @@ def class_rankings(
 
 
 def ranking_over(
-    summary: Summary, tasks: Iterable[str], rankings: Mapping[str, TaskRanking | None]
+    summary: Summary,
+    tasks: Iterable[str],
+    rankings: Mapping[str, TaskRanking | None],
+    agents: Collection[str] | None = None,
 ) -> OverallRanking | None:
     """The ranking over those of `tasks` that the suite asks for.
 
@@ -183,23 +186,30 @@ def ranking_over(
         summary: The folder, reduced.
         tasks: Names of tasks.
         rankings: The ranking on each task.
+        agents: Agents that are ranked among themselves; None for all.
 
     Returns:
         The ranking; None if no agent is ranked on all of them, or only one of several: it is no winner.
     """
     listed = [task for task in tasks if summary.tasks[task].in_suite]
-    found = overall_ranking({task: rankings[task] for task in listed})
-    alone = len({agent for task in listed for agent in summary.on(task)}) == 1
+    found = overall_ranking({task: rankings[task] for task in listed}, agents)
+    alone = len({agent for task in listed for agent in summary.on(task) if agents is None or agent in agents}) == 1
     return None if found is None or (len(found.agents) == 1 and not alone) else found
 
 
-def overall_ranking(rankings: dict[str, TaskRanking | None]) -> OverallRanking | None:
-    """The ranking over all tasks that have one; None if no agent is ranked on all of them."""
+def overall_ranking(
+    rankings: dict[str, TaskRanking | None], among: Collection[str] | None = None
+) -> OverallRanking | None:
+    """The ranking of the agents `among` over all tasks that have one; None if no agent is ranked on all of them."""
     ranked = {task: found for task, found in rankings.items() if found is not None}
     if not ranked:
         return None
     first, *others = ranked.values()
-    agents = tuple(name for name in first.agents if all(name in other.agents for other in others))
+    agents = tuple(
+        name
+        for name in first.agents
+        if (among is None or name in among) and all(name in other.agents for other in others)
+    )
     if not agents:
         return None
     strata = [

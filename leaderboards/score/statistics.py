@@ -413,7 +413,7 @@ def pairwise_p(Y: Float[np.ndarray, "n k"], rng: np.random.Generator) -> Float[n
     p = holm(paired_t(Y))
     if not (p < ALPHA).any():
         return p
-    if math.factorial(k) ** (n - 1) < 1 / ALPHA:  # of whole numbers: six agents on 200 blocks have 10^568 orders
+    if math.factorial(k) ** (n - 1) < 1 / ALPHA:  # whole numbers: twelve agents on 100 blocks have 10^859 orders
         return np.ones((k, k)) if n == 2 else p
     return np.maximum(p, exchange_test(Y, rng))
 

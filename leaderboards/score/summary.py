@@ -12,9 +12,10 @@ import pandas as pd
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.run_file import Origin, RunEntry
-from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
+from leaderboards.play.spec import Ref, task_key
+from leaderboards.play.store import StoreView
 from leaderboards.play.suite import Suite
+from leaderboards.score.kept import KeptScores, scores_of
 from leaderboards.score.scores import (
     COLUMNS,
     N_POINTS,
@@ -77,12 +78,12 @@ class Summary:
         return None
 
 
-def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScores] | None = None) -> Summary:
+def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, RunScores] | None = None) -> Summary:
     """Reduce a results folder, one run in memory at a time.
 
     Args:
         store: The folder.
-        n_points: Largest number of points kept of each curve.
+        n_points: Largest number of points kept of each curve; on the tasks of a board the points are the board's.
         reduced: Runs that were reduced before, by key, with the same `n_points`; they are not read again, and new ones
             are added.
     """
@@ -96,7 +97,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     for run in entries:
         if run.status == "done":
             done.setdefault(names[run.key], []).append(run)
-    times = {name: subsample_times(task.horizon, n_points) for name, task in tasks.items()}
+    times = {name: _times(store, task, n_points) for name, task in tasks.items()}
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         _reduce(store, finished, tasks[task], times[task], reduced)
@@ -120,6 +121,11 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
         reference = summary.reference(task)
         scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
     return summary
+
+
+def _times(store: StoreView, task: Task, n_points: int) -> np.ndarray:
+    kept = store.kept_times(task_key(task.env, task.horizon, task.feedback))
+    return subsample_times(task.horizon, n_points) if kept is None else kept
 
 
 def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
@@ -159,8 +165,13 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
-def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]) -> None:
+def _reduce(
+    store: StoreView, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
+) -> None:
     """Add the scores of those runs of a task that are not in `reduced` yet."""
+    for run in runs:
+        if run.key not in reduced and (kept := store.kept(run.key)) is not None:
+            reduced[run.key] = scores_of(kept)
     for run, trace, diagnostics in _traces(store, [run for run in runs if run.key not in reduced], runs):
         scores = _scores_of(store, run, trace, t, task, diagnostics)
         unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
@@ -168,7 +179,7 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
 
 
 def _measure_from_best(
-    store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
+    store: StoreView, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
 ) -> tuple[float, ...]:
     """Measure regret from the best mean that any run on the same instance has found, where the optimum is unknown.
 
@@ -184,6 +195,10 @@ def _measure_from_best(
     best = {instance: max(reduced[run.key].best_mean for run in same) for instance, same in instances.items()}
     for instance, same in instances.items():
         outdated = [run for run in same if reduced[run.key].measured_from != best[instance]]
+        for run in outdated:
+            if isinstance(scores := reduced[run.key], KeptScores):
+                reduced[run.key] = scores.measured(best[instance])
+        outdated = [run for run in outdated if not isinstance(reduced[run.key], KeptScores)]
         known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
         for run, trace, diagnostics in _traces(store, outdated, runs):
             measured = {**trace, "regret": best[instance] - trace["mean"]}
@@ -193,7 +208,7 @@ def _measure_from_best(
 
 
 def _traces(
-    store: Store, runs: Sequence[RunEntry], on_pair: Sequence[RunEntry]
+    store: StoreView, runs: Sequence[RunEntry], on_pair: Sequence[RunEntry]
 ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray], list[str]]]:
     """The columns of runs from which scores are made, and the names of the diagnostics among those of `on_pair`."""
     if not runs:
@@ -205,7 +220,7 @@ def _traces(
 
 
 def _scores_of(
-    store: Store, run: RunEntry, trace: dict[str, np.ndarray], t: np.ndarray, task: Task, diagnostics: list[str]
+    store: StoreView, run: RunEntry, trace: dict[str, np.ndarray], t: np.ndarray, task: Task, diagnostics: list[str]
 ) -> RunScores:
     """The scores of a run; unknown ones where its columns make no sense."""
     try:

@@ -13,10 +13,7 @@ What is proven is stated by the policies themselves, see `agents.core.guarantees
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -24,9 +21,10 @@ from jaxtyping import Float
 from agents import BoundInputs, RegretGuarantee
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import is_own_env, loaded_agent, make_agent
-from leaderboards.play.run import instance_problem, one_blas_thread
-from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.make import loaded_agent, make_agent
+from leaderboards.play.run import one_blas_thread
+from leaderboards.play.spec import Ref
+from leaderboards.score.instances import Instance, first_instance
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import Summary
@@ -40,11 +38,6 @@ __all__ = [
 
 MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
-
-MOST_ARMS = 100_000
-"""Largest number in the settings of an environment whose theory is worked out; it takes `MOST_PULLS` rows of arms."""
-
-_MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 
 _FACTORS = {"lengthscale", "norm", "noise"}  # of a misspecification, shown beside the bound
 _log = logging.getLogger("gpbandit")
@@ -89,11 +82,15 @@ class TheoryReport:
     comparisons: tuple[BoundComparison, ...]
 
 
-def theory_report(summary: Summary, task: str) -> TheoryReport | None:
+def theory_report(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
     """The theory of a task, compared with its runs.
 
-    Results may be a stranger's: only environments of this project are built, only agents that are loaded already, and
-    none whose settings ask for more than `MOST_ARMS` arms.
+    Results may be a stranger's: only agents that are loaded already are built, and environments as by `first_instance`.
+
+    Args:
+        summary: The folder, reduced.
+        task: The task.
+        instance: Its first instance; None to build it.
 
     Returns:
         The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
@@ -103,14 +100,10 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
         ValueError: if the environment is too large.
         Exception: whatever building the environment raises, as when its data are gone.
     """
-    about, by_agent = summary.tasks[task], summary.on(task)
-    if not by_agent or not about.env.rebuildable or not is_own_env(about.env.id):
+    instance = first_instance(summary, task) if instance is None else instance
+    if instance is None:
         return None
-    _check_size(about.env.kwargs)
-    seed, repetition = next(iter(by_agent.values())).blocks[0]
-    agent = summary.agents[next(iter(by_agent))]
-    spec = RunSpec(env=about.env, agent=agent, repetition=repetition, horizon=about.horizon, seed=seed)
-    problem = instance_problem(spec)
+    problem, by_agent = instance.problem, summary.on(task)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
     kept = next(iter(by_agent.values())).t
@@ -119,15 +112,6 @@ def theory_report(summary: Summary, task: str) -> TheoryReport | None:
         greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
     comparisons = tuple(_compare(summary, name, scores, problem, greedy) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, comparisons)
-
-
-def _check_size(kwargs: Mapping[str, Any]) -> None:
-    large = [name for name, value in kwargs.items() if isinstance(value, int | float) and abs(value) > MOST_ARMS]
-    if large:
-        raise ValueError(f"{large[0]}: no theory is worked out for more than {MOST_ARMS:,}, got {kwargs[large[0]]:,}")
-    product = math.prod(max(value, 1) for value in kwargs.values() if isinstance(value, int))
-    if product > _MOST_COORDINATES:
-        raise ValueError(f"no theory is worked out for settings whose product is above {_MOST_COORDINATES:g}")
 
 
 def _compare(

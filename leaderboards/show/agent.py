@@ -9,11 +9,14 @@ from typing import Any
 from markupsafe import Markup
 
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA, loglog_slope
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_chart, memory_chart, variance_chart
+from leaderboards.show.code import code_link
+from leaderboards.show.overview import profile_cell
 from leaderboards.show.site import Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell, slope_cell, tie_mark
 
@@ -66,7 +69,7 @@ class Rival:
 
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""
-    summary, ref = site.summary, site.summary.agents[agent]
+    summary, ref, card = site.summary, site.summary.agents[agent], site.cards.get(agent)
     # The first metric is the one by which most tasks are ranked.
     first = METRICS["regret_ratio" if site.ranked_by == "cumulative_regret" else site.ranked_by]
     metrics = [first, *(m for m in METRICS.values() if m.in_tables and m is not first)]
@@ -95,7 +98,24 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),
+        "card": card,
+        "code": code_link(site, card) if card else None,
+        "entrant": site.entrant(agent),
+        "profile": _profile(site, agent),
     }
+
+
+def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCell, str]]:
+    """Title and meaning of each group of the capability profile, the agent's score, the best one and whose it is."""
+    found = []
+    for group in GROUPS:
+        if group.name not in site.groups:
+            continue
+        rivals = [name for name, scores in site.profile.items() if group.name in scores]
+        best = max(rivals, key=lambda name: site.profile[name][group.name].score)
+        cells = (profile_cell(site, agent, group.name), profile_cell(site, best, group.name))
+        found.append((group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}", *cells, best))
+    return found if site.profile.get(agent) else []
 
 
 def _rival(site: Site, agent: str, other: str) -> Rival:

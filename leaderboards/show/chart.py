@@ -17,7 +17,7 @@ from leaderboards.score.statistics import score_band
 from leaderboards.show.format import rounded
 from leaderboards.show.palette import LineStyle
 
-__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json"]
+__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json", "thinned"]
 
 Mark = Literal["line", "steps", "joined points", "points"]
 
@@ -146,7 +146,7 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
     for chart in charts:
         lines = []
         for line in sorted(chart.lines, key=lambda line: order[line.name]):
-            keep = _thinned(len(line.x), most)
+            keep = thinned(len(line.x), most)
             x = _numbers(line.x[keep])
             if x not in shared:
                 shared.append(x)
@@ -170,15 +170,19 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
             }
         )
     used = {line.name for chart in charts for line in chart.lines}
-    hues = {name: {"hue": style.hue, "dash": style.dash} for name, style in styles.items() if name in used}
-    return {"xs": shared, "styles": hues, "charts": drawn}
+    drawn_styles = {
+        name: {"hue": style.hue, "dash": style.dash, "marker": style.marker, "symbol": style.symbol}
+        for name, style in styles.items()
+        if name in used
+    }
+    return {"xs": shared, "styles": drawn_styles, "charts": drawn}
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
     return {"label": axis.text, "log": axis.log, "signed": axis.signed, "limits": axis.limits}
 
 
-def _thinned(p: int, most: int) -> np.ndarray:
+def thinned(p: int, most: int) -> np.ndarray:
     """Which of `p` points are kept, `most` of them at the most."""
     return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, Metric, has_batches, workers_of
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile, score_interval
+from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
 from leaderboards.show.format import duration, number
 
@@ -31,6 +33,7 @@ __all__ = [
     "memory_chart",
     "metric_chart",
     "profile_chart",
+    "targets_chart",
     "time_chart",
     "variance_chart",
 ]
@@ -215,6 +218,50 @@ def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
         meaning="Share of runs with at most that regret ratio, every environment with the same weight.",
         mark="steps",
     )
+
+
+def targets_chart(by_task: Mapping[str, Mapping[str, np.ndarray]], horizon: int) -> Chart | None:
+    """Evaluations to target: share of the targets reached against evaluations, over repetitions and tasks.
+
+    Args:
+        by_task: Times to the targets by task and agent, see `leaderboards.score.targets.task_times`. Agents that lack
+            a task are left out.
+        horizon: The largest number of evaluations of a run.
+    """
+    times = [found for found in by_task.values() if found]
+    agents = [name for name in times[0] if all(name in found for found in times)] if times else []
+    if not agents:
+        return None
+    x = evaluation_grid(horizon)
+    if len(times) == 1:
+        lines = tuple(_share_line(name, x, share_solved(times[0][name], x)) for name in agents)
+    else:
+        shares = {
+            name: np.mean([share_solved(found[name], x).mean(axis=0) for found in times], axis=0) for name in agents
+        }
+        lines = tuple(Line(name, x, shares[name]) for name in agents)
+    ends = sorted(((float(line.y[-1]), line.name) for line in lines), reverse=True)
+    of = "(repetition, target)" if len(by_task) == 1 else "(environment, repetition, target)"
+    return Chart(
+        "targets",
+        "Evaluations to target",
+        Axis(EVALUATIONS, log=True),
+        Axis(f"share of {of} reached", limits=(0.0, 1.02)),
+        lines,
+        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, "
+        f"evenly on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
+        + ("." if len(by_task) == 1 else "; every environment with the same weight."),
+        formula="f* - max f(x_s) <= eps, s <= t",
+        alt="Share of targets reached against the number of evaluations; at the end: "
+        + ", ".join(f"{name} {share:.0%}" for share, name in ends)
+        + ".",
+        mark="steps",
+    )
+
+
+def _share_line(name: str, x: np.ndarray, Y: np.ndarray) -> Line:
+    line = mean_line(name, x, Y)
+    return line if line.high is None else replace(line, high=np.minimum(line.high, 1.0))
 
 
 # ---- one agent on all tasks ----

@@ -27,6 +27,7 @@ from leaderboards.show.charts import (
     guarantee_chart,
     memory_chart,
     metric_chart,
+    targets_chart,
     time_chart,
     variance_chart,
 )
@@ -62,6 +63,7 @@ class ScoreRow:
         n: Number of finished repetitions.
         origin: How many of its runs came from elsewhere; "" if none.
         command: What repeats its runs; None if no command can, or it has no runs.
+        entrant: Its class of entrants.
     """
 
     agent: str
@@ -76,6 +78,7 @@ class ScoreRow:
     n: int
     origin: str
     command: str | None
+    entrant: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "repetitions": max((len(cell) for cell in cells.values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
-        "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order}),
+        "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
+        | {"groups": {name: site.entrant(name) for name in order}},
         "knowledge": knowledge_text(about),
         "best_found": best_found_text(site.summary.best_found.get(task, ())),
         "audits": audits_of(site, task=task),
@@ -131,6 +135,7 @@ def task_charts(site: Site, task: str) -> list[Chart]:
     cells, rule = site.summary.on(task), parse_feedback(site.summary.tasks[task].feedback)
     audits = {agent: report for (on, agent), report in site.audits.items() if on == task}
     charts = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
+    charts += [targets_chart({task: site.target_times[task]}, site.summary.tasks[task].horizon)]
     charts += [time_chart(cells, rule), frontier_chart(cells), guarantee_chart(cells, audits)]
     charts += [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
     return [chart for chart in charts if chart is not None]
@@ -174,6 +179,7 @@ def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
                 n=len(cell) if cell else 0,
                 origin=site.origin(task, name),
                 command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.blocks) if cell else None,
+                entrant=site.entrant(name),
             )
         )
     return sorted(rows, key=lambda row: (row.rank_sort, row.scores[0].sort))

@@ -1,4 +1,4 @@
-"""The overview: a ranking over each class of tasks, the score of every agent on every task, a card per task."""
+"""The overview: a ranking over each class of tasks, charts over its tasks, the capability profile, a card per task."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import coverage_table
-from leaderboards.show.charts import metric_chart
+from leaderboards.show.chart import page_json
+from leaderboards.show.charts import metric_chart, profile_chart, targets_chart
 from leaderboards.show.delay_cost import delay_links
-from leaderboards.show.format import number, span, suite_command
-from leaderboards.show.site import Site
+from leaderboards.show.format import NONE, number, span, suite_command
+from leaderboards.show.site import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["best_found_text", "knowledge_text", "overview_page"]
+__all__ = ["best_found_text", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
+_LEADING_SHOWN = 5
+_CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
 _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
@@ -51,6 +55,7 @@ class RankingRow:
         mean_rank: Mean rank and its interval; the reason why there is none.
         forest: The mean rank as a drawing.
         cells: One score a task.
+        entrant: Its class of entrants; "" if its class is not loaded.
     """
 
     agent: str
@@ -63,6 +68,7 @@ class RankingRow:
     mean_rank: TableCell
     forest: Markup
     cells: list[TableCell]
+    entrant: str
 
 
 @dataclass(frozen=True)
@@ -74,15 +80,12 @@ class RankingTable:
         tasks: Cards of its tasks.
         basis: On how many tasks the ranks rest, and how many agents have one.
         rows: One an agent, the best first.
-        subsets: By the positions of the tasks that a choice of filters leaves, such as "0,2": the basis, and the rows
-            in the order of `rows`.
     """
 
     name: str
     tasks: list[TaskCard]
     basis: str
     rows: list[RankingRow]
-    subsets: dict[str, tuple[str, list[RankingRow]]]
 
 
 @dataclass(frozen=True)
@@ -126,20 +129,126 @@ def overview_page(site: Site) -> dict[str, Any]:
     """Context of `index.html.j2`."""
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
-    filters = _filters(list(cards.values()))
+    charts = {one.name: _charts(site, one) for one in site.classes}
     return {
         "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
         "tasks": list(cards.values()),
-        "filters": filters,
-        "rankings": [_ranking(site, one, cards, filters) for one in site.classes],
+        "filters": _filters(list(cards.values())),
+        "entrants": _entrants(site),
+        "rankings": [_ranking(site, one, cards) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
+        "charts": {name: found for name, found in charts.items() if found["charts"]},
+        "profile": _profile(site),
         "gaps": gap_rows(site),
         "delays": delay_links(site),
         "bands": coverage_table(site),
         "origins": summary.origins,
         "command": suite_command(summary.suite),
     }
+
+
+Subsets = dict[str, tuple[str, list[RankingRow]]]
+"""By the positions of the tasks and the class of entrants that a choice of filters leaves, such as "0,2|": the basis of
+the ranking, and its rows in the order of the whole one."""
+
+
+def filtered_rankings(site: Site) -> list[Subsets]:
+    """The rankings that filters leave, one entry a class of tasks."""
+    cards = {task: _card(site, task) for task in site.summary.tasks}
+    filters = _filters(list(cards.values()))
+    found = []
+    for one in site.classes:
+        names = [row.agent for row in _ranking(site, one, cards).rows]
+        subsets: Subsets = {}
+        for kept, entrants in itertools.product(_kept(one, cards, filters), ("", *_entrants(site))):
+            agents = [name for name in names if not entrants or site.entrant(name) == entrants]
+            if agents:
+                key = f"{','.join(map(str, kept))}|{entrants}"
+                subsets[key] = _rows(site, [one.tasks[i] for i in kept], (), agents)
+        found.append(subsets)
+    return found
+
+
+def _entrants(site: Site) -> list[str]:
+    """The classes of entrants, if there are several."""
+    there = {site.entrant(agent) for agent in site.summary.agents}
+    found = [entrant for entrant in (TOLD, NOT_TOLD) if entrant in there]
+    return found if len(found) > 1 else []
+
+
+def _charts(site: Site, one: TaskClass) -> dict[str, Any]:
+    """Charts over all tasks of a class: evaluations to target and performance profiles."""
+    tasks = [task for task in one.tasks if site.summary.tasks[task].in_suite]
+    found = site.overall.get(one.name)
+    placed = () if found is None else found.ordered
+    horizon = max((site.summary.tasks[task].horizon for task in tasks), default=1)
+    ratios = (
+        {agent: [site.summary.scores[task, agent].finals["regret_ratio"] for task in found.tasks] for agent in placed}
+        if found
+        else {}
+    )
+    charts = [targets_chart({task: site.target_times[task] for task in tasks}, horizon), profile_chart(ratios)]
+    order = list(dict.fromkeys([*placed, *site.summary.agents]))
+    drawn = page_json([chart for chart in charts if chart], {name: site.styles[name] for name in order}, _CHART_BUDGET)
+    return drawn | {"groups": {name: site.entrant(name) for name in drawn["styles"]}}
+
+
+# ---- the capability profile ----
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """An agent in the capability profile.
+
+    Attributes:
+        agent: Name.
+        file: File name of its page.
+        swatch: Its line style.
+        entrant: Its class of entrants.
+        cells: One score a group.
+    """
+
+    agent: str
+    file: str
+    swatch: Markup
+    entrant: str
+    cells: list[TableCell]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The table of the capability profile.
+
+    Attributes:
+        groups: Title and meaning of each group, with its tasks.
+        rows: One an agent, in the order of the ranking.
+    """
+
+    groups: list[tuple[str, str]]
+    rows: list[ProfileRow]
+
+
+def _profile(site: Site) -> Profile | None:
+    groups = [group for group in GROUPS if group.name in site.groups]
+    if not groups:
+        return None
+    heads = [(group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}") for group in groups]
+    rows = [
+        ProfileRow(*_head(site, name), site.entrant(name), [profile_cell(site, name, group.name) for group in groups])
+        for name in site.best_agents()
+        if site.profile.get(name)
+    ]
+    return Profile(heads, rows)
+
+
+def profile_cell(site: Site, agent: str, group: str) -> TableCell:
+    """The score of an agent in a group; a dash where it has finished none of the group's tasks."""
+    found = site.profile[agent].get(group)
+    if found is None:
+        return TableCell(NONE, why="finished none of these environments")
+    partial = "" if len(found.tasks) == found.of else f"{len(found.tasks)} of {found.of}"
+    return TableCell(f"{found.score:.2f}", found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
 
 
 def knowledge_text(task: Task) -> str:
@@ -166,15 +275,11 @@ def best_found_text(means: tuple[float, ...]) -> str:
     return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
 
 
-def _ranking(site: Site, one: TaskClass, cards: dict[str, TaskCard], filters: list[Filter]) -> RankingTable:
+def _ranking(site: Site, one: TaskClass, cards: dict[str, TaskCard]) -> RankingTable:
     agents = [agent for agent in site.summary.agents if any(_meant(site, task, agent) for task in one.tasks)]
     basis, rows = _rows(site, one.tasks, one.tasks, agents)
-    order = sorted(range(len(rows)), key=lambda i: (rows[i].mean_rank.sort, rows[i].agent))
-    subsets = {}
-    for kept in _kept(one, cards, filters):
-        text, others = _rows(site, [one.tasks[i] for i in kept], (), agents)
-        subsets[",".join(map(str, kept))] = text, [others[i] for i in order]
-    return RankingTable(one.name, [cards[task] for task in one.tasks], basis, [rows[i] for i in order], subsets)
+    rows.sort(key=lambda row: (row.mean_rank.sort, row.agent))
+    return RankingTable(one.name, [cards[task] for task in one.tasks], basis, rows)
 
 
 def _kept(one: TaskClass, cards: dict[str, TaskCard], filters: list[Filter]) -> list[tuple[int, ...]]:
@@ -203,7 +308,7 @@ def _rows(
     site: Site, tasks: Sequence[str], shown: Iterable[str], agents: Sequence[str]
 ) -> tuple[str, list[RankingRow]]:
     """On what the ranks over `tasks` rest, and a row an agent with its scores on `shown`."""
-    found = site.over(tasks)
+    found = site.over(tasks, agents)
     listed = [task for task in tasks if site.summary.tasks[task].in_suite]
     placed = 0 if found is None else len(found.agents)
     what = "environment" if len(listed) == 1 else "environments"
@@ -231,7 +336,9 @@ def _cells(site: Site, name: str, shown: Iterable[str]) -> list[TableCell]:
 def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]) -> RankingRow:
     ranked = sum(site.rank(task, name) is not None for task in listed)
     mean_rank = TableCell("", why=f"ranked on {ranked} of {len(listed)} environments")
-    return RankingRow(*_head(site, name), "", LAST, None, "", mean_rank, Markup(""), _cells(site, name, shown))
+    return RankingRow(
+        *_head(site, name), "", LAST, None, "", mean_rank, Markup(""), _cells(site, name, shown), site.entrant(name)
+    )
 
 
 def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) -> RankingRow:
@@ -247,6 +354,7 @@ def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) 
         TableCell(f"{interval.estimate:.2f}", interval.estimate, _rank_interval(interval, k)),
         svg.forest(interval, 1, k, site.styles[name]),
         _cells(site, name, shown),
+        site.entrant(name),
     )
 
 
@@ -270,7 +378,7 @@ def _card(site: Site, task: str) -> TaskCard:
     return TaskCard(
         name=task,
         file=site.task_files[task],
-        leading=[] if found is None else [a for a, g in zip(found.agents, found.ranking.group) if g == 1],
+        leading=_leading(site, task),
         # Agents that have not finished all repetitions are not ranked.
         among=f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
         if found is not None and len(found.agents) < len(scores)
@@ -288,6 +396,14 @@ def _card(site: Site, task: str) -> TaskCard:
         domain=about.domain or _UNSAID,
         metric=METRICS[_metric(site, task)].title.lower(),
     )
+
+
+def _leading(site: Site, task: str) -> list[str]:
+    """The leading tie group, the best mean first; of a large one, how many there are beyond the first few."""
+    leading = [agent for agent in site.best_agents(task) if site.rank(task, agent) == 1]
+    if len(leading) <= _LEADING_SHOWN + 1:
+        return leading
+    return [*leading[:_LEADING_SHOWN], f"and {len(leading) - _LEADING_SHOWN} more"]
 
 
 def _filters(cards: list[TaskCard]) -> list[Filter]:

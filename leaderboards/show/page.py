@@ -13,61 +13,121 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.board import Board, open_results
 from leaderboards.play.limits import own_folder
-from leaderboards.play.store import Store
+from leaderboards.play.store import StoreView
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
+from leaderboards.show.code import code_page
 from leaderboards.show.comparison import all_comparisons, comparison_data, comparison_page, script_file
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
-from leaderboards.show.overview import overview_page
+from leaderboards.show.overview import filtered_rankings, overview_page
 from leaderboards.show.plotting_library import plotting_library
+from leaderboards.show.pulls import pull_data
+from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.site import COMPARISON_FILE, Site, make_site
 
 __all__ = ["build_page"]
 
 _PAGES = "site"
-_ASSETS = ("style.css", "page.js")
+_CODE = "code"
+_ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
+_SCRIPTS = ("compare", "repetitions", "pulls")
 
 
-def build_page(directory: str | os.PathLike[str], theory: bool = True, ranked_by: str = "cumulative_regret") -> Path:
-    """Write the site of a results folder into the folder itself.
+def build_page(
+    directory: str | os.PathLike[str] | StoreView,
+    theory: bool = True,
+    ranked_by: str = "cumulative_regret",
+    out: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write the site of a results folder, by default into the folder itself.
 
     Args:
-        directory: The results folder.
+        directory: The results folder, joined with the board that it was played against, if any; or what can be read
+            like one, such as a board.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
+        out: Where to write it; a board, which nothing writes to, needs a folder.
 
     Returns:
-        The overview, `directory/index.html`; the other pages and their assets are below `directory/site`.
+        The overview, `index.html` in that folder; the other pages and their assets are below `site`.
 
     Raises:
-        ValueError: if the folder holds no run, or `ranked_by` is no such metric.
-        StoreError: if `directory/site` is a link to elsewhere.
+        ValueError: if the folder holds no run, or `ranked_by` is no such metric, or a board is given no `out`.
+        StoreError: if `site` is a link to elsewhere, or the board of the folder is damaged.
     """
-    directory = Path(directory)
-    store = Store(directory)
+    store = directory if isinstance(directory, StoreView) else open_results(directory)
+    if out is None and isinstance(store, Board):
+        raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
+    directory = store.directory if out is None else Path(out)
     summary = summarise(store)
     if summary.runs.empty:
-        raise ValueError(f"directory: expected a results folder with runs, got {directory} with none")
+        raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
-    scripts = own_folder(folder / "compare")
+    places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
     _copy_assets(own_folder(folder / "assets"))
     templates = _templates(site)
     # Not by glob, which is silent about folders that cannot be listed.
-    stale = {path for path in (*folder.iterdir(), *scripts.iterdir()) if path.suffix in (".html", ".js")}
+    stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     for task, file in site.task_files.items():
-        stale.discard(_write(folder / file, templates, "environment.html.j2", environment_page(site, task), ""))
+        stale -= set(_write_environment(folder, templates, site, store, task, file))
     for agent, file in site.agent_files.items():
         stale.discard(_write(folder / file, templates, "agent.html.j2", agent_page(site, agent), ""))
+    for module, file in site.code_files.items():
+        context = code_page(site, module)
+        stale.discard(_write(folder / _CODE / file, templates, "code.html.j2", context, "../", "../../index.html"))
     for file in dict.fromkeys(file for _, file in site.delay_files):
         stale.discard(_write(folder / file, templates, "delay_cost.html.j2", delay_page(site, file), ""))
     stale -= set(_write_comparisons(folder, templates, site))
-    for path in stale:
+    for path in stale - {_write_rankings(folder, templates, site)}:
         path.unlink()
     return _write(directory / "index.html", templates, "index.html.j2", overview_page(site), f"{_PAGES}/")
+
+
+def _write_environment(
+    folder: Path, templates: jinja2.Environment, site: Site, store: StoreView, task: str, file: str
+) -> list[Path]:
+    """The page of a task, and the scripts with single repetitions and with pulls."""
+    script = file.removesuffix(".html") + ".js"
+    files = []
+    repetitions, pulls = repetition_data(site, task), pull_data(site, store, task)
+    if repetitions:
+        files.append(_write_script(folder / "repetitions" / script, "repetitionData", repetitions))
+    if pulls:
+        files.append(_write_script(folder / "pulls" / script, "pullData", pulls))
+    context = environment_page(site, task)
+    context["chart"]["repeated"] = list(repetitions.get("metrics", ()))
+    context |= {"repetition_script": f"repetitions/{script}" if repetitions else None, "pulls": None}
+    if pulls:
+        context |= {
+            "pulls": f"pulls/{script}",
+            "pullers": list(pulls["agents"]),
+            "picture": pulls["kind"],
+            "finite": pulls["finite"],
+        }
+    return [*files, _write(folder / file, templates, "environment.html.j2", context, "")]
+
+
+def _write_script(path: Path, name: str, data: Any) -> Path:
+    """A script that sets `window.NAME`; parsed as JSON, which is faster for large values."""
+    return _write_text(path, f"window.{name} = JSON.parse({embed(dumped(data))});\n")
+
+
+def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
+    """The script with the rankings that filters of the overview leave; the page loads it when one is used."""
+    cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
+    data = [
+        {
+            key: {"basis": f"{basis}.", "rows": [[str(cells.rank(row)), str(cells.mean(row))] for row in rows]}
+            for key, (basis, rows) in subsets.items()
+        }
+        for subsets in filtered_rankings(site)
+    ]
+    return _write_script(folder / "rankings.js", "rankingData", data)
 
 
 def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
@@ -85,9 +145,11 @@ def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) 
     return files
 
 
-def _write(path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str) -> Path:
-    """Render one page; `base` leads from it to the folder of the other pages."""
-    home = "index.html" if base else "../index.html"
+def _write(
+    path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str, home: str = ""
+) -> Path:
+    """Render one page; `base` leads from it to the folder of the other pages, `home` to the overview."""
+    home = home or ("index.html" if base else "../index.html")
     return _write_text(path, templates.get_template(template).render(context, base=base, home=home))
 
 
@@ -106,6 +168,7 @@ def _templates(site: Site) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters["embed"] = embed
+    templates.filters["prose"] = prose
     templates.filters["key"] = sort_key
     templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
     return templates
@@ -114,6 +177,16 @@ def _templates(site: Site) -> jinja2.Environment:
 def sort_key(value: float) -> str:
     """A number to sort by, as short as tells it from its neighbours."""
     return f"{value:.7g}"
+
+
+def prose(text: str) -> Markup:
+    """Text of a docstring, with what stands in backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # an odd number of backticks: they mean something else
+        return Markup("{}").format(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(p) if i % 2 else Markup("{}").format(p) for i, p in enumerate(parts)
+    )
 
 
 def embed(value: Any) -> Markup:

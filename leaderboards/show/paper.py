@@ -14,8 +14,8 @@ import numpy as np
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import AuditReport, audit_reports
+from leaderboards.play.board import open_results
 from leaderboards.play.limits import own_folder
-from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import summarise
@@ -26,25 +26,37 @@ from leaderboards.show.charts import (
     guarantee_chart,
     metric_chart,
     profile_chart,
+    targets_chart,
     variance_chart,
 )
 from leaderboards.show.format import file_names, number
-from leaderboards.show.palette import LineStyle
+from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.site import Site, make_site
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["FORMATS", "draw_intervals", "draw_panels", "latex_table", "make_figures", "markdown_table", "paper_style"]
+__all__ = [
+    "FORMATS",
+    "draw_intervals",
+    "draw_panels",
+    "latex_table",
+    "make_figures",
+    "markdown_table",
+    "metric_panels",
+    "paper_style",
+]
 
 FORMATS = ("png", "pdf")
 
 _COLUMNS = 3  # panels beside each other
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
-_MARKERS = {"solid": "o", "dash": "s", "dot": "D", "dashdot": "^"}
+_MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "star": "*"}
+_DECADE = 10.0
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -60,10 +72,11 @@ def make_figures(
 
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
     `inference_regret`, `regret_ratio`), the mean ranks (`ranks`; `ranks-arms` and so on, one a
-    class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the cost of
-    delay (`delay_cost`), the audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how
-    often bands held (`guarantee`), and the final scores as `scores.md` and `scores.tex`. A figure for which there are
-    no numbers is left out.
+    class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the
+    evaluations to target (`targets`), the cost of delay (`delay_cost`), the audits of confidence bands (`bands`) and of
+    sketches (`sketches`), regret against how often bands held (`guarantee`), and the final scores as `scores.md` and
+    `scores.tex`. A figure for which there are no numbers is left out. On a logarithmic axis, what has fallen to 0 or
+    below the least value shown runs along the lower edge. With more than ten agents curves are without intervals.
 
     Args:
         directory: The results folder.
@@ -78,7 +91,7 @@ def make_figures(
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     directory = Path(directory)
-    store = Store(directory)
+    store = open_results(directory)
     summary = summarise(store)
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
@@ -111,18 +124,22 @@ def make_figures(
 def _figures(site: Site) -> dict[str, Figure]:
     """The figures for which there are numbers, by file name."""
     panels = {
-        metric.name: _metric_panels(site, metric)
+        metric.name: metric_panels(site, metric)
         for metric in METRICS.values()
         if metric.has_curve and metric.in_figures
     }
-    panels["profiles"] = []
+    panels["profiles"], panels["targets"] = [], []
     for name, found in site.overall.items():
         ratios = {
             agent: [site.summary.scores[task, agent].finals["regret_ratio"] for task in found.tasks]
             for agent in found.agents
         }
         profiles = profile_chart(ratios)
-        panels["profiles"].append(profiles and replace(profiles, title=name if len(site.classes) > 1 else ""))
+        title = name if len(site.classes) > 1 else ""
+        panels["profiles"].append(profiles and replace(profiles, title=title))
+        horizon = max(site.summary.tasks[task].horizon for task in found.tasks)
+        reached = targets_chart({task: site.target_times[task] for task in found.tasks}, horizon)
+        panels["targets"].append(reached and replace(reached.without_bands(), title=title))
     panels["delay_cost"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
     audits: dict[str, dict[str, AuditReport]] = {}
     for (task, agent), report in site.audits.items():
@@ -151,7 +168,8 @@ def _figures(site: Site) -> dict[str, Figure]:
     return figures
 
 
-def _metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
+def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
+    """A panel an environment with the curves of a metric; None where it is unknown."""
     panels = []
     for task in site.summary.tasks:
         cells = {
@@ -160,7 +178,9 @@ def _metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
             if np.isfinite(cell.curves[metric.name][:, -1]).all()
         }
         chart = metric_chart(metric, cells)
-        panels.append(_panel(task, chart if chart is None or metric.bands_in_figures else chart.without_bands()))
+        if chart is not None and not (metric.bands_in_figures and len(chart.lines) <= CROWD):
+            chart = chart.without_bands()  # many bands hide the curves
+        panels.append(_panel(task, chart))
     return panels
 
 
@@ -210,7 +230,10 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
 
 
 def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, Line2D]:
-    """Draw a chart; returns its curves by name."""
+    """Draw a chart; returns its curves by name.
+
+    On a logarithmic axis, what is 0 or too small for it runs along the lower edge.
+    """
     curves: dict[str, Line2D] = {}
     least = _least(chart) if chart.y.log else -np.inf
     first = np.inf
@@ -218,17 +241,18 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
         _draw_frontier(ax, chart)
     for line in chart.lines:
         style = styles[line.name]
-        with np.errstate(invalid="ignore"):
-            y = np.where(line.y >= least, line.y, np.nan)
+        y = _raised(line.y, least)
         known = np.isfinite(y)
         first = min(first, float(line.x[known][0])) if known.any() else first
         (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5)
         curves[line.name] = drawn
         if chart.mark == "steps":
             drawn.set_drawstyle("steps-post")
+        if style.marker and chart.mark != "points":
+            drawn.set(marker=_MARKERS[style.marker], markersize=4, markevery=0.14)
         if chart.mark == "points":
             filled = style.light if line.name in chart.frontier else "white"
-            drawn.set(marker=_MARKERS[style.dash], markersize=5, markerfacecolor=filled, linestyle="none")
+            drawn.set(marker=_MARKERS[style.symbol], markersize=5, markerfacecolor=filled, linestyle="none")
         if line.low is None or line.high is None:
             continue
         low = np.maximum(line.low, least)
@@ -240,13 +264,50 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
             ax.fill_between(line.x, low, line.high, where=shown, color=style.light, alpha=0.16, linewidth=0)
     for level in chart.references:
         ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    _scale(ax, chart, first, least)
+    return curves
+
+
+def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
+    """The axes of a chart whose lines begin at `first`; a logarithmic vertical one begins at `least`."""
     ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
     if chart.x.limits is not None:
         ax.set_xlim(chart.x.limits)
     if chart.x.log and np.isfinite(first):
         ax.set_xlim(first, None)
+    if chart.y.log and chart.y.limits is None and _reaches(chart, least):
+        # A little below what runs along the edge, so that the whole line is seen.
+        ax.set_ylim(least * (least / ax.get_ylim()[1]) ** 0.01, None)
+    for axis in (ax.xaxis, ax.yaxis):
+        _label_log_axis(axis)
     ax.spines[["top", "right"]].set_visible(False)
-    return curves
+
+
+def _raised(y: np.ndarray, least: float) -> np.ndarray:
+    """`y` on an axis from `least` on: what falls below runs along the edge, what has yet to rise is left out."""
+    with np.errstate(invalid="ignore"):
+        shown = y >= least
+    risen = np.logical_or.accumulate(shown) if shown.any() else np.isfinite(y)
+    return np.where(shown, y, np.where(risen & np.isfinite(y), least, np.nan))
+
+
+def _reaches(chart: Chart, least: float) -> bool:
+    """Whether a line runs along the edge of an axis that begins at `least`."""
+    return any(bool((_raised(line.y, least) == least).any()) for line in chart.lines)
+
+
+def _label_log_axis(axis: Axis) -> None:
+    """On a logarithmic axis of less than a decade, a few whole numbers in place of labels such as 6 x 10^0."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if axis.get_scale() != "log":
+        return
+    axis.set_minor_formatter(NullFormatter())
+    if high / low < _DECADE:
+        several = high / low > _DECADE**0.5
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if several else MaxNLocator(4))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
 
 
 def _draw_frontier(ax: Axes, chart: Chart) -> None:

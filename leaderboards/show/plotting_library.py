@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 __all__ = ["plotting_library"]
 
 _NAME = "plotly.min.js"
+_OURS = resources.files("leaderboards.show") / "static" / _NAME
 
 
 def plotting_library() -> Traversable:
@@ -16,9 +17,8 @@ def plotting_library() -> Traversable:
     Raises:
         ImportError: if there is neither, as in a checkout on the path that was never installed.
     """
-    ours = resources.files("leaderboards.show") / "static" / _NAME
-    if ours.is_file():
-        return ours
+    if _OURS.is_file():
+        return _OURS
     try:
         return resources.files("plotly") / "package_data" / _NAME
     except ModuleNotFoundError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import functools
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,7 +13,10 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.audit.report import AuditReport
+from leaderboards.play.agent_card import AgentCard, agent_card
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
+from leaderboards.score.instances import Instance, first_instance
+from leaderboards.score.profile import GroupScore, group_scores, grouped
 from leaderboards.score.rankings import (
     OverallRanking,
     TaskClass,
@@ -22,13 +27,16 @@ from leaderboards.score.rankings import (
     task_ranking,
 )
 from leaderboards.score.summary import Summary, unfinished_runs
+from leaderboards.score.targets import task_times
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 
-__all__ = ["COMPARISON_FILE", "Site", "make_site"]
+__all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
 
 COMPARISON_FILE = "compare.html"
+TOLD, NOT_TOLD = "told the kernel", "not told the kernel"
+"""Classes of entrants: those that must be told a kernel, and those that estimate one or need none."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,10 @@ class Site:
         theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         audits: Audit reports by (task, agent); empty before `gpbandit audit` ran.
         delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
+        instances: The first instance of each task, where it could be built again.
+        cards: What is known of each agent; None for one whose class is not loaded.
+        groups: Tasks by group of the capability profile.
+        profile: Scores of the capability profile, by agent and group.
     """
 
     summary: Summary
@@ -62,6 +74,10 @@ class Site:
     theory: dict[str, TheoryReport | str]
     audits: dict[tuple[str, str], AuditReport]
     delay_files: list[tuple[DelayStudy, str]]
+    instances: dict[str, Instance] = field(default_factory=dict)
+    cards: dict[str, AgentCard | None] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -80,6 +96,13 @@ class Site:
         missing = int(self.gaps.loc[self.gaps["status"] == "missing", "n"].sum())
         return counts | ({"missing": missing} if missing else {})
 
+    def entrant(self, agent: str) -> str:
+        """The class of entrants of an agent: whether it is told the kernel; "" if its class is not loaded."""
+        card = self.cards.get(agent)
+        if card is None or card.kernel_is_told is None:
+            return ""
+        return TOLD if card.kernel_is_told else NOT_TOLD
+
     @property
     def task_styles(self) -> dict[str, LineStyle]:
         """Line style by task, where a chart compares tasks."""
@@ -96,9 +119,9 @@ class Site:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
-    def over(self, tasks: Iterable[str]) -> OverallRanking | None:
-        """The ranking over some tasks, see `leaderboards.score.rankings.ranking_over`."""
-        return ranking_over(self.summary, tasks, self.rankings)
+    def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
+        """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
+        return ranking_over(self.summary, tasks, self.rankings, agents)
 
     def best_agents(self, task: str | None = None) -> list[str]:
         """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""
@@ -120,17 +143,46 @@ class Site:
         return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
-        """How many runs of a task and agent were submitted, and how many of these are verified; "" if none."""
+        """How many runs of a task and agent are verified, submitted or historical; "" if all are of this folder."""
+        counts = self._standings.get((task, agent), Counter())
+        return ", ".join(
+            f"{counts[word]} {word}" for word in ("verified", "submitted", "historical") if counts.get(word)
+        )
+
+    @functools.cached_property
+    def code_files(self) -> dict[str, str]:
+        """File name of the page with the code of each module that holds agents of this project.
+
+        Code of others is nobody's to publish but theirs.
+        """
+        modules = sorted({card.module for card in self.cards.values() if card and card.module.startswith("agents.")})
+        return file_names("code", modules)
+
+    @functools.cached_property
+    def target_times(self) -> dict[str, dict[str, np.ndarray]]:
+        """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
+        return {task: task_times(self.summary, task) for task in self.summary.tasks}
+
+    @functools.cached_property
+    def _standings(self) -> dict[tuple[str, str], Counter[str]]:
         runs = self.summary.runs
-        mine = runs[(runs["task"] == task) & (runs["agent"] == agent) & (runs["status"] == "done")]
-        counts = mine["standing"].value_counts()
-        return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+        elsewhere = runs[(runs["status"] == "done") & (runs["standing"] != "local")]
+        found: dict[tuple[str, str], Counter[str]] = {}
+        for task, agent, standing in zip(elsewhere["task"], elsewhere["agent"], elsewhere["standing"]):
+            found.setdefault((task, agent), Counter())[standing] += 1
+        return found
 
     def gap(self, task: str, agent: str) -> dict[str, Any] | None:
         """The main reason why a task and agent have no score: failed runs come before missing ones."""
-        rows = self.gaps[(self.gaps["task"] == task) & (self.gaps["agent"] == agent)]
-        rows = rows.iloc[(rows["status"] == "missing").argsort(kind="stable")]
-        return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
+        return self._main_gaps.get((task, agent))
+
+    @functools.cached_property
+    def _main_gaps(self) -> dict[tuple[str, str], dict[str, Any]]:
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        rows = self.gaps.iloc[(self.gaps["status"] == "missing").argsort(kind="stable")]
+        for row in rows.to_dict("records"):
+            found.setdefault((row["task"], row["agent"]), {str(name): value for name, value in row.items()})
+        return found
 
 
 def make_site(
@@ -144,6 +196,8 @@ def make_site(
     files = file_names("feedback", dict.fromkeys(study.base for study in studies))
     rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
     classes = task_classes(summary)
+    instances, reports = _built_again(summary) if theory else ({}, {})
+    groups = grouped(summary, instances)
     return Site(
         summary,
         rankings,
@@ -154,21 +208,31 @@ def make_site(
         line_styles(summary.agents),
         file_names("env", summary.tasks),
         file_names("agent", summary.agents),
-        _theory_reports(summary) if theory else {},
+        reports,
         audits or {},
         [(study, files[study.base]) for study in studies],
+        instances,
+        {name: agent_card(ref) for name, ref in summary.agents.items()},
+        groups,
+        group_scores(summary, groups),
     )
 
 
-def _theory_reports(summary: Summary) -> dict[str, TheoryReport | str]:
+def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, TheoryReport | str]]:
+    """The first instance of each task and its theory; the error in place of a theory that could not be worked out."""
+    instances: dict[str, Instance] = {}
     reports: dict[str, TheoryReport | str] = {}
     for task in summary.tasks:
         try:
-            report = theory_report(summary, task)
+            instance = first_instance(summary, task)
+            if instance is None:
+                continue
+            instances[task] = instance
+            report = theory_report(summary, task, instance)
         except Exception as error:
             # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"
             continue
         if report is not None:
             reports[task] = report
-    return reports
+    return instances, reports

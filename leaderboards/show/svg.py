@@ -10,17 +10,20 @@ from markupsafe import Markup
 
 from leaderboards.score.statistics import Interval
 from leaderboards.show.chart import Chart
-from leaderboards.show.palette import LineStyle
+from leaderboards.show.palette import MARKS, LineStyle
 
 __all__ = ["forest", "swatch", "thumbnail"]
+
+_THUMBNAIL_POINTS = 40
 
 
 def swatch(style: LineStyle) -> Markup:
     """A short line in an agent's style."""
+    mark = f'<path class="mark" d="{MARKS[style.marker]}"/>' if style.marker else ""
     return Markup(
-        '<svg class="swatch" viewBox="0 0 26 10" aria-hidden="true">'
-        '<path class="line hue{}" d="M1 5h24" stroke-dasharray="{}"/></svg>'
-    ).format(style.hue, style.svg_dash)
+        f'<svg class="swatch hue{style.hue}" viewBox="0 0 26 10" aria-hidden="true">'
+        f'<path class="line" d="M1 5h24" stroke-dasharray="{style.svg_dash}"/>{mark}</svg>'
+    )
 
 
 def forest(interval: Interval, low: float, high: float, style: LineStyle, reference: float | None = None) -> Markup:
@@ -30,18 +33,18 @@ def forest(interval: Interval, low: float, high: float, style: LineStyle, refere
     def x(value: float) -> float:
         return round(5 + (drawing_width - 10) * (min(max(value, low), high) - low) / ((high - low) or 1.0), 1)
 
-    parts = [Markup('<line class="axis" x1="5" x2="{}" y1="8" y2="8"/>').format(drawing_width - 5)]
+    # Numbers and constants alone: nothing is to be escaped, and a page has thousands of these.
+    parts = [f'<line class="axis" x1="5" x2="{drawing_width - 5}" y1="8" y2="8"/>']
     if reference is not None:
-        parts.append(Markup('<line class="axis" x1="{0}" x2="{0}" y1="2" y2="14"/>').format(x(reference)))
+        parts.append(f'<line class="axis" x1="{x(reference)}" x2="{x(reference)}" y1="2" y2="14"/>')
     if interval.is_known:
-        ends = x(interval.low), x(interval.high)
-        parts.append(Markup('<line class="whisker hue{}" x1="{}" x2="{}" y1="8" y2="8"/>').format(style.hue, *ends))
+        ends = f'x1="{x(interval.low)}" x2="{x(interval.high)}"'
+        parts.append(f'<line class="whisker hue{style.hue}" {ends} y1="8" y2="8"/>')
     if math.isfinite(interval.estimate):
-        parts.append(Markup('<circle class="dot hue{}" cx="{}" cy="8" r="4"/>').format(style.hue, x(interval.estimate)))
-    return Markup(
-        '<svg class="forest" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" aria-hidden="true" '
-        'focusable="false">{2}</svg>'
-    ).format(drawing_width, drawing_height, Markup("").join(parts))
+        parts.append(f'<circle class="dot hue{style.hue}" cx="{x(interval.estimate)}" cy="8" r="4"/>')
+    size = f'width="{drawing_width:.0f}" height="{drawing_height:.0f}"'
+    box = f'viewBox="0 0 {drawing_width:.0f} {drawing_height:.0f}"'
+    return Markup(f'<svg class="forest" {size} {box} aria-hidden="true" focusable="false">{"".join(parts)}</svg>')
 
 
 def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Markup:
@@ -63,8 +66,13 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
         ),
     ]
     for line in chart.lines:
-        shown = np.isfinite(line.y) & (line.y >= low) & (t >= first)
+        shown = np.flatnonzero(np.isfinite(line.y) & (line.y >= low) & (t >= first))
         xs = 2 + (drawing_width - 4) * np.log(t[shown] / first) / across
+        # A point every few units of the drawing: a page has hundreds of these lines.
+        kept = np.unique(
+            np.searchsorted(xs, np.linspace(2, drawing_width - 2, _THUMBNAIL_POINTS)).clip(max=len(xs) - 1)
+        )
+        shown, xs = shown[kept], xs[kept]
         ys = (axis_y - 4) - (axis_y - 10) * np.log(line.y[shown] / low) / up
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys))
         style = styles[line.name]

@@ -41,6 +41,10 @@ CONTEXTUAL = [
     ("GP-EI", {"n_start": 2}),
     ("GP-TS", {"n_start": 2}),
     ("BKB", {"n_start": 3}),
+    ("TV-GP-UCB", {"eps": 0.05}),
+    ("R-GP-UCB", {"block": 20}),
+    ("SW-GP-UCB", {"window": 20}),
+    ("WGP-UCB", {"eta": 0.9}),
 ]
 
 

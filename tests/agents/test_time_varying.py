@@ -115,6 +115,22 @@ def test_existing_data_are_as_of_the_first_evaluation() -> None:
     np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)  # type: ignore[index]
 
 
+def test_existing_data_are_forgotten_too() -> None:
+    data = InitialData(arms=np.array([3, 3, 7]), rewards=np.array([0.2, 0.4, -1.0]))
+    problem = replace(PROBLEM, initial=data)
+    window, fading = agents.make("SW-GP-UCB", window=3), agents.make("WGP-UCB", eta=0.5)
+    for agent, weights in ((window, np.ones(3)), (fading, np.array([0.25, 0.5, 1.0]))):
+        agent.reset(problem, np.random.default_rng(0))
+        noise = LAM / weights
+        at = data.actions
+        expected = K[at].T @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(noise), [0.3, 0.3, -1.0])
+        np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)  # type: ignore[index]
+        for t in range(3):
+            agent.observe(Feedback.of([t], [11], [0.5]))
+    mean, _ = dense(K, np.array([11, 11, 11]), np.full(3, 0.5), LAM)
+    np.testing.assert_allclose(window.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
+
+
 def test_r_gp_ucb_is_gp_ucb_on_each_block() -> None:
     agent = agents.make("R-GP-UCB", block=13, width="bayes")
     arms, y = play(agent)

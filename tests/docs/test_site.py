@@ -12,6 +12,7 @@ import pytest
 
 import agents
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
+from leaderboards.play.suite import suite_names
 from tests.browser import DESKTOP, PHONE, Open, picture
 
 pytestmark = pytest.mark.docs
@@ -45,6 +46,15 @@ def test_everything_has_its_page(site: Path) -> None:
         assert f'id="{name}"' in api
     for name in ("Experiment", "Agent", "make", "register", "check_agent", "preset", "make_vec"):
         assert f'id="agents.{name}"' in api
+
+
+def test_the_gallery_has_its_figures_and_nothing_else() -> None:
+    shown = set(re.findall(r"\]\(figures/gallery/([^)]+)\)", (DOCS / "gallery.md").read_text(encoding="utf-8")))
+    kept = {path.name: path.stat().st_size for path in (DOCS / "figures" / "gallery").iterdir()}
+    assert shown == kept.keys()
+    assert sum(kept.values()) < 300_000
+    for name in shown:
+        assert name.partition(".")[0] in suite_names()
 
 
 def test_nothing_comes_from_a_network(site: Path) -> None:
@@ -94,7 +104,8 @@ def test_wide_tables_scroll_in_their_own_box_beside_their_first_column(site: Pat
                 """() => [...document.querySelectorAll(".table-wrapper")].map(box => {
                   box.scrollLeft = 10000;
                   const around = box.getBoundingClientRect();
-                  const cells = [...box.querySelectorAll("tr > :first-child")].map(cell => cell.getBoundingClientRect());
+                  const first = [...box.querySelectorAll("tr > :first-child")];
+                  const cells = first.map(cell => cell.getBoundingClientRect());
                   return {
                     scrolled: box.scrollLeft,
                     off: Math.max(...cells.map(cell => Math.abs(cell.left - around.left))),
@@ -106,7 +117,7 @@ def test_wide_tables_scroll_in_their_own_box_beside_their_first_column(site: Pat
             for box in boxes:
                 wide += box["scrolled"] > 0
                 if box["scrolled"] > 0:
-                    assert box["off"] < 3, name
+                    assert box["off"] < 6, name
                     assert box["share"] < 0.6, name
         picture(page, "docs-phone-table")
     assert wide

@@ -465,7 +465,7 @@ def test_the_theory_of_an_enormous_environment_is_not_worked_out(tmp_path: Path)
         directory = tmp_path / str(len(kwargs))
         folder(directory, [Ref("GPBandit/RKHS-v0", kwargs)], [Ref("Uniform")], repetitions=1, T=5)
         site = make_site(summarise(Store(directory)), theory=True)
-        assert "no theory is worked out" in str(site.theory["RKHS"])
+        assert "no environment is built again" in str(site.theory["RKHS"])
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide")
@@ -507,7 +507,10 @@ def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
     assert query(store, "SELECT count(*) AS n FROM traces")["n"].tolist() == [40]
 
 
-@pytest.mark.parametrize("name", ["site", "site/compare", "site/assets", "figures", "quarantine"])
+@pytest.mark.parametrize(
+    "name",
+    ["site", "site/compare", "site/pulls", "site/repetitions", "site/code", "site/assets", "figures", "quarantine"],
+)
 def test_nothing_is_written_through_a_link(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -521,6 +522,11 @@ class TestPlot:
 
     def test_before_anything_is_told(self) -> None:
         assert len(Experiment(RANGES, "Random").plot().data) == 1 + len(RANGES)
+
+    def test_without_plotly_it_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+        with pytest.raises(ImportError, match=r'needs Plotly: pip install "gpbandit-envs\[plot\]"'):
+            Experiment(RANGES, "Random").plot()
 
 
 class Own(FiniteArmAgent):

@@ -12,8 +12,8 @@ from leaderboards.play.store import Store
 from leaderboards.results import Results
 from leaderboards.score.rankings import class_rankings, ranking_over, task_classes, task_ranking
 from leaderboards.score.summary import Summary, summarise
-from leaderboards.show.overview import overview_page
-from leaderboards.show.site import make_site
+from leaderboards.show.overview import filtered_rankings, overview_page
+from leaderboards.show.site import NOT_TOLD, TOLD, make_site
 from tests.leaderboards.folders import record, trace
 
 ARMS = (Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"))
@@ -117,10 +117,26 @@ def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary)
     assert [row.agent for row in tables["boxes"].rows] == ["UHE-BO", "Portfolio", "Random"]
     assert tables["boxes"].basis == "Ranks rest on 3 environments and are of 3 agents"
     assert len(tables["boxes"].rows[0].cells) == 3
-    assert set(tables["arms"].subsets) == {"0,1"}, "both are drawn functions on arms"
-    basis, rows = tables["arms"].subsets["0,1"]
+    subsets = dict(zip(tables, filtered_rankings(site)))["arms"]
+    assert {kept for kept, _, _ in (key.partition("|") for key in subsets)} == {"0,1"}, "both are drawn functions"
+    basis, rows = subsets["0,1|"]
     assert basis == tables["arms"].basis
     assert [row.mean_rank for row in rows] == [row.mean_rank for row in tables["arms"].rows]
+
+
+def test_each_class_of_entrants_is_ranked_by_itself(summary: Summary) -> None:
+    site = make_site(summary)
+    subsets = dict(zip((one.name for one in site.classes), filtered_rankings(site)))["arms"]
+    whole = {row.agent for row in subsets["0,1|"][1]}
+    told, others = ({row.agent for row in subsets[f"0,1|{entrants}"][1]} for entrants in (TOLD, NOT_TOLD))
+    assert told | others == whole
+    assert not told & others
+    assert told == {"BBKB"}
+    assert "Random" in others
+    for entrants, agents in ((TOLD, told), (NOT_TOLD, others)):
+        _, rows = subsets[f"0,1|{entrants}"]
+        ranks = [row.mean_rank.sort for row in rows if row.rank]
+        assert sum(ranks) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2), f"{len(agents)} among themselves"
 
 
 def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Path) -> None:
@@ -131,10 +147,12 @@ def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Pat
             for repetition in range(8):
                 frame = trace(40, 0.7 if agent == better else 0.1, np.random.default_rng(repetition))
                 store.write(record(env, Ref(f"a:{agent}", label=agent), repetition, 40, frame=frame))
-    (table,) = overview_page(make_site(summarise(store)))["rankings"]
+    site = make_site(summarise(store))
+    (table,) = overview_page(site)["rankings"]
+    (subsets,) = filtered_rankings(site)
     assert [card.name for card in table.tasks] == ["Cosines", "RKHS"]
     assert {row.rank for row in table.rows} == {"1="}, "level over both"
     order = [row.agent for row in table.rows]
-    places = {kept: dict(zip(order, (row.rank for row in rows))) for kept, (_, rows) in table.subsets.items()}
-    assert places == {"0,1": {"A": "1=", "B": "1="}, "0": {"A": "2", "B": "1"}, "1": {"A": "1", "B": "2"}}
-    assert table.subsets["0"][0] == "Ranks rest on 1 environment and are of 2 agents"
+    places = {kept: dict(zip(order, (row.rank for row in rows))) for kept, (_, rows) in subsets.items()}
+    assert places == {"0,1|": {"A": "1=", "B": "1="}, "0|": {"A": "2", "B": "1"}, "1|": {"A": "1", "B": "2"}}
+    assert subsets["0|"][0] == "Ranks rest on 1 environment and are of 2 agents"

@@ -1,4 +1,4 @@
-"""axe-core on the pages: WCAG A and AA, no serious fault."""
+"""axe-core on the pages: WCAG A and AA and good practice, no fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "node_modules" / "axe-core" / "axe.min.js"
 
 
-def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, real: Path, open_page: Open) -> None:
+def test_no_page_has_a_fault(axe: Path, tmp_path: Path, real: Path, open_page: Open) -> None:
     failures: dict[tuple[str, str], Failure] = {
         ("RKHS", "EpsGreedy"): ("crashed", "ValueError: no", "Traceback (most recent call last)"),
         ("GPSample", "GP-AUCB"): ("skipped", "does not fit", None),
@@ -47,17 +47,17 @@ def test_no_page_has_a_serious_fault(axe: Path, tmp_path: Path, real: Path, open
     audited = [real / f"{name}.html" for name in ("site/agent-gp-bucb", "site/env-gpsample", "site/feedback-gpsample")]
     views = [(path, DESKTOP, "light") for path in [*made, audited[0]]]
     views += [(path, PHONE, "dark") for path in [made[0], *audited[1:]]]
+    views.append((real / "site" / "code" / "code-agents-exact-gp-bucb.html", DESKTOP, "light"))
     for name, size, scheme in views:
         with open_page(name, size, scheme) as page:
             if page.locator("#plot").count():
-                page.locator("#plot .legend").wait_for()
+                page.locator("#legend li").first.wait_for()
             page.add_script_tag(path=str(axe))
             found: dict[str, Any] = page.evaluate("rules => axe.run(document, rules)", RULES)
             faults = [
                 f"{fault['impact']}: {fault['id']} at {fault['nodes'][0]['target']}: "
                 f"{fault['nodes'][0]['failureSummary']}"
                 for fault in found["violations"]
-                if fault["impact"] in ("serious", "critical")
             ]
             assert not faults, (name, faults)
             assert len(found["passes"]) > 10

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import leaderboards
+from agents import Agent
 from leaderboards.play.exchange import add, pack
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
@@ -21,13 +22,17 @@ from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval
+from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, row_command
-from leaderboards.show.page import embed
-from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
+from leaderboards.show.overview import overview_page
+from leaderboards.show.page import embed, prose
+from leaderboards.show.palette import HUES, LineStyle, line_styles
+from leaderboards.show.site import make_site
+from leaderboards.show.svg import swatch
 from tests.leaderboards.folders import Failure, folder, record
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -79,10 +84,25 @@ def test_settings_of_one_agent_share_its_hue_and_differ_in_dash() -> None:
     assert len({style.dash for style in found.values()}) == 3
 
 
-def test_more_agents_than_line_styles_still_have_one() -> None:
-    found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(40)})
-    assert len(found) == 40
-    assert set(found.values()) == {LineStyle(hue, dash) for hue in range(len(HUES)) for dash in DASHES}
+def test_eighty_agents_have_eighty_line_styles_and_more_still_have_one() -> None:
+    found = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(80)})
+    assert len(set(found.values())) == 80
+    assert len(line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(100)})) == 100
+
+
+def test_lines_have_markers_only_among_more_than_ten() -> None:
+    ten = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(10)})
+    assert {style.marker for style in ten.values()} == {""}
+    thirty = line_styles({f"a{i}": Ref(f"x:A{i}") for i in range(30)})
+    assert {(style.dash, style.marker) for style in list(thirty.values())[:28]} == {
+        ("solid", ""),
+        ("dash", "square"),
+        ("dot", "diamond"),
+        ("dashdot", "triangle-up"),
+    }
+    assert all(thirty[name].hue == style.hue and thirty[name].dash == style.dash for name, style in ten.items())
+    assert 'class="mark"' in swatch(thirty["a29"])
+    assert 'class="mark"' not in swatch(thirty["a0"])
 
 
 def test_file_names_are_plain_and_unique() -> None:
@@ -233,6 +253,36 @@ def test_who_leads_is_said_of_those_that_finished(tmp_path: Path) -> None:
     for agent in agents[:2]:
         store.write(record(env, agent, 3, 60))
     assert "of the 2 that finished all 4 repetitions" in build_page(tmp_path).read_text()
+
+
+def test_a_large_leading_group_is_counted(tmp_path: Path) -> None:
+    agents = [Ref("Uniform", {"n": n}, f"agent {n}") for n in range(9)]
+    site = make_site(summarise(folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)))
+    (card,) = overview_page(site)["tasks"]
+    assert len(card.leading) == 6
+    assert card.leading[:5] == site.best_agents("RKHS")[:5]
+    assert card.leading[5] == "and 4 more"
+
+
+def test_text_of_docstrings_is_escaped_with_its_code_marked() -> None:
+    assert prose("a `x < 1` b & c") == "a <code>x &lt; 1</code> b &amp; c"
+    assert prose("a lone ` stays <b>") == "a lone ` stays &lt;b&gt;"
+
+
+def test_code_of_others_is_on_no_page(tmp_path: Path) -> None:
+    folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref(f"{__name__}:Mine", label="Mine")], repetitions=2)
+    build_page(tmp_path, theory=False)
+    codes = {path.name for path in (tmp_path / "site" / "code").iterdir()}
+    assert codes == {"code-agents-baselines-uniform.html"}
+    page = (tmp_path / "site" / "agent-mine.html").read_text()
+    assert "not a part of this project" in page
+    assert "Mine alone." in page
+    uniform = (tmp_path / "site" / "code" / "code-agents-baselines-uniform.html").read_text()
+    assert "class Uniform(" in uniform
+
+
+class Mine(Agent):
+    """Mine alone."""
 
 
 @pytest.mark.parametrize(("n_envs", "folded"), [(5, False), (6, True)])

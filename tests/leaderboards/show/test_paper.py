@@ -2,12 +2,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from leaderboards.play.spec import Ref
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
+from leaderboards.show.chart import Axis, Chart, Line
+from leaderboards.show.palette import LineStyle
+from leaderboards.show.paper import draw_panels, metric_panels, paper_style
+from leaderboards.show.site import make_site
 from tests.leaderboards.folders import AGENTS, folder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MAGIC = {".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -18,7 +29,7 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     folder(tmp_path, agents=[*AGENTS, odd], repetitions=4)
     files = make_figures(tmp_path, tmp_path / "out", ("pdf", "svg"))
     names = {path.name for path in files}
-    stems = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "ranks", "profiles")
+    stems = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "ranks", "profiles", "targets")
     assert names == {f"{stem}{suffix}" for stem in stems for suffix in MAGIC} | {"scores.md", "scores.tex"}
     for path in files:
         if path.suffix in MAGIC:
@@ -41,6 +52,51 @@ def test_what_has_no_numbers_has_no_figure(tmp_path: Path) -> None:
     assert "cumulative_regret.pdf" in names
     assert not any(name.startswith(("regret_ratio", "ranks", "profiles")) for name in names)
     assert (tmp_path / "figures" / "scores.md").is_file()
+
+
+def drawn(*charts: Chart) -> list[Axes]:
+    styles = {name: LineStyle(i, "solid") for i, name in enumerate("abc")}
+    with paper_style():
+        figure = draw_panels(charts, styles)
+        figure.draw_without_rendering()
+    return list(figure.axes)
+
+
+def on_log_axis(*curves: list[float]) -> Chart:
+    lines = tuple(Line(name, np.arange(1, 1 + len(y)), np.array(y)) for name, y in zip("abc", curves))
+    return Chart("key", "title", Axis("x"), Axis("y"), lines).on_log_axes()
+
+
+def test_a_line_that_falls_to_zero_runs_along_the_lower_edge() -> None:
+    (ax,) = drawn(on_log_axis([0.0, 8.0, 4.0, 0.0, 0.0], [5.0, 3.0, 2.0, 1.0, 0.5], [0.0, 0.0, 0.0, 0.0, 0.0]))
+    falls, stays, zero = (np.asarray(line.get_ydata(), float) for line in ax.lines[:3])
+    low, high = ax.get_ylim()
+    assert np.isnan(falls[0]), "what has yet to rise is left out"
+    assert (falls[3:] > low).all()
+    assert (falls[3:] < stays.min()).all(), "0 is below everything else"
+    assert (zero == falls[3]).all()
+    assert low * 1.2 > falls[3], "at the edge"
+    assert high > 8
+
+
+@pytest.mark.parametrize(("values", "least"), [([2.0, 3.0, 6.0], 2), ([2.0, 2.2, 2.5], 2), ([2.0, 40.0], 1)])
+def test_log_axes_have_a_few_plain_labels_and_no_minor_ones(values: list[float], least: int) -> None:
+    (ax,) = drawn(on_log_axis(values))
+    low, high = ax.get_ylim()
+    assert not any(label.get_text() for label in ax.yaxis.get_ticklabels(minor=True))
+    shown = [label.get_text() for tick, label in zip(ax.get_yticks(), ax.get_yticklabels()) if low <= tick <= high]
+    assert least <= len(shown) <= 6, shown
+    if high / low < 10:
+        assert all(float(text) > 0 for text in shown), shown
+
+
+def test_inference_regret_has_intervals_unless_agents_are_many(tmp_path: Path) -> None:
+    for n, filled in ((3, True), (11, False)):
+        agents = [Ref("GP-UCB", {"width": float(w)}, f"width {w}") for w in range(1, n + 1)]
+        site = make_site(summarise(folder(tmp_path / str(n), [Ref("GPBandit/RKHS-v0")], agents, repetitions=3)))
+        (chart,) = metric_panels(site, METRICS["inference_regret"])
+        assert chart is not None
+        assert {line.high is not None for line in chart.lines} == {filled}
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:

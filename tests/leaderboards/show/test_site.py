@@ -74,6 +74,7 @@ def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
             page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
             page.goto(path.resolve().as_uri())
             if page.locator("#plot").count():
+                page.locator("#plot").scroll_into_view_if_needed()
                 page.locator("#plot .main-svg").first.wait_for()
             assert page.title() != "owned"
             assert page.locator("img").count() == 0
@@ -91,7 +92,7 @@ def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
 def test_every_tab_draws_something(real: Path, open_page: Open) -> None:
     for name in ("env-gpsample", "feedback-gpsample"):
         with open_page(real / "site" / f"{name}.html") as page:
-            page.locator("#plot .legend").wait_for()
+            page.locator("#legend li").first.wait_for()
             for tab in page.locator("[role=tab]").all():
                 tab.click()
                 drawn = "document.getElementById('plot').data.some(d => d.name && d.y.some(y => y !== null))"
@@ -163,17 +164,18 @@ def test_agents_are_ranked_anew_on_what_filters_leave(site: Path, open_page: Ope
         assert basis.inner_text().startswith("Ranks rest on 3 environments")
         before = part.locator("tbody").inner_text().split()
         page.get_by_label("Family").select_option("drawn functions")
-        assert basis.inner_text().startswith("Ranks rest on 2 environments")
+        page.wait_for_function("document.querySelector('.basis').textContent.startsWith('Ranks rest on 2')")
         summary = summarise(Store(site))
         found = make_site(summary).over(["RKHS", "GPSample"])
         assert found is not None
         rows = part.locator("tbody tr", has=page.locator("td.rank .value"))
-        names = rows.locator("th").all_inner_texts()
+        names = rows.locator("th a").all_inner_texts()
         assert dict(zip(names, rows.locator("td.rank .value").all_inner_texts())) == {
             agent: f"{rank.estimate:.2f}" for agent, rank in zip(found.agents, found.mean_rank)
         }
         assert names == sorted(names, key=lambda name: found.ordered.index(name))
         page.get_by_label("Family").select_option("")
+        page.wait_for_function("document.querySelector('.basis').textContent.startsWith('Ranks rest on 3')")
         assert part.locator("tbody").inner_text().split() == before
 
 
@@ -262,7 +264,7 @@ def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
 
 def test_the_frontier_joins_what_none_beats(real: Path, open_page: Open) -> None:
     with open_page(real / "site" / "env-gpsample.html") as page:
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         page.locator("[role=tab]", has_text="Accuracy and time").click()
         points = page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => [d.x[0], d.y[0]])")
         line = page.evaluate("(({x, y}) => x.map((v, i) => [v, y[i]]))(document.getElementById('plot').data.at(-1))")
@@ -279,7 +281,7 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
     with open_page(real / "index.html") as page:
         row = page.locator("table.ranking tbody tr", has=page.get_by_text("GP-BUCB", exact=True))
         row.locator("td.group-rank a").first.click()
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         assert "GP-BUCB against" in page.locator("h1").inner_text()
         page.locator("select[name=second]").select_option(EVIL)
         page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 3")
@@ -316,11 +318,11 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
 def test_a_pair_that_is_chosen_is_shown_whatever_the_address_was(real: Path, open_page: Open) -> None:
     with open_page(real / "site" / "compare.html") as page:
         page.goto(page.url + "#first=nobody&second=<script>&task=nowhere")
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         assert page.evaluate(f"new Set({CHOSEN}.slice(0, 2)).size") == 2
     with open_page(real / "site" / "agent-gp-bucb.html") as page:
         page.get_by_role("link", name="compare GP-BUCB with Uniform").click()
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         assert page.evaluate(CHOSEN) == ["GP-BUCB", "Uniform", ""]
 
 
@@ -340,7 +342,7 @@ def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
         )
         shown = delay.filter(has_text="GP-BUCB").locator("td").nth(1).get_attribute("data-sort")
         assert float(shown) == pytest.approx((late - base).mean())
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         assert page.locator("#plot .xtitle").text_content() == "evaluations of delay"
     with open_page(real / "site" / "env-gpsample-delay-8.html", script=False) as page:
         assert page.get_by_role("link", name="What late feedback costs here").count() == 1
@@ -348,7 +350,7 @@ def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
 
 def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         tabs = page.locator("[role=tab]")
         assert tabs.count() >= 6
         first, second = tabs.nth(0), tabs.nth(1)
@@ -367,7 +369,7 @@ def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Ope
 
 def test_a_batched_agent_needs_less_time_for_the_same_evaluations(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         page.locator("[role=tab]", has_text="Regret against time").click()
         assert "experiment time" in page.locator("#plot .xtitle").text_content()
         named = "document.getElementById('plot').data.filter(d => d.name)"
@@ -397,7 +399,7 @@ def test_the_spread_over_repetitions_is_shown(site: Path, open_page: Open) -> No
 
 def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         count = "document.getElementById('plot').data.length"
         with_bands = page.evaluate(count)
         page.locator("#show-bands").uncheck()
@@ -408,7 +410,7 @@ def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
 
 def test_the_theme_is_switched_and_the_chart_follows(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#plot .legend").wait_for()
+        page.locator("#legend li").first.wait_for()
         colour = "document.getElementById('plot').data.at(-1).line.color"
         light = page.evaluate(colour)
         page.locator("button.theme").click()

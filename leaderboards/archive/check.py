@@ -1,0 +1,130 @@
+"""Check a board: a sample of its runs, which nobody can know beforehand, is played again."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leaderboards.play.board import Board
+from leaderboards.play.kept import KEPT, KeptRun
+from leaderboards.play.run_file import RunEntry, origin
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.store import Store
+from leaderboards.play.verify import FEWEST, Verdict, settled
+from leaderboards.play.workers import Executor
+from leaderboards.score.kept import keep
+
+__all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
+
+_KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check found.
+
+    Attributes:
+        verdicts: Of the runs that were played again.
+        stale: Labels of the agents whose code has changed since, by file.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    stale: dict[str, str]
+
+
+def sample(keys: Iterable[str], seed: str, share: float = 0.01) -> list[str]:
+    """A share of `keys`, at least one, that follows from `seed`: the hash of a commit, which comes after the runs.
+
+    Raises:
+        ValueError: if the share is not above 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share: expected a number above 0 and at most 1, got {share!r}")
+    order = sorted(keys, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
+    return order[: max(math.ceil(share * len(order)), 1)]
+
+
+def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Executor) -> CheckReport:
+    """Play runs of a board again in the empty folder `scratch` and compare what is kept of them.
+
+    A run that parts from its record at a choice on another machine has further repetitions of its pair played, from
+    which it is judged.
+
+    Raises:
+        KeyError: if there is no such run.
+        OSError: if the folder cannot be written.
+    """
+    again = Store(scratch)
+    verdicts = _played(board, keys, again, executor)
+    open_pairs = {board.spec(verdict.key).pair for verdict in verdicts if verdict.parted is not None}
+    if open_pairs:
+        further = _further(board, open_pairs, {verdict.key for verdict in verdicts})
+        verdicts += _played(board, further, again, executor)
+    verdicts = settled(verdicts, {verdict.key: board.spec(verdict.key).pair for verdict in verdicts})
+    return CheckReport(tuple(verdicts), board.stale())
+
+
+def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
+    """One run that is done of every task that an agent has played, which follows from `seed`."""
+    tasks: dict[str, list[str]] = {}
+    for key, run in board.entries().items():
+        if run.file == file and run.status == "done":
+            tasks.setdefault(run.spec.task, []).append(key)
+    return [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
+
+
+def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:
+    run_missing([board.spec(key) for key in keys], again, executor, together=True)
+    return [_judge(board.entry(key), board.kept(key), again) for key in keys]
+
+
+def _further(board: Board, pairs: set[str], known: set[str]) -> list[str]:
+    found: list[str] = []
+    for pair in pairs:
+        runs = [(run.spec.repetition, key) for key, run in board.entries().items() if run.spec.pair == pair]
+        mine = [key for _, key in sorted(runs) if key not in known and board.kept(key) is not None]
+        found += mine[: FEWEST - sum(key in known for _, key in runs)]
+    return found
+
+
+def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
+    exact = before.origin.rounding == origin().rounding
+    now = again.entries().get(before.key)
+    if now is None or now.status != before.status:
+        ended = "could not be played again" if now is None else f"is now {now.status}: {now.reason}"
+        return Verdict(before.key, "disagrees", exact, f"was {before.status}, {ended}")
+    if kept is None:
+        return Verdict(before.key, "identical", exact, f"{before.status} as before")
+    trace = again.trace(before.key)
+    anew = keep(now, trace)
+    if anew.digest == kept.digest:
+        return Verdict(before.key, "identical", exact, "identical")
+    last = _last_common(kept, anew)
+    text = f"agrees to evaluation {last}" if last else "differs from the first evaluation on"
+    if exact:
+        return Verdict(before.key, "disagrees", exact, f"{text}, on the same kind of machine and libraries")
+    totals = kept.finals["cumulative_regret"], anew.finals["cumulative_regret"]
+    if last == kept.t[-1]:
+        return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine")
+    return Verdict(before.key, "agrees", exact, text, totals)
+
+
+def _last_common(one: KeptRun, other: KeptRun) -> int:
+    """The last kept evaluation up to which two runs of a task are the same but for rounding; 0 if there is none."""
+    if not np.array_equal(one.t, other.t):
+        return 0
+    same = np.all(
+        [
+            np.isclose(one.curves[name], other.curves[name], rtol=_KEPT_TOLERANCE, atol=1e-9, equal_nan=True)
+            for name in KEPT
+            if name != "policy_seconds"
+        ],
+        axis=0,
+    )
+    first = len(same) if same.all() else int(np.argmin(same))
+    return int(one.t[first - 1]) if first else 0

@@ -1,0 +1,254 @@
+"""Make a board: play what it lacks, and keep what was played in files small enough to come with the package."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.version import __version__
+from leaderboards.play.adopt import adopt
+from leaderboards.play.board import Board
+from leaderboards.play.board_file import INDEX, AgentFile, Source, instance_key, write_agent, write_index
+from leaderboards.play.fingerprint import fingerprint
+from leaderboards.play.kept import KeptRun
+from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.make import check_agent_ref
+from leaderboards.play.record import lacks_data
+from leaderboards.play.run_file import SUFFIX, RunEntry
+from leaderboards.play.schedule import missing, run_missing, skip_without_data
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.store import Store
+from leaderboards.play.suite import AgentEntry, Suite, build_environments_once
+from leaderboards.play.workers import Limits, make_executor
+from leaderboards.score.kept import keep
+
+__all__ = ["KEEPER", "file_name", "play_board", "renew", "write_board"]
+
+KEEPER = "gpbandit-envs"
+"""Who plays the agents of this project."""
+
+_NOTES = "fingerprints.json"
+_PASS = 4  # repetitions of all agents before the next ones of any: a board that is not finished ranks them all
+
+Runs = dict[str, tuple[RunEntry, KeptRun | None]]
+
+
+def file_name(label: str) -> str:
+    """Name of the file of an agent on a board."""
+    return re.sub(r"[^a-z0-9.+]+", "-", label.lower()).strip("-") + SUFFIX
+
+
+def play_board(
+    suite: Suite, results: Store, board: Board | None, workers: int = 1, say: Callable[[str], None] = print
+) -> None:
+    """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
+
+    Agents are played in the order of the suite, four repetitions of all of them before the next four of any. Those
+    whose code has changed since are played anew. Those whose extra is not installed are left out, and named.
+
+    Raises:
+        OSError: if the folder cannot be written.
+        SuiteError: if the suite cannot be run, or the folder holds another.
+    """
+    suite = _with_extras(suite.pinned(), say)
+    suite.check()
+    there = set() if board is None else _counting(board).keys()
+    _forget_stale(results)
+    specs = [spec for spec in suite.specs() if spec.key not in there]
+    todo = missing(specs, results)
+    without_data = build_environments_once(todo)
+    for warning in adopt(suite, results):
+        say(f"warning: {warning}")
+    skip_without_data(todo, results, without_data)
+    _note(results, suite)
+    for least in range(0, max(task.repetitions for task in suite.tasks), _PASS):
+        for entry in suite.agents:
+            mine = [
+                spec
+                for spec in specs
+                if spec.agent.key == entry.ref.key
+                and least <= spec.repetition < least + _PASS
+                and spec.env.key not in without_data
+            ]
+            if not missing(mine, results):
+                continue
+            executor = make_executor("serial" if workers == 1 else "local", workers, Limits())
+            try:
+                report = run_missing(mine, results, executor, together=True)
+            finally:
+                executor.close()
+            results.write_manifest()
+            ended = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items()))
+            say(f"{entry.ref.label}, repetitions {least} to {least + _PASS - 1}: {ended}")
+
+
+def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:
+    """The suite without the agents whose optional library is missing."""
+    there = []
+    for entry in suite.agents:
+        try:
+            check_agent_ref(entry.ref)
+        except ImportError as error:
+            say(f"left out: {entry.ref.label}, {' '.join(str(error).split())}")
+        else:
+            there.append(entry)
+    return suite.model_copy(update={"agents": tuple(there)})
+
+
+def write_board(
+    suite: Suite,
+    folder: Path,
+    results: Store | None = None,
+    *,
+    seconds: Literal["alone", "not comparable"] = "not comparable",
+    sources: Mapping[str, Source] | None = None,
+) -> Board:
+    """Write the board of a suite: what is on it already and counts still, and the runs of a results folder.
+
+    Args:
+        suite: The suite; runs of other tasks or agents are left out.
+        folder: The folder of the board, made if it is not there.
+        results: Where further runs are; None for none, which renews the index.
+        seconds: Whether the policy times of further runs were measured alone.
+        sources: Where the runs of agents of other packages come from, by label; those of this project need none.
+
+    Raises:
+        StoreError: if runs disagree about an instance, or an agent of another package has no source.
+        OSError: if the folder cannot be written.
+    """
+    sources = dict(sources or {})
+    before = Board(folder) if (folder / INDEX).is_file() else None
+    suite = suite.frozen()
+    wanted = {spec.key: spec for spec in suite.specs()}
+    by_agent: dict[str, Runs] = {}
+    if before is not None:
+        for key, entry in _counting(before).items():
+            source = before.source(entry)
+            if key in wanted or source.fingerprint is None:
+                by_agent.setdefault(entry.spec.agent.label, {})[key] = (entry, before.kept(key))
+                sources.setdefault(entry.spec.agent.label, source)
+    if results is not None:
+        for key, run in _further(results, wanted, sources):
+            by_agent.setdefault(wanted[key].agent.label, {}).setdefault(key, run)
+    instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
+    files: dict[str, AgentFile] = {}
+    for label, runs in by_agent.items():
+        agent = next(iter(runs.values()))[0].spec.agent
+        files[file_name(label)] = write_agent(
+            folder / file_name(label), list(runs.values()), sources.get(label) or _own_source(agent, seconds)
+        )
+    listed = {entry.ref.key for entry in suite.agents}
+    others = [(ref.id, dict(ref.kwargs), ref.label) for ref in _refs(by_agent) if ref.key not in listed]
+    whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
+    write_index(folder, whole, files, instances)
+    for path in folder.glob(f"*{SUFFIX}"):
+        if path.name not in files:
+            path.unlink()
+    return Board(folder)
+
+
+def renew(folder: Path, names: Iterable[str]) -> Board:
+    """State the present fingerprint of agents whose runs have been found to be the same; names are those of files.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    values = json.loads(read_limited(folder / INDEX))
+    board = Board(folder)
+    for name in names:
+        run = next(run for run in board.entries().values() if run.file == name)
+        values["files"][name]["source"] |= {"fingerprint": fingerprint(run.spec.agent), "version": __version__}
+    with written_whole(folder / INDEX) as temporary:
+        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return Board(folder)
+
+
+def _refs(by_agent: Mapping[str, Runs]) -> list[Ref]:
+    return [next(iter(runs.values()))[0].spec.agent for runs in by_agent.values()]
+
+
+def _counting(board: Board) -> dict[str, RunEntry]:
+    """The runs of a board that need not be played: not those of agents that have changed since, or without data."""
+    stale = board.stale()
+    return {
+        key: run
+        for key, run in board.entries().items()
+        if run.file not in stale and (run.status in ("done", "skipped")) and not _lacked_data(run)
+    }
+
+
+def _lacked_data(run: RunEntry) -> bool:
+    return lacks_data(run.status, run.reason)
+
+
+def _further(
+    results: Store, wanted: Mapping[str, RunSpec], sources: Mapping[str, Source]
+) -> Iterator[tuple[str, tuple[RunEntry, KeptRun | None]]]:
+    """The runs of a results folder that a board keeps, with the labels of the suite.
+
+    Those of this project's agents are left out unless they were played with the code that is there now.
+    """
+    notes = _notes(results)
+    for key, entry in results.entries().items():
+        if key not in wanted:
+            continue
+        played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
+        if not played_now and wanted[key].agent.label not in sources:
+            continue
+        labelled = entry.model_copy(update={"spec": wanted[key]})
+        yield key, (labelled, keep(entry, results.trace(key)) if entry.status == "done" else None)
+
+
+def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Source:
+    found = fingerprint(agent)
+    if found is None:
+        raise StoreError(f"{agent.id} is no agent of this project: state where its runs come from")
+    return Source(standing="verified", by=KEEPER, version=__version__, fingerprint=found, seconds=seconds)
+
+
+def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
+    instances: dict[str, dict[str, Any]] = {}
+    for run in sorted(runs, key=lambda run: run.key):
+        if run.status != "done":
+            continue
+        stated = {"facts": run.facts, "data": run.data.model_dump(mode="json")}
+        known = instances.setdefault(instance_key(run.spec), stated)
+        if known["data"] != stated["data"]:
+            raise StoreError(
+                f"{run.spec.agent.label} on {run.spec.env.label}, repetition {run.spec.repetition}, had another "
+                "instance than the other agents: one of them was played with other data or another version"
+            )
+    return instances
+
+
+def _notes(results: Store) -> dict[str, str | None]:
+    try:
+        notes: dict[str, str | None] = json.loads(read_limited(results.directory / _NOTES))
+    except FileNotFoundError:
+        return {}
+    return notes
+
+
+def _note(results: Store, suite: Suite) -> None:
+    """Note with what code the agents of a suite play; what is noted stays until it is forgotten."""
+    notes = {entry.ref.key: fingerprint(entry.ref) for entry in suite.agents} | _notes(results)
+    with written_whole(results.directory / _NOTES) as temporary:
+        temporary.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _forget_stale(results: Store) -> None:
+    """Remove the runs of agents whose code has changed since they were noted."""
+    notes = _notes(results)
+    stale: Sequence[str] = [key for key, found in notes.items() if found != fingerprint(Ref(**json.loads(key)))]
+    if not stale:
+        return
+    files = {run.file for run in results.entries().values() if run.spec.agent.key in stale}
+    for name in files:
+        (results.runs_directory / name).unlink()
+    with written_whole(results.directory / _NOTES) as temporary:
+        kept = {key: found for key, found in notes.items() if key not in stale}
+        temporary.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")

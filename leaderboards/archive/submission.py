@@ -1,0 +1,374 @@
+"""Submissions to a board: results, the code that made them, and the text that goes with them.
+
+FOLDER/submission.json   agents, where their code is, the suite, versions
+FOLDER/results.zip       the runs, as `leaderboards.play.exchange.pack` writes them
+FOLDER/code/             the source files of agents that no registry has
+FOLDER/PULL_REQUEST.md   the text of the pull request, with the table
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import agents
+from gpbandit_envs.version import __version__
+from leaderboards.archive.make import write_board
+from leaderboards.play import exchange
+from leaderboards.play.board import Board, open_results
+from leaderboards.play.board_file import Source
+from leaderboards.play.fingerprint import fingerprint, imported_files
+from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.make import is_own_env
+from leaderboards.play.run_file import first_error
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.play.suite import AgentEntry, load_suite, not_in_suite, suite_names
+from leaderboards.score.kept import keep
+from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
+from leaderboards.score.summary import summarise
+
+__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "on_path", "open_submission", "same_traces"]
+
+LIST = "submission.json"
+_RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
+_SCHEMA = 1
+_NEIGHBOURS = 3
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SubmittedAgent(_Strict):
+    """An agent of a submission.
+
+    Attributes:
+        id: Its id.
+        kwargs: Its settings.
+        label: Its label.
+        files: SHA-256 of its source files, by their path below `code/`.
+        requires: Distributions with versions that it comes from, as pip takes them.
+    """
+
+    id: str
+    kwargs: dict[str, Any]
+    label: str
+    files: dict[str, str] = Field(default_factory=dict)
+    requires: list[str] = Field(default_factory=list)
+
+    @property
+    def ref(self) -> Ref:
+        """The agent as it stands in a spec."""
+        return Ref(self.id, self.kwargs, self.label)
+
+
+class _List(_Strict):
+    schema_: int = Field(_SCHEMA, alias="schema")
+    suite: str
+    version: str
+    agents: list[SubmittedAgent]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission whose files are what its list states.
+
+    Attributes:
+        folder: Where it is.
+        suite: Name of the suite.
+        agents: Its agents.
+        store: Its runs, in a results folder of their own.
+        rejected: What could not be read of its results, with the reason.
+    """
+
+    folder: Path
+    suite: str
+    agents: tuple[SubmittedAgent, ...]
+    store: Store
+    rejected: tuple[str, ...]
+
+
+# ---- made ----
+
+
+def make_submission(directory: Path, folder: Path) -> Submission:
+    """Make the submission of a results folder that was played against a board.
+
+    Raises:
+        StoreError: if the folder holds no finished run, or the code of an agent cannot be found.
+        OSError: if `folder` cannot be written.
+    """
+    store = Store(directory)
+    suite = store.suite()
+    done = [store.spec(key) for key in sorted(store.done_keys())]
+    if not done or suite is None:
+        raise StoreError(f"{directory} holds no finished run of a suite to submit")
+    folder.mkdir(parents=True, exist_ok=True)
+    code = folder / _CODE
+    shutil.rmtree(code, ignore_errors=True)
+    submitted = [_submitted(ref, code) for ref in {spec.agent.key: spec.agent for spec in done}.values()]
+    exchange.pack(directory, folder / _RESULTS)
+    listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
+    (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+    (folder / _TEXT).write_text(_text(directory, folder.name, suite.name, submitted, len(done)), encoding="utf-8")
+    return Submission(folder, suite.name, tuple(submitted), store, ())
+
+
+def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
+    """An agent with its code: files copied below `code`, or the distributions that have it."""
+    stated: dict[str, Any] = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
+    if fingerprint(ref) is not None:
+        return SubmittedAgent(**stated)
+    if not ref.rebuildable:
+        raise StoreError(
+            f"{ref.label} was given as an object or a class of a notebook, which nobody else can play: put the class "
+            "into a file and name it as module:Class"
+        )
+    module = ref.id.partition(":")[0] if ":" in ref.id else _entry_module(ref.id)
+    origin = _origin(module)
+    if origin is None:
+        raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
+    if owners := _distributions(module, origin):
+        return SubmittedAgent(**stated, requires=owners)
+    root = origin.parents[module.count(".") + (origin.name == "__init__.py")]
+    files = {}
+    for path in imported_files(origin, root):
+        name = path.relative_to(root).as_posix()
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, code / name)
+        files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return SubmittedAgent(**stated, files=files)
+
+
+def _entry_module(id: str) -> str:
+    entry_point = agents.spec(id).entry_point
+    if isinstance(entry_point, str):
+        return entry_point.partition(":")[0]
+    return str(getattr(entry_point, "__module__", ""))
+
+
+def _origin(module: str) -> Path | None:
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return None if found is None or found.origin is None else Path(found.origin)
+
+
+def _distributions(module: str, origin: Path) -> list[str]:
+    """What pip installs a module from; empty for files that are in no installed distribution."""
+    if "site-packages" not in origin.parts and "dist-packages" not in origin.parts:
+        return []
+    names = importlib.metadata.packages_distributions().get(module.partition(".")[0], [])
+    return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
+
+
+def _text(directory: Path, name: str, suite: str, submitted: Iterable[SubmittedAgent], runs: int) -> str:
+    """The text of the pull request."""
+    labels = [agent.label for agent in submitted]
+    lines = [f"# {', '.join(labels)} on {suite}", ""]
+    lines += [f"{runs} runs with gpbandit-envs {__version__}, played by:", "", "```sh"]
+    ids = " ".join(f"--agent {agent.id}" for agent in submitted)
+    lines += [f"gpbandit run {suite} {ids} --against board", "```", "", *_table(directory, set(labels))]
+    lines += ["", "What the agent is, and where it is described (paper, equations):", "", "...", ""]
+    lines += [
+        "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
+    ]
+    lines += ["- [ ] The code in `code/` may be kept and shown here, under this licence: ..."]
+    lines += [f"- [ ] `gpbandit verify {name}` agrees on my machine."]
+    return "\n".join(lines) + "\n"
+
+
+def _table(directory: Path, own: set[str]) -> Iterator[str]:
+    """The ranking in Markdown: the submitted agents, their neighbours and the leaders."""
+    summary = summarise(open_results(directory), n_points=2)
+    rankings = {task: task_ranking(summary, task) for task in summary.tasks}
+    classes = task_classes(summary)
+    for name, found in class_rankings(summary, classes, rankings).items():
+        at_own = {i for i, agent in enumerate(found.ordered) if agent in own}
+        shown = {j for i in at_own for j in range(i - _NEIGHBOURS, i + _NEIGHBOURS + 1)} | set(range(_NEIGHBOURS))
+        yield f"Ranking by cumulative regret over {len(found.tasks)} tasks ({name}), {len(found.agents)} agents:"
+        yield from ("", "| place | agent | mean rank | 95 % interval | places open |", "|---|---|---|---|---|")
+        for i, agent in enumerate(found.ordered):
+            if i in shown:
+                at = found.agents.index(agent)
+                rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
+                label = label.replace("|", r"\|")
+                ends = f"{rank.low:.2f} to {rank.high:.2f}"
+                places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}"
+                yield f"| {i + 1} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
+
+
+# ---- opened and checked ----
+
+
+def open_submission(folder: Path, scratch: Path) -> Submission:
+    """A submission, its results added to the empty results folder `scratch`; none of its code is imported.
+
+    Raises:
+        StoreError: if the folder holds no submission, or a file is not what its list states.
+    """
+    try:
+        values = json.loads(read_limited(folder / LIST))
+        if values["schema"] > _SCHEMA:
+            raise StoreError(
+                f"{folder}: a submission of schema {values['schema']}, which only a newer version can read"
+            )
+        listed = _List.model_validate(values)
+    except FileNotFoundError:
+        raise StoreError(f"{folder} holds no submission: expected the file {LIST}") from None
+    except ValidationError as error:
+        raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{folder / LIST} is no list of a submission ({type(error).__name__}: {error})") from None
+    for agent in listed.agents:
+        for name, sha256 in agent.files.items():
+            _check_file(folder / _CODE, name, sha256)
+    if (folder / _RESULTS).is_symlink():
+        raise StoreError(f"{folder / _RESULTS}: expected a file, got a link")
+    received = exchange.add(folder / _RESULTS, scratch)
+    return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
+
+
+def _check_file(code: Path, name: str, sha256: str) -> None:
+    """Check that a source file is below `code` and has its hash.
+
+    Raises:
+        StoreError: if not.
+    """
+    parts = PurePosixPath(name).parts
+    path = code.joinpath(*parts)
+    if not parts or ".." in parts or name.startswith("/") or path.suffix != ".py" or path.is_symlink():
+        raise StoreError(f"{LIST}: expected Python files below {_CODE}/, got {name!r}")
+    try:
+        found = hashlib.sha256(read_limited(path)).hexdigest()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}), which the submission lists") from None
+    if found != sha256:
+        raise StoreError(f"{path} has not the hash that the submission states")
+
+
+def faults(submission: Submission) -> list[str]:
+    """What is wrong with a submission before anything is played, in words: rows without code, foreign environments."""
+    found = [f"results: {text}" for text in submission.rejected]
+    listed = {agent.ref.key: agent for agent in submission.agents}
+    runs = [run.spec for run in submission.store.entries().values()]
+    for ref in {spec.agent.key: spec.agent for spec in runs}.values():
+        agent = listed.get(ref.key)
+        if agent is None:
+            found.append(
+                f"{ref.label}: row without code: {LIST} does not list the agent {ref.id!r} with these settings"
+            )
+        elif not agent.files and not agent.requires and fingerprint(ref) is None:
+            found.append(f"{ref.label}: row without code: nothing says where {ref.id!r} comes from")
+        elif agent.files and ":" in ref.id and not _has_module(agent.files, ref.id.partition(":")[0]):
+            found.append(f"{ref.label}: row without code: no file of {ref.id!r} is among the {len(agent.files)} listed")
+    for id in sorted({spec.env.id for spec in runs if not is_own_env(spec.env.id)}):
+        found.append(f"{id!r} is no environment of this project")
+    suite = submission.store.suite()
+    if suite is None or suite.name != submission.suite:
+        found.append(f"the results are not of suite {submission.suite!r}")
+    elif suite.name in suite_names():
+        # What the results call their suite is the submitter's word.
+        ours = load_suite(suite.name)
+        specs = {run.key: run.spec for run in submission.store.entries().values()}
+        if suite.part_of != ours.part_of or not_in_suite(ours, specs):
+            found.append(f"{len(not_in_suite(ours, specs))} runs are of no task of suite {suite.name!r}")
+    return found
+
+
+def _has_module(files: Mapping[str, str], module: str) -> bool:
+    path = module.replace(".", "/")
+    return f"{path}.py" in files or f"{path}/__init__.py" in files
+
+
+def same_traces(submission: Submission, board: Board) -> list[str]:
+    """Submitted runs in which another agent of the board did the very same, in words, by agent.
+
+    Random agents cannot, and different policies hardly do so over a whole run: either the agents are one, or the trace
+    is the other's.
+    """
+    on_board = {
+        (board.spec(key).task, board.spec(key).repetition, kept.digest): board.spec(key).agent
+        for key in board.done_keys()
+        if (kept := board.kept(key)) is not None
+    }
+    counts: dict[tuple[str, str], int] = {}
+    for key in submission.store.done_keys():
+        run = submission.store.entry(key)
+        digest = keep(run, submission.store.trace(key)).digest
+        other = on_board.get((run.spec.task, run.spec.repetition, digest))
+        if other is not None and other.key != run.spec.agent.key:
+            pair = run.spec.agent.label, other.label
+            counts[pair] = counts.get(pair, 0) + 1
+    return [f"{n} runs of {mine} are those of {other} on the board, bit for bit" for (mine, other), n in counts.items()]
+
+
+@contextlib.contextmanager
+def on_path(submission: Submission) -> Iterator[None]:
+    """The submitted code first where Python looks for modules, in this process and in workers that it starts."""
+    code = str((submission.folder / _CODE).resolve())
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = code if before is None else f"{code}{os.pathsep}{before}"
+    sys.path.insert(0, code)
+    try:
+        yield
+    finally:
+        sys.path.remove(code)
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+def accept(submission: Submission, folder: Path, *, verified: bool, by: str, code: str) -> Board:
+    """Add a submission to the board in `folder`, which the package has.
+
+    Args:
+        submission: What is added.
+        folder: The board.
+        verified: Whether its runs have been played again with equal traces; they count as submitted otherwise.
+        by: Who did that, or else who submits.
+        code: Address of the code.
+
+    Raises:
+        StoreError: if an agent is on the board already, or was played on other tasks or instances.
+        OSError: if the folder cannot be written.
+    """
+    board = Board(folder)
+    there = {entry.ref.key for entry in board.suite().agents} & {run.spec.agent.key for run in board.entries().values()}
+    twice = [agent.label for agent in submission.agents if agent.ref.key in there]
+    if twice:
+        raise StoreError(f"{twice[0]} is on the board already, with these settings")
+    specs = {run.key: run.spec for run in submission.store.entries().values()}
+    if apart := not_in_suite(board.suite(), specs):
+        raise StoreError(
+            f"{len(apart)} runs are of no task of {board.suite().name}, such as {specs[apart[0]].env.label}"
+        )
+    entries = [AgentEntry(id=agent.id, kwargs=agent.kwargs, label=agent.label) for agent in submission.agents]
+    suite = board.suite().with_agents(entries)
+    labels = {entry.ref.key: entry.ref.label for entry in suite.agents}
+    sources = {
+        labels[agent.ref.key]: Source(
+            standing="verified" if verified else "submitted",
+            by=by,
+            version=__version__,
+            fingerprint=fingerprint(agent.ref),
+            code=code,
+        )
+        for agent in submission.agents
+    }
+    return write_board(suite, folder, submission.store, sources=sources)

@@ -1,0 +1,260 @@
+"""`gpbandit board`: boards that come with the package are made, checked, added to and packed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leaderboards.archive.check import check_board, one_of_each_task, sample
+from leaderboards.archive.lite import choose_lite
+from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.archive.submission import accept, faults, open_submission
+from leaderboards.cli.commands import Commands
+from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.terminal import ask_to_run, say
+from leaderboards.play.board import Board, board, board_folder, board_names, pack_board
+from leaderboards.play.board_file import INDEX
+from leaderboards.play.store import Store
+from leaderboards.play.suite import load_suite
+from leaderboards.play.workers import make_executor
+from leaderboards.score.summary import summarise
+
+__all__ = ["app"]
+
+_DIFFERS = 1
+_ROOT = Path(__file__).resolve().parents[2]
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    help="Make, check and pack boards, and add to them.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+_NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v1.")]
+_WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+
+
+@app.command("list")
+def list_boards() -> None:
+    """List the boards that come with the package, with what was played and who is stale."""
+    for name in board_names():
+        found = opened(name)
+        stale = sorted(set(found.stale().values()))
+        text = f"; changed since: {', '.join(stale)}" if stale else ""
+        wanted = sum(1 for _ in found.suite().specs())
+        files = len({run.file for run in found.entries().values()})
+        say(f"{name}: {len(found.done_keys())} of {wanted} runs of {files} agents{text}")
+
+
+@app.command()
+def make(
+    name: _NAME,
+    results: Annotated[Path | None, typer.Option(help="Where whole traces are kept; build/boards/NAME.")] = None,
+    workers: _WORKERS = 1,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Say that nothing else runs: policy times can be compared.")
+    ] = False,
+    pack_only: Annotated[bool, typer.Option("--pack-only", help="Play nothing: keep what has been played.")] = False,
+) -> None:
+    """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing."""
+    directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
+    with user_errors(directory):
+        suite = load_suite(name)
+        folder, store = board_folder(suite.name), Store(directory)
+        there = Board(folder) if (folder / INDEX).is_file() else None
+        try:
+            if not pack_only:
+                play_board(suite, store, there, workers, say)
+        finally:
+            if store.keys():
+                found = write_board(suite, folder, store, seconds="alone" if alone else "not comparable")
+                size = sum(path.stat().st_size for path in folder.iterdir())
+                wanted = sum(1 for _ in suite.specs())
+                say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
+
+
+@app.command()
+def check(
+    name: _NAME,
+    share: Annotated[float, typer.Option(help="Which share of the runs to play again.")] = 0.01,
+    seed: Annotated[str | None, typer.Option(help="Text that chooses them; the hash of the commit by default.")] = None,
+    workers: _WORKERS = 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
+) -> None:
+    """Play a sample of a board again: identical, agrees or disagrees; name agents whose code has changed.
+
+    Exits with 1 if a run disagrees.
+    """
+    found = opened(name)
+    if not 0 < share <= 1:
+        raise UserError(f"--share: expected a number above 0 and at most 1, got {share:g}")
+    chosen_by = seed if seed is not None else _commit()
+    keys = sample((key for key, run in found.entries().items() if run.status == "done"), chosen_by, share)
+    specs = [found.spec(key) for key in keys]
+    ask_to_run(specs, yes)
+    say(f"{len(keys)} of {len(found.done_keys())} runs, chosen by {chosen_by}")
+    with user_errors(found.directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        executor = make_executor("serial" if workers == 1 else "local", workers)
+        try:
+            report = check_board(found, keys, Path(scratch), executor)
+        finally:
+            executor.close()
+        for verdict in report.verdicts:
+            spec = found.spec(verdict.key)
+            what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
+            say(f"{verdict.level:<10} {verdict.key[:8]} {what}: {verdict.text}")
+        for label in report.stale.values():
+            say(f"stale      {label}: its code has changed since its runs were played")
+    levels = [verdict.level for verdict in report.verdicts]
+    counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
+    say(f"{counts}; {len(report.stale)} agents are stale")
+    if "disagrees" in levels:
+        raise typer.Exit(_DIFFERS)
+
+
+@app.command("renew")
+def renew_stale(
+    name: _NAME,
+    seed: Annotated[
+        str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")
+    ] = None,
+    workers: _WORKERS = 1,
+) -> None:
+    """Take agents whose code has changed as the same where they play as before.
+
+    One run of every task is played again for each. If all of them are identical the runs count for the new code;
+    otherwise `gpbandit board make` plays all of the agent's runs anew. Exits with 1 if there is such an agent.
+    """
+    found, changed = opened(name), 0
+    chosen_by = seed if seed is not None else _commit()
+    with user_errors(found.directory):
+        order = [entry.ref.label for entry in found.suite().agents]  # cheap ones first
+        for file, label in sorted(found.stale().items(), key=lambda item: order.index(item[1])):
+            keys = one_of_each_task(found, file, chosen_by)
+            executor = make_executor("serial" if workers == 1 else "local", workers)
+            try:
+                with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+                    verdicts = check_board(found, keys, Path(scratch), executor).verdicts
+            finally:
+                executor.close()
+            other = [verdict for verdict in verdicts if verdict.level != "identical"]
+            if other:
+                changed += 1
+                spec = found.spec(other[0].key)
+                say(f"changed    {label}, as on {spec.env.label}, repetition {spec.repetition}: {other[0].text}")
+            else:
+                renew(found.directory, [file])
+                say(f"the same   {label}: {len(keys)} runs, one of each task, are identical")
+    if changed:
+        raise typer.Exit(_DIFFERS)
+
+
+@app.command()
+def lite(
+    name: _NAME,
+    tasks: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 6,
+    repetitions: Annotated[int, typer.Option(min=1, help="How many repetitions of each.")] = 4,
+    without_data: Annotated[
+        bool, typer.Option("--without-data", help="Choose among tasks that need no download.")
+    ] = False,
+) -> None:
+    """Print the part of a board's suite that ranks its agents most like the whole."""
+    found = opened(name)
+    summary = summarise(found, n_points=2)
+    among = [task for task, about in summary.tasks.items() if not without_data or not needs_data(about.env.id)]
+    try:
+        choice = choose_lite(summary, tasks, repetitions, among)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    tau = choice.tau
+    say(
+        f"Kendall's tau with the ranking of {choice.agents} agents over {len(summary.tasks)} tasks and "
+        f"{choice.whole} repetitions: {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); "
+        f"chosen on half of the repetitions and measured on the other half, {choice.held_out:.3f}"
+    )
+    for task in choice.tasks:
+        say(f"  {task}, repetitions 0 to {choice.repetitions - 1}")
+
+
+@app.command()
+def add(
+    submission: Annotated[Path, typer.Argument(help="Folder of a submission.")],
+    by: Annotated[str, typer.Option(help="Who verified it; with --submitted, who submits it.")],
+    code: Annotated[str, typer.Option(help="Address at which its code is kept.")],
+    submitted: Annotated[bool, typer.Option("--submitted", help="Nobody but its author has played it.")] = False,
+) -> None:
+    """Add a submission to the board of its suite, after `gpbandit verify`."""
+    with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        found = open_submission(submission, Path(scratch))
+        wrong = faults(found)
+        if wrong:
+            raise UserError(f"{submission} is not added: {wrong[0]}")
+        suite = found.store.suite()
+        assert suite is not None  # which would be a fault
+        folder = board_folder(suite.part_of or suite.name)
+        now = accept(found, folder, verified=not submitted, by=by, code=code)
+    say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")
+
+
+@app.command()
+def pack(
+    name: _NAME,
+    out: Annotated[Path, typer.Option(help="The archive.")],
+) -> None:
+    """Pack a board into one file, and print what `--against` takes for it."""
+    found = opened(name)
+    with user_errors(out):
+        sha256 = pack_board(found, out)
+    say(f"{out}#sha256={sha256}")
+
+
+@app.command()
+def site(
+    out: Annotated[Path, typer.Option(help="Folder of the site.")] = Path("build") / "site",
+) -> None:
+    """Write the pages of all boards and the front page, from which they and the documentation can be reached."""
+    from leaderboards.show.front import build_front
+
+    with user_errors(out):
+        say(f"The site is at {build_front(out).resolve()}")
+
+
+def needs_data(id: str) -> bool:
+    """Whether an environment of this project needs data that are not in the package."""
+    from gpbandit_envs.registry import ENVIRONMENTS
+
+    return any(row.id == id and row.data is not None for row in ENVIRONMENTS)
+
+
+def opened(name: str) -> Board:
+    """The board of that name.
+
+    Raises:
+        UserError: if there is none.
+    """
+    with user_errors(Path(name)):
+        try:
+            return board(name)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+
+def _commit() -> str:
+    """The hash of the commit of this checkout.
+
+    Raises:
+        UserError: if there is none.
+    """
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        raise UserError("--seed: expected one, since this is no checkout of a commit") from None
+    return done.stdout.strip()

@@ -1,0 +1,40 @@
+"""Boards as options of commands name them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leaderboards.cli.errors import UserError
+from leaderboards.play.board import Board, Joined, board_of, open_results
+from leaderboards.play.store import Store
+from leaderboards.play.suite import Suite
+
+__all__ = ["opened", "rivals_on"]
+
+
+def rivals_on(against: str, suite: Suite) -> Board:
+    """The board that `--against` names.
+
+    Raises:
+        UserError: if there is none.
+    """
+    try:
+        return board_of(against, suite)
+    except ValueError as error:
+        raise UserError(f"--against: {_said(error)}") from None
+
+
+def opened(directory: Path, against: str | None = None) -> Store | Joined:
+    """A results folder, joined with the board of `--against` or with the one that it was played against.
+
+    Raises:
+        UserError: if there is none.
+    """
+    try:
+        return open_results(directory, against)
+    except ValueError as error:
+        raise UserError(f"--against: {_said(error)}") from None
+
+
+def _said(error: ValueError) -> str:
+    return str(error).removeprefix("against: ").removeprefix("board: ")

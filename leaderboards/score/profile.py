@@ -1,0 +1,180 @@
+"""Capability profile: what agents are good at, as scores in [0, 1] over groups of tasks.
+
+The score on a task is `1 - R_T / R_T^unif`, the share of the regret of uniform sampling that an agent saves, and at
+least 0; that in a group is the mean over its tasks. A task may be in several groups.
+
+The groups are told apart by what a task is, not by who does well on it, in the manner of bsuite: Osband et al. (2020),
+Behaviour suite for reinforcement learning, ICLR.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.instances import Instance
+from leaderboards.score.summary import Summary
+from leaderboards.score.tasks import Task
+
+__all__ = ["GROUPS", "MANY_ARMS", "MANY_DIMENSIONS", "NOISY", "GroupScore", "TaskGroup", "group_scores", "grouped"]
+
+MANY_ARMS = 1_000
+MANY_DIMENSIONS = 5
+NOISY = 0.25
+"""Noise of one evaluation, as a standard deviation over the median arm's gap, from which a task is noisy."""
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What tells the groups apart.
+
+    Attributes:
+        task: The task.
+        n_arms: Number of arms; None on a box or if it is unknown.
+        dim: Number of features or coordinates; None if it is unknown.
+        noise: Standard deviation of the noise over the median arm's gap; NaN if one of them is unknown.
+    """
+
+    task: Task
+    n_arms: int | None
+    dim: int | None
+    noise: float
+
+
+@dataclass(frozen=True)
+class TaskGroup:
+    """A group of tasks.
+
+    Attributes:
+        name: Its key.
+        title: Heading of its column.
+        meaning: Which tasks are in it.
+        holds: Whether a task is in it.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    holds: Callable[[TaskFacts], bool]
+
+
+@dataclass(frozen=True)
+class GroupScore:
+    """The score of an agent in a group.
+
+    Attributes:
+        score: Mean over the tasks of the group that it has finished, in [0, 1].
+        tasks: Those tasks.
+        of: How many tasks of the group have a score of anybody.
+    """
+
+    score: float
+    tasks: tuple[str, ...]
+    of: int
+
+
+def _rule(facts: TaskFacts) -> str:
+    return parse_feedback(facts.task.feedback).name
+
+
+GROUPS: tuple[TaskGroup, ...] = (
+    TaskGroup(
+        "needle",
+        "Needle",
+        "a narrow peak on a flat function",
+        lambda facts: facts.task.env.id.partition("-v")[0].endswith("/Needle"),
+    ),
+    TaskGroup(
+        "batches",
+        "Batches",
+        "feedback in batches, or from parallel workers",
+        lambda facts: _rule(facts) in ("batch", "workers") and parse_feedback(facts.task.feedback).value > 1,
+    ),
+    TaskGroup("delay", "Delay", "delayed feedback", lambda facts: _rule(facts) in ("delay", "geometric", "poisson")),
+    TaskGroup(
+        "misspecification",
+        "Misspecification",
+        "a stated kernel or noise that is wrong by a known factor",
+        lambda facts: facts.task.knowledge == "misspecified",
+    ),
+    TaskGroup(
+        "many_arms",
+        "Many arms",
+        f"{MANY_ARMS:,} arms or more",
+        lambda facts: facts.n_arms is not None and facts.n_arms >= MANY_ARMS,
+    ),
+    TaskGroup(
+        "many_dimensions",
+        "Many dimensions",
+        f"{MANY_DIMENSIONS} features or coordinates, or more",
+        lambda facts: facts.dim is not None and facts.dim >= MANY_DIMENSIONS,
+    ),
+    TaskGroup(
+        "noise",
+        "Noise",
+        "noise of one evaluation with a standard deviation of at least a quarter of the median arm's gap",
+        lambda facts: facts.noise >= NOISY,
+    ),
+    TaskGroup(
+        "unknown_kernel",
+        "Unknown kernel",
+        "a kernel that is a modelling choice, or not stated",
+        lambda facts: facts.task.knowledge == "learned",
+    ),
+)
+"""All groups, in the order of the columns."""
+
+
+def grouped(summary: Summary, instances: Mapping[str, Instance]) -> dict[str, tuple[str, ...]]:
+    """By name of the group, the tasks of the suite in it on which a regret ratio is known; without empty groups.
+
+    Args:
+        summary: The folder, reduced.
+        instances: By task, its first instance, where it could be built.
+    """
+    scored = [task for task, about in summary.tasks.items() if about.in_suite and _ratios(summary, task)]
+    facts = {task: _facts(summary, task, instances.get(task)) for task in scored}
+    found = {group.name: tuple(task for task in scored if group.holds(facts[task])) for group in GROUPS}
+    return {name: tasks for name, tasks in found.items() if tasks}
+
+
+def group_scores(summary: Summary, groups: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, GroupScore]]:
+    """Scores by agent and group; absent where an agent has finished no task of a group.
+
+    Args:
+        summary: The folder, reduced.
+        groups: Tasks by group, see `grouped`.
+    """
+    ratios = {task: _ratios(summary, task) for task in dict.fromkeys(sum(groups.values(), ()))}
+    found: dict[str, dict[str, GroupScore]] = {agent: {} for agent in summary.agents}
+    for group, tasks in groups.items():
+        for agent in summary.agents:
+            scores = {task: min(max(1 - ratios[task][agent], 0.0), 1.0) for task in tasks if agent in ratios[task]}
+            if scores:
+                found[agent][group] = GroupScore(float(np.mean(list(scores.values()))), tuple(scores), len(tasks))
+    return found
+
+
+def _ratios(summary: Summary, task: str) -> dict[str, float]:
+    """Mean regret ratio by agent, where it is known of every repetition."""
+    means = {agent: float(scores.finals["regret_ratio"].mean()) for agent, scores in summary.on(task).items()}
+    return {agent: mean for agent, mean in means.items() if math.isfinite(mean)}
+
+
+def _facts(summary: Summary, task: str, instance: Instance | None) -> TaskFacts:
+    about = summary.tasks[task]
+    if instance is None:
+        n_arms, dim = (_whole(about.env.kwargs.get(name)) for name in ("n_arms", "dim"))
+        return TaskFacts(about, n_arms, dim, math.nan)
+    problem, reference = instance.problem, summary.reference(task)
+    gap = float(summary.scores[task, reference].finals["median_regret"].mean()) if reference else math.nan
+    noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
+    return TaskFacts(about, None if problem.arms is None else len(problem.arms), problem.dim, noise)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,330 @@
+"""Boards: what is kept of runs, read like a results folder, alone and joined with one."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leaderboards
+from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.play import board as boards
+from leaderboards.play.board import Board, board, board_of, noted, open_results, pack_board, write_note
+from leaderboards.play.board_file import INDEX
+from leaderboards.play.fingerprint import fingerprint, plain_source
+from leaderboards.play.kept import KEPT, trace_digest
+from leaderboards.play.limits import StoreError
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.results import Results
+from leaderboards.score.kept import keep, kept_times, scores_of
+from leaderboards.score.summary import score_table, summarise
+from tests.leaderboards.archive.boards import HORIZON, REPETITIONS, small_suite
+from tests.leaderboards.folders import record
+
+Made = tuple[Store, Board]
+
+
+def test_a_board_scores_as_its_results_do(made: Made) -> None:
+    store, found = made
+    whole, kept = summarise(store), summarise(found)
+    one, other = score_table(whole).set_index(["task", "agent", "metric"]), score_table(kept)
+    other = other.set_index(["task", "agent", "metric"])
+    columns = list(one.columns)
+    timed = one.index.get_level_values("metric") == "policy_seconds"
+    pd.testing.assert_frame_equal(one[~timed][columns], other.loc[one.index][~timed][columns])
+    assert whole.facts == kept.facts
+    assert {task.knowledge for task in kept.tasks.values()} == {"oracle"}
+    assert {task.domain for task in kept.tasks.values()} == {"arms"}
+    assert Results(found).ranking().equals(Results(store.directory).ranking())
+
+
+def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:
+    store, found = made
+    key = sorted(store.done_keys())[0]
+    kept, trace = found.kept(key), store.trace(key)
+    assert kept is not None
+    assert len(kept.t) <= 60 < HORIZON
+    assert kept.t[0] == 1
+    assert kept.t[-1] == HORIZON
+    regret = trace["regret"].cumsum().to_numpy()
+    np.testing.assert_allclose(kept.curves["cumulative_regret"], regret[kept.t - 1], rtol=2e-5)
+    assert kept.finals["cumulative_regret"] == regret[-1]
+    np.testing.assert_allclose(
+        kept.curves["simple_regret"], trace["regret"].cummin().to_numpy()[kept.t - 1], rtol=2e-5, atol=1e-12
+    )
+    assert kept.digest == trace_digest(trace)
+
+
+def test_the_digest_is_of_what_was_done_and_came_of_it(made: Made) -> None:
+    store, _ = made
+    trace = store.trace(sorted(store.done_keys())[0])
+    digest = trace_digest(trace)
+    assert trace_digest(trace.assign(policy_seconds=0.0, of_the_agent=1.0)) == digest
+    for name in ("action", "reward", "regret", "inference_regret"):
+        values = trace[name].to_numpy().copy()
+        values[-1] += 1
+        changed = trace.assign(**{name: values})
+        assert trace_digest(changed) != digest, name
+
+
+def test_unknown_optima_are_measured_from_the_best_of_both(tmp_path: Path) -> None:
+    """The board's runs found 0.9, a later one 1.5: all regret is measured from that."""
+    env = Ref("GPBandit/RKHS-v0", {"n_arms": 25})
+    suite = parse_suite(
+        {
+            "name": "unknown",
+            "horizon": 80,
+            "repetitions": 1,
+            "environments": [{"id": env.id, "kwargs": dict(env.kwargs)}],
+            "agents": [{"id": "Uniform"}, {"id": "GP-UCB"}],
+        }
+    )
+    store = Store(tmp_path / "results")
+    means = {"Uniform": np.linspace(0.1, 0.9, 80), "GP-UCB": np.linspace(0.2, 1.5, 80)}
+    for id, mean in means.items():
+        run = record(env, Ref(id), 0, 80)
+        run.trace = run.trace.assign(mean=mean, regret=np.nan, inference_regret=np.nan)
+        run.facts = {}
+        store.write(run)
+    store.write_suite(suite)
+    whole = summarise(store)
+    (store.directory / "fingerprints.json").write_text(json.dumps({Ref("Uniform").key: fingerprint(Ref("Uniform"))}))
+    found = write_board(suite, tmp_path / "board", store)
+    assert found.runs()["agent"].tolist() == ["Uniform"]
+    later = Store(tmp_path / "later")
+    later.write_suite(suite)
+    later.write(run)
+    joined = summarise(open_results(later.directory, found.directory))
+    assert joined.best_found == whole.best_found == {"RKHS": (1.5,)}
+    for agent in means:
+        one, other = whole.scores["RKHS", agent].finals, joined.scores["RKHS", agent].finals
+        for name in ("cumulative_regret", "simple_regret", "average_regret", "regret_per_batch"):
+            np.testing.assert_allclose(one[name], other[name], err_msg=f"{agent} {name}")
+
+
+def test_what_is_not_kept_is_unknown(made: Made) -> None:
+    store, _ = made
+    key = sorted(store.done_keys())[0]
+    scores = scores_of(keep(store.entry(key), store.trace(key)))
+    assert set(KEPT) < set(scores.curves)
+    assert scores.finals["batch_length"] == HORIZON / scores.finals["batches"]
+    assert (kept_times(10) == np.arange(1, 11)).all()
+
+
+def test_a_board_keeps_no_traces_and_nothing_writes_to_it(made: Made) -> None:
+    _, found = made
+    key = sorted(found.done_keys())[0]
+    assert list(found.traces(["regret"])) == []
+    with pytest.raises(StoreError, match="keeps no traces"):
+        found.trace(key)
+    with pytest.raises(KeyError, match="no run 0"):
+        found.trace("0" * 32)
+    assert not hasattr(found, "write")
+    with pytest.raises(ValueError, match="out: expected a folder"):
+        Results(found).page()
+
+
+def test_the_same_runs_give_the_same_files(made: Made, tmp_path: Path) -> None:
+    store, found = made
+    again = write_board(small_suite(), tmp_path / "again", store)
+    for path in found.directory.iterdir():
+        assert (again.directory / path.name).read_bytes() == path.read_bytes()
+    assert again.sha256 == found.sha256
+
+
+def test_a_board_that_is_not_what_its_index_states_is_refused(own: Board) -> None:
+    path = own.directory / "uniform.parquet"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=re.escape("does not have the hash that the index states")):
+        Board(own.directory)
+    path.unlink()
+    with pytest.raises(StoreError, match=r"uniform\.parquet cannot be read"):
+        Board(own.directory)
+    (own.directory / INDEX).write_text("{")
+    with pytest.raises(StoreError, match="damaged board"):
+        Board(own.directory)
+    with pytest.raises(StoreError, match="holds no board"):
+        Board(own.directory.parent)
+
+
+def test_a_newer_schema_is_named(own: Board) -> None:
+    index = json.loads((own.directory / INDEX).read_text())
+    (own.directory / INDEX).write_text(json.dumps({**index, "schema": 99}))
+    with pytest.raises(StoreError, match="schema 99, which only a newer version"):
+        Board(own.directory)
+
+
+def test_boards_by_name_path_and_archive(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boards, "_cache", lambda: tmp_path / "cache")
+    assert len(board("small").done_keys()) == 2 * 3 * REPETITIONS
+    assert board(own.directory).sha256 == own.sha256
+    assert board(f"{own.directory}#sha256={own.sha256}").sha256 == own.sha256
+    with pytest.raises(StoreError, match="not the one that is stated"):
+        board(f"{own.directory}#sha256={'0' * 64}")
+    archive = tmp_path / "small.zip"
+    sha256 = pack_board(own, archive)
+    assert pack_board(own, tmp_path / "twice.zip") == sha256
+    for _ in range(2):  # the second time from the cache
+        assert board(f"{archive}#sha256={sha256}").sha256 == own.sha256
+    with pytest.raises(StoreError, match="not the one that is stated"):
+        board(f"{archive}#sha256={'0' * 64}")
+    with pytest.raises(ValueError, match="expected the hash of the archive"):
+        board("https://example.org/small.zip")
+    with pytest.raises(ValueError, match="expected one of 'small', a path or an address, got 'smal'"):
+        board("smal")
+
+
+def test_an_archive_writes_no_other_file(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boards, "_cache", lambda: tmp_path / "cache")
+    index = json.loads((own.directory / INDEX).read_text())
+    file = index["files"].pop("uniform.parquet")
+    index["files"]["../outside.parquet"] = file
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+        packed.writestr(INDEX, json.dumps(index))
+        packed.writestr("../outside.parquet", b"x")
+    with pytest.raises(StoreError, match="expected plain names of files"):
+        board(tmp_path / "bad.zip")
+    assert list(tmp_path.rglob("outside*")) == []
+    (tmp_path / "no.zip").write_bytes(b"PK")
+    with pytest.raises(StoreError, match="is no board that"):
+        board(tmp_path / "no.zip")
+
+
+def test_part_of_a_suite_has_the_runs_of_the_whole(own: Board) -> None:
+    part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
+    found = board_of("board", part)
+    assert len(found.done_keys()) == 2 * 3 * 2
+    assert found.suite().name == "part"
+    with pytest.raises(ValueError, match="no board of suite 'other' comes with the package; there are 'small'"):
+        board_of("board", small_suite("other"))
+
+
+def test_the_folder_counts_where_both_have_a_run(made: Made, tmp_path: Path) -> None:
+    store, found = made
+    assert {*store.runs()["standing"]} == {"local"}
+    assert {*found.runs()["standing"]} == {"verified"}
+    here = Store(tmp_path / "here")
+    here.write_suite(small_suite())
+    env, agent = (small_suite().environments[0].ref, Ref("Uniform"))
+    again = record(env, agent, 0, HORIZON)
+    new = record(env, Ref("GP-EI"), 0, HORIZON)
+    crashed = record(env, Ref("EpsGreedy"), 0, HORIZON, "crashed", reason="broken")
+    here.write(again, new)
+    here.write(crashed)
+    joined = open_results(here.directory, found.directory)
+    runs = joined.runs()
+    assert len(runs) == len(found.entries()) + 1
+    local = runs[runs["standing"] == "local"]
+    assert sorted(local["agent"]) == ["GP-EI", "Uniform"]
+    assert runs.loc[crashed.spec.key, "status"] == "done"
+    assert joined.kept(again.spec.key) is None
+    assert joined.kept(crashed.spec.key) is not None
+    assert joined.trace(again.spec.key, ["regret"])["regret"].equals(again.trace["regret"])
+    assert [run.key for run, _ in joined.traces(["regret"], [again.spec.key, crashed.spec.key])] == [again.spec.key]
+    assert joined.path(joined.entry(again.spec.key)).parent == here.runs_directory
+    assert joined.path(joined.entry(crashed.spec.key)).parent == found.directory
+    scores = summarise(joined)
+    curve = scores.scores["d = 1", "GP-EI"].curves["cumulative_regret"]
+    assert curve.shape == (1, len(kept_times(HORIZON)))
+    assert curve[0, -1] == pytest.approx(new.trace["regret"].sum())
+
+
+def test_the_note_of_a_folder(made: Made, tmp_path: Path) -> None:
+    _, found = made
+    here = Store(tmp_path)
+    assert noted(tmp_path) is None
+    here.write(record(small_suite().environments[0].ref, Ref("GP-EI"), 0, HORIZON))
+    with pytest.raises(ValueError, match="expected the folder of a suite"):
+        open_results(tmp_path, found.directory)
+    here.write_suite(small_suite())
+    write_note(tmp_path, str(found.directory))
+    assert len(open_results(tmp_path).entries()) == len(found.entries()) + 1
+    (tmp_path / "against.json").write_text("[]")
+    with pytest.raises(StoreError, match=r"against\.json is damaged"):
+        open_results(tmp_path)
+
+
+def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own.stale() == {}
+    index = json.loads((own.directory / INDEX).read_text())
+    index["files"]["epsgreedy.parquet"]["source"]["fingerprint"] = "0" * 16
+    (own.directory / INDEX).write_text(json.dumps(index))
+    stale = Board(own.directory)
+    assert stale.stale() == {"epsgreedy.parquet": "EpsGreedy"}
+    runs = stale.runs()
+    assert set(runs.loc[runs["agent"] == "EpsGreedy", "standing"]) == {"historical"}
+    assert set(runs.loc[runs["agent"] != "EpsGreedy", "standing"]) == {"verified"}
+    said: list[str] = []
+    store = Store(tmp_path / "anew")
+    play_board(small_suite(), store, stale, say=said.append)
+    assert set(store.runs()["agent"]) == {"EpsGreedy"}
+    assert said == ["EpsGreedy, repetitions 0 to 3: 8 done", "EpsGreedy, repetitions 4 to 7: 4 done"]
+    now = write_board(small_suite(), own.directory, store)
+    assert now.stale() == {}
+    assert len(now.done_keys()) == len(stale.done_keys())
+    assert renew(own.directory, ["epsgreedy.parquet"]).stale() == {}
+
+
+def test_runs_of_code_that_has_changed_since_are_forgotten(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    suite = small_suite(repetitions=1)
+    said: list[str] = []
+    play_board(suite, store, None, say=said.append)
+    before = store.runs()["finished"]
+    notes = json.loads((tmp_path / "fingerprints.json").read_text())
+    (tmp_path / "fingerprints.json").write_text(json.dumps({**notes, Ref("Uniform").key: "0" * 16}))
+    assert "Uniform" not in set(write_board(suite, tmp_path / "without", store).runs()["agent"])
+    play_board(suite, store, None, say=said.append)
+    runs = store.runs()
+    changed = runs["finished"] != before.loc[runs.index]
+    assert set(runs.loc[changed, "agent"]) == {"Uniform"}
+
+
+def test_fingerprints_see_code_and_nothing_else(tmp_path: Path) -> None:
+    own_agent = fingerprint(Ref("GP-UCB"))
+    assert own_agent == fingerprint(Ref("GP-UCB", {"width": 2.0}, "another label"))
+    assert own_agent is not None
+    assert own_agent != fingerprint(Ref("GP-EI"))
+    assert fingerprint(Ref("my_agent:MyAgent")) is None
+    code = '"""About it."""\nx = 1  # one\n\n\ndef f() -> str:\n    """Says so."""\n    return "# not a comment"\n'
+    same = 'x = 1\ndef f() -> str:\n    return "# not a comment"\n'
+    for name, text in (("a.py", code), ("b.py", same), ("c.py", code.replace("1", "2"))):
+        (tmp_path / name).write_text(text)
+    one, other, changed = (plain_source(tmp_path / name) for name in ("a.py", "b.py", "c.py"))
+    assert one == other != changed
+
+
+def test_the_held_out_instances_are_others() -> None:
+    public, held_out = load_suite("core-v1"), load_suite("core-v1/holdout")
+    assert held_out.name == "core-v1-holdout"
+    assert held_out.seed != public.seed
+    assert held_out.environments == public.environments
+    assert load_suite("core-v1/holdout").seed == held_out.seed
+
+
+def test_lite_suites_are_parts() -> None:
+    whole = {spec.key for spec in load_suite("core-v1").specs()}
+    lite = load_suite("core-lite")
+    assert lite.part_of == "core-v1"
+    assert {spec.key for spec in lite.specs()} < whole
+
+
+def test_boards_of_the_package_are_sound_and_small() -> None:
+    total = 0
+    for name in leaderboards.board_names():
+        found = leaderboards.board(name)
+        if not found.suite().part_of:
+            total += sum(path.stat().st_size for path in found.directory.iterdir())
+            assert {spec.key for spec in load_suite(name).specs()} >= {
+                key for key, run in found.entries().items() if found.source(run).fingerprint is not None
+            }
+    assert 0 < total < 10e6

@@ -1,0 +1,179 @@
+"""A board is checked: a sample is played again, and what differs is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leaderboards.archive.check import check_board, sample
+from leaderboards.archive.lite import agreement, block_ranks, choose_lite
+from leaderboards.cli.app import play
+from leaderboards.cli.errors import UserError
+from leaderboards.play.board import Board
+from leaderboards.play.board_file import INDEX, read_agent, read_index, write_agent, write_index
+from leaderboards.play.store import Store
+from leaderboards.play.workers import SerialExecutor
+from leaderboards.score.summary import summarise
+from leaderboards.show.front import build_front
+from tests.leaderboards.archive.boards import REPETITIONS
+
+Made = tuple[Store, Board]
+
+
+def changed_total(own: Board, factor: float, cpu: str | None, from_point: int = 30) -> Board:
+    """The board with other regret from one kept evaluation on, for GP-UCB on the first task; from another CPU."""
+    index, instances = read_index(own.directory)
+    name = "gp-ucb-width-2.parquet"
+    runs = []
+    for entry, kept in read_agent(own.directory, name, index.files[name], instances):
+        assert kept is not None
+        if cpu is not None:
+            machine = entry.origin.machine.model_copy(update={"cpu": cpu})
+            entry = entry.model_copy(update={"origin": entry.origin.model_copy(update={"machine": machine})})
+        if entry.spec.env.label == "d = 1":
+            kept.curves["cumulative_regret"][from_point:] *= factor
+            finals = {**kept.finals, "cumulative_regret": kept.finals["cumulative_regret"] * factor}
+            kept = type(kept)(kept.t, kept.curves, finals, kept.best_mean, "0" * 32)
+        runs.append((entry, kept))
+    file = write_agent(own.directory / name, runs, index.files[name].source)
+    write_index(own.directory, index.suite, {**index.files, name: file}, instances)
+    return Board(own.directory)
+
+
+def keys_of(board: Board, env: str, repetitions: int) -> list[str]:
+    return [
+        key
+        for key, run in board.entries().items()
+        if run.spec.agent.id == "GP-UCB" and run.spec.env.label == env and run.spec.repetition < repetitions
+    ]
+
+
+def test_the_sample_follows_from_the_commit(made: Made) -> None:
+    keys = sorted(made[1].entries())
+    one = sample(keys, "a", 0.2)
+    assert one == sample(reversed(keys), "a", 0.2)
+    assert one != sample(keys, "b", 0.2)
+    assert len(one) == 8  # of 36
+    assert len(sample(keys, "a", 0.0001)) == 1
+    with pytest.raises(ValueError, match="share: expected a number above 0"):
+        sample(keys, "a", 0.0)
+
+
+def test_the_same_machine_gives_the_same_runs(made: Made, tmp_path: Path) -> None:
+    _, board = made
+    report = check_board(board, sample(board.entries(), "a", 0.2), tmp_path, SerialExecutor())
+    assert {verdict.level for verdict in report.verdicts} == {"identical"}
+    assert report.stale == {}
+
+
+def test_another_number_on_the_same_machine_disagrees(own: Board, tmp_path: Path) -> None:
+    board = changed_total(own, 1.01, None)
+    t = board.kept_times(board.spec(keys_of(board, "d = 1", 1)[0]).task)
+    assert t is not None
+    report = check_board(board, [*keys_of(board, "d = 1", 1), *keys_of(board, "d = 2", 1)], tmp_path, SerialExecutor())
+    assert [verdict.level for verdict in report.verdicts] == ["disagrees", "identical"]
+    assert report.verdicts[0].text == f"agrees to evaluation {t[29]}, on the same kind of machine and libraries"
+
+
+@pytest.mark.parametrize(("factor", "level"), [(1.02, "agrees"), (1.5, "disagrees")])
+def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path, factor: float, level: str) -> None:
+    board = changed_total(own, factor, "another")
+    report = check_board(board, keys_of(board, "d = 1", 1), tmp_path, SerialExecutor())
+    assert [verdict.level for verdict in report.verdicts] == [level] * 5
+    assert "over 5 repetitions the regret differs by" in report.verdicts[0].text
+
+
+def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
+    index = json.loads((own.directory / INDEX).read_text())
+    for name in index["files"]:
+        index["files"][name]["source"]["fingerprint"] = "0" * 16
+    (own.directory / INDEX).write_text(json.dumps(index))
+    assert play(["board", "list"]) == 0
+    assert (
+        "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
+        in capsys.readouterr().out
+    )
+    assert play(["board", "check", "small", "--seed", "a", "--share", "0.1"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("4 of 36 runs, chosen by a\n")
+    assert "stale      GP-UCB, width 2: its code has changed since its runs were played" in said
+    assert "4 identical, 0 agrees, 0 disagrees; 3 agents are stale" in said
+    changed_total(own, 1.01, None)
+    assert play(["board", "renew", "small", "--seed", "a"]) == 1
+    said = capsys.readouterr().out
+    assert "the same   Uniform: 2 runs, one of each task, are identical" in said
+    assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
+    assert Board(own.directory).stale() == {"gp-ucb-width-2.parquet": "GP-UCB, width 2"}
+
+
+def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
+    changed_total(own, 1.01, None)
+    assert play(["board", "check", "small", "--seed", "a", "--share", "1"]) == 1
+    assert f"30 identical, 0 agrees, {REPETITIONS} disagrees" in capsys.readouterr().out
+    with pytest.raises(UserError, match="--share: expected"):
+        play(["board", "check", "small", "--seed", "a", "--share", "2"])
+    with pytest.raises(UserError, match="expected one of 'small'"):
+        play(["board", "check", "nothing"])
+
+
+def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
+    address = capsys.readouterr().out.strip()
+    assert address.startswith(f"{tmp_path / 'x.zip'}#sha256=")
+
+
+# ---- lite suites ----
+
+
+def test_ranks_are_those_of_the_scores(made: Made) -> None:
+    summary = summarise(made[1])
+    tasks, agents, ranks = block_ranks(summary)
+    assert ranks.shape == (2, REPETITIONS, 3)
+    finals = [summary.scores[tasks[1], agent].finals["cumulative_regret"][3] for agent in agents]
+    np.testing.assert_array_equal(np.argsort(ranks[1, 3]), np.argsort(finals))
+
+
+def test_the_part_that_ranks_like_the_whole_is_chosen() -> None:
+    """Task 0 ranks agents as the whole does, task 1 backwards, and tasks 2 and 3 in between."""
+    whole = np.arange(1.0, 9.0)
+    rng = np.random.default_rng(0)
+    tasks = [whole, whole[::-1], whole[[1, 0, 2, 3, 5, 4, 6, 7]], whole[[0, 2, 1, 3, 4, 6, 5, 7]]]
+    ranks = np.stack([[task + rng.normal(0, 0.01, 8) for _ in range(4)] for task in tasks])
+    good, bad = agreement(ranks, [0], 2), agreement(ranks, [1], 2)
+    assert good.estimate == pytest.approx(1.0)
+    assert good.low > 0.5
+    assert bad.estimate == pytest.approx(-1.0)
+    assert bad.high < -0.5
+
+
+def test_a_lite_suite_states_its_agreement(made: Made) -> None:
+    summary = summarise(made[1])
+    choice = choose_lite(summary, 1, 2)
+    assert len(choice.tasks) == 1
+    assert (choice.repetitions, choice.whole, choice.agents) == (2, REPETITIONS, 3)
+    assert choice.tau.low <= choice.tau.estimate <= choice.tau.high == 1.0
+    assert -1 <= choice.held_out <= 1
+    assert choose_lite(summary, 1, 2, ["d = 2"]).tasks == ("d = 2",)
+    with pytest.raises(ValueError, match="n_tasks: expected at most 2"):
+        choose_lite(summary, 3, 2)
+
+
+# ---- the site ----
+
+
+@pytest.mark.slow
+def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) -> None:
+    front = build_front(tmp_path / "site")
+    text = front.read_text()
+    assert "36 of 36 runs played, 3 agents, 2 tasks" in text
+    assert "GP-UCB, width 2" in text
+    for link in ("board/small/index.html", "board/small/files/scores.csv", "board/small/files/small.zip"):
+        assert f'href="{link}"' in text
+        assert (front.parent / link).is_file()
+    assert "docs/index.html" not in text
+    (front.parent / "docs").mkdir()
+    (front.parent / "docs" / "index.html").write_text("")
+    assert 'href="docs/index.html"' in build_front(tmp_path / "site").read_text()

@@ -1,0 +1,306 @@
+"""Submissions: made, checked, played again; forged ones are found and named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
+from leaderboards.cli.app import play
+from leaderboards.cli.errors import UserError
+from leaderboards.play import run_file
+from leaderboards.play.board import Board
+from leaderboards.play.exchange import pack
+from leaderboards.play.limits import StoreError
+from leaderboards.play.record import RunRecord
+from leaderboards.play.store import Store
+from leaderboards.play.verify import FEWEST, Verdict, parting, settled
+from tests.leaderboards.archive.boards import REPETITIONS, small_suite
+
+AGENT = """
+import numpy as np
+
+from agents import Capabilities
+from agents.core.finite import FiniteArmAgent
+from {helper} import EXPLORE
+
+
+class Mine(FiniteArmAgent):
+    capabilities = Capabilities(frozenset({{"finite"}}))
+
+    def select(self, n, pending):
+        if len(pending):
+            return np.zeros(0, np.int64)
+        explore = self.n_pulls % EXPLORE == 0
+        return np.array([self.rng.integers(self.problem.n_arms) if explore else self.recommend()])
+"""
+
+SUITE = """
+name = "small"
+horizon = 100
+repetitions = 6
+environments = [
+  { id = "GPBandit/RKHS-v0", label = "d = 1", kwargs = { n_arms = 25 } },
+  { id = "GPBandit/RKHS-v0", label = "d = 2", kwargs = { n_arms = 25, dim = 2 } },
+]
+agents = [
+  { id = "Uniform" },
+  { id = "EpsGreedy" },
+  { id = "GP-UCB", label = "GP-UCB, width 2", kwargs = { width = 2.0 } },
+]
+"""
+
+Here = tuple[Path, str]
+
+
+@pytest.fixture
+def here(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Here:
+    """A folder with an agent, the results of playing it against the board, and the agent's id."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    # Each test has modules of its own: what was imported stays imported.
+    module = f"mine_{abs(hash(request.node.name)) % 10**8}"
+    (tmp_path / f"{module}.py").write_text(AGENT.format(helper=f"{module}_helper"))
+    (tmp_path / f"{module}_helper.py").write_text("EXPLORE = 7\n")
+    (tmp_path / "small.toml").write_text(SUITE)
+    assert small_suite().frozen().environments  # the same tasks as those of the board
+    id = f"{module}:Mine"
+    assert play(["run", "small.toml", "--agent", id, "--against", "board", "--out", "res", "--executor", "serial"]) == 0
+    return tmp_path, id
+
+
+def test_only_the_new_agent_plays_and_is_ranked_among_all(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = here
+    assert set(Store(folder / "res").runs()["agent"]) == {"Mine"}
+    assert len(Store(folder / "res").done_keys()) == 2 * REPETITIONS
+    assert play(["run", "small.toml", "--agent", here[1], "--against", "board", "--out", "res"]) == 0
+    said = capsys.readouterr().out
+    assert "4 agents that played all of it" in said
+    assert "  Mine  " in said.replace("=", " ") or "Mine  (mean rank" in said
+    assert "no better than uniform" not in said
+
+
+@pytest.mark.slow
+def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, id = here
+    module = id.partition(":")[0]
+    assert play(["submit", "res"]) == 0
+    made = folder / "res-submission"
+    assert sorted(path.name for path in (made / "code").iterdir()) == [f"{module}.py", f"{module}_helper.py"]
+    text = (made / "PULL_REQUEST.md").read_text()
+    assert f"gpbandit run small --agent {id} --against board" in text
+    assert "| **Mine** |" in text
+    for name in ("Uniform", "EpsGreedy", "GP-UCB, width 2"):
+        assert f"| {name} |" in text
+    assert play(["verify", "res-submission", "--yes", "--sample", "3", "--seed", "abc", "--workers", "1"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("identical") == 3
+    assert "3 of 3 runs agree" in said
+    assert play(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"]) == 0
+    now = Board(own.directory)
+    runs = now.runs()
+    assert set(runs.loc[runs["agent"] == "Mine", "standing"]) == {"verified"}
+    assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
+    source = now.index.files["mine.parquet"].source
+    assert (source.by, source.code) == ("someone", "https://example.org")
+    with pytest.raises(UserError, match="Mine is on the board already"):
+        play(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"])
+
+
+def forged(store: Store, change: Callable[[RunRecord], None]) -> None:
+    """Write the runs of a folder anew, each changed by `change`."""
+    records = []
+    for key, entry in store.entries().items():
+        record = RunRecord(
+            entry.spec, entry.status, store.trace(key), seconds=entry.seconds, facts=entry.facts, data=entry.data
+        )
+        change(record)
+        records.append(record)
+    shutil.rmtree(store.runs_directory)
+    for record in records:
+        store.write(record)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["this machine", "another"])
+def test_one_changed_reward_is_found(
+    here: Here, elsewhere: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another machine too, where rounding may explain another choice, but no other reward of the same choice."""
+    folder, _ = here
+    store = Store(folder / "res")
+    machine = run_file.origin().machine.model_copy(update={"cpu": "another"})
+    made_there = run_file.origin().model_copy(update={"machine": machine})
+    target = min(store.done_keys())
+
+    def change(record: RunRecord) -> None:
+        if record.spec.key == target:
+            rewards = record.trace["reward"].to_numpy().copy()
+            rewards[41] += 0.01
+            record.trace = record.trace.assign(reward=rewards)
+
+    with monkeypatch.context() as there:
+        if elsewhere:
+            there.setattr(run_file, "origin", lambda: made_there)
+        forged(store, change)
+    make_submission(folder / "res", folder / "sub")
+    assert play(["verify", "sub", "--yes", "--row", target[:12], "--workers", "1"]) == 1
+    said = capsys.readouterr().out
+    assert f"NOT {target[:8]} Mine on " in said
+    assert "reward differs first at t = 42" in said
+
+
+@pytest.mark.slow
+def test_the_trace_of_a_better_agent_is_found_and_named(
+    here: Here, made: tuple[Store, Board], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = here
+    results, _ = made
+    better = {
+        (run.spec.env.label, run.spec.repetition): results.trace(key)
+        for key, run in results.entries().items()
+        if run.spec.agent.id == "GP-UCB"
+    }
+
+    def change(record: RunRecord) -> None:
+        record.trace = better[record.spec.env.label, record.spec.repetition].drop(columns="width")
+
+    forged(Store(folder / "res"), change)
+    make_submission(folder / "res", folder / "sub")
+    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1"]) == 1
+    said = capsys.readouterr().out
+    assert "0 of 2 runs agree" in said
+    assert f"NOT {2 * REPETITIONS} runs of Mine are those of GP-UCB, width 2 on the board, bit for bit" in said
+
+
+def test_a_row_without_code_is_found_before_anything_is_played(
+    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, id = here
+    make_submission(folder / "res", folder / "sub")
+    path = folder / "sub" / "submission.json"
+    listed = json.loads(path.read_text())
+    for files, agents, expected in (
+        ({}, None, f"Mine: row without code: nothing says where '{id}' comes from"),
+        ({f"{id.partition(':')[0]}_helper.py": ...}, None, f"Mine: row without code: no file of '{id}'"),
+        (None, [], f"Mine: row without code: submission.json does not list the agent '{id}'"),
+    ):
+        changed = json.loads(json.dumps(listed))
+        if files is not None:
+            kept = {name: changed["agents"][0]["files"][name] for name in files}
+            changed["agents"][0]["files"] = kept
+        else:
+            changed["agents"] = agents
+        path.write_text(json.dumps(changed))
+        assert play(["verify", "sub", "--yes"]) == 1
+        said = capsys.readouterr().out
+        assert expected in said
+        assert "runs agree" not in said
+        with pytest.raises(UserError, match="is not added: Mine: row without code"):
+            play(["board", "add", "sub", "--by", "someone", "--code", "somewhere"])
+
+
+def test_code_that_is_not_what_was_listed_is_not_run(here: Here, tmp_path: Path) -> None:
+    folder, id = here
+    make_submission(folder / "res", folder / "sub")
+    code = folder / "sub" / "code" / f"{id.partition(':')[0]}_helper.py"
+    code.write_text("EXPLORE = 3\n")
+    with pytest.raises(StoreError, match="has not the hash that the submission states"):
+        open_submission(folder / "sub", tmp_path / "a")
+    code.unlink()
+    with pytest.raises(StoreError, match="cannot be read"):
+        open_submission(folder / "sub", tmp_path / "b")
+    path = folder / "sub" / "submission.json"
+    listed = json.loads(path.read_text())
+    listed["agents"][0]["files"] = {"../outside.py": "0" * 64}
+    path.write_text(json.dumps(listed))
+    with pytest.raises(StoreError, match=re.escape("expected Python files below code/, got '../outside.py'")):
+        open_submission(folder / "sub", tmp_path / "c")
+    path.write_text("{}")
+    with pytest.raises(StoreError, match="is no list of a submission"):
+        open_submission(folder / "sub", tmp_path / "d")
+    with pytest.raises(StoreError, match="holds no submission"):
+        open_submission(tmp_path, tmp_path / "e")
+
+
+def test_damaged_results_and_other_suites_are_named(here: Here, tmp_path: Path) -> None:
+    folder, _ = here
+    make_submission(folder / "res", folder / "sub")
+    path = folder / "sub" / "submission.json"
+    path.write_text(path.read_text().replace('"small"', '"core-v1"'))
+    archive = folder / "sub" / "results.zip"
+    with zipfile.ZipFile(archive, "a") as packed:
+        packed.writestr("stray.parquet", b"x")
+    found = faults(open_submission(folder / "sub", tmp_path / "a"))
+    assert "results: 'stray.parquet': it is not listed" in found
+    assert "the results are not of suite 'core-v1'" in found
+
+
+def test_what_nobody_else_can_play_is_not_submitted(here: Here, tmp_path: Path) -> None:
+    folder, id = here
+    (folder / f"{id.partition(':')[0]}.py").unlink()
+    sys.modules.pop(id.partition(":")[0], None)
+    with pytest.raises(StoreError, match="is not found: give the command in the folder it is in"):
+        make_submission(folder / "res", folder / "sub")
+    with pytest.raises(StoreError, match="holds no finished run"):
+        make_submission(tmp_path / "nothing", folder / "sub")
+
+
+def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Board, tmp_path: Path) -> None:
+    folder, _ = here
+
+    def change(record: RunRecord) -> None:
+        record.data = record.data.model_copy(update={"instance": "0" * 16})
+
+    forged(Store(folder / "res"), change)
+    make_submission(folder / "res", folder / "sub")
+    submission = open_submission(folder / "sub", tmp_path / "a")
+    assert faults(submission) == []
+    assert same_traces(submission, own) == []
+    with pytest.raises(StoreError, match="had another instance than the other agents"):
+        accept(submission, own.directory, verified=True, by="someone", code="somewhere")
+
+
+def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
+    made: tuple[Store, Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(made[0].directory, tmp_path / "res")
+    monkeypatch.chdir(tmp_path)
+    assert play(["submit", "res"]) == 0
+    assert pack(tmp_path / "res", tmp_path / "again.zip") == 2 * 3 * REPETITIONS
+    assert (tmp_path / "res.zip").stat().st_size == pytest.approx((tmp_path / "again.zip").stat().st_size, rel=0.01)
+
+
+# ---- verdicts on another machine ----
+
+
+def trace(actions: list[int], rewards: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"action": actions, "reward": rewards, "mean": rewards, "regret": rewards, "cost": 1.0})
+
+
+def test_traces_may_part_at_a_choice_and_nowhere_else() -> None:
+    one = trace([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])
+    assert parting(one, trace([1, 2, 5, 4], [0.1, 0.2, 0.9, 0.4])) == 2
+    assert parting(one, trace([1, 2, 5, 4], [0.1, 0.2 + 1e-6, 0.9, 0.4])) is None
+    assert parting(one, trace([1, 2, 3, 4], [0.1, 0.2, 0.9, 0.4])) is None
+    assert parting(one, one.iloc[:2]) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "factor", "level"), [(FEWEST, 1.05, "agrees"), (FEWEST, 1.3, "disagrees"), (FEWEST - 1, 1.0, "disagrees")]
+)
+def test_parted_runs_are_judged_by_their_regret(n: int, factor: float, level: str) -> None:
+    verdicts = [Verdict(str(i), "agrees", False, "agrees to evaluation 9", (10.0, 10.0 * factor)) for i in range(n)]
+    verdicts.append(Verdict("other", "identical", True, "identical"))
+    found = settled(verdicts, dict.fromkeys([verdict.key for verdict in verdicts], "pair"))
+    assert [verdict.level for verdict in found] == [level] * n + ["identical"]
+    assert found[0].agrees == (level == "agrees")
+    assert found[0].text.startswith("agrees to evaluation 9; ")

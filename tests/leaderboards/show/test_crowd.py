@@ -1,0 +1,316 @@
+"""The pages of many agents in a real browser: what is shown can be chosen, shared, read and saved."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.score.summary import summarise
+from leaderboards.show import build_page
+from leaderboards.show.site import NOT_TOLD, TOLD, make_site
+from tests.browser import DESKTOP, PHONE, Open, picture
+from tests.leaderboards.folders import folder, record
+
+pytestmark = pytest.mark.browser
+
+WIDE = (1920, 1080)
+NAMES = "Array.from(document.getElementById('plot').data.filter(d => d.name), d => d.meta)"
+ENVS = [
+    Ref("GPBandit/RKHS-v0", {"n_arms": 50, "dim": 1}, "RKHS"),
+    Ref("GPBandit/Needle-v0", label="Needle"),
+    Ref("GPBandit/Branin-v0", label="Branin"),
+]
+AGENTS = [
+    Ref("Uniform"),
+    *(Ref("GP-UCB", {"width": float(w)}, f"GP-UCB, width {w}") for w in range(1, 9)),
+    *(Ref("MAP-UCB", {"width": float(w)}, f"MAP-UCB, width {w}") for w in range(1, 7)),
+]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fifteen agents; the regret of one of them falls to 0."""
+    directory = tmp_path_factory.mktemp("crowd")
+    store = folder(directory, ENVS, AGENTS[:-1], repetitions=3)
+    for env in ENVS:
+        for repetition in range(3):
+            perfect = record(env, AGENTS[-1], repetition)
+            perfect.trace.loc[20:, ["regret", "inference_regret"]] = 0.0
+            store.write(perfect)
+    build_page(directory)
+    return directory
+
+
+def opened(page: Any) -> Any:
+    page.locator("#plot").scroll_into_view_if_needed()
+    page.locator("#plot .main-svg").first.wait_for()
+    return page
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP, WIDE])
+def test_nothing_covers_the_curves_and_the_list_beside_them(
+    crowd: Path, open_page: Open, size: tuple[int, int]
+) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html", size) as page:
+        opened(page)
+        assert page.locator(".modebar").count() == 0
+        plot, legend = (page.locator(name).bounding_box() for name in ("#plot", "#legend"))
+        beside = legend["x"] >= plot["x"] + plot["width"]
+        below = legend["y"] >= plot["y"] + plot["height"]
+        assert beside or below
+        assert beside == (size != PHONE)
+        picture(page, f"crowd-{size[0]}")
+
+
+def test_one_agent_is_shown_alone_and_all_again(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        assert len(page.evaluate(NAMES)) == 15
+        item = page.locator("#legend li", has=page.get_by_text("GP-UCB, width 3", exact=True))
+        item.get_by_role("button", name="Only GP-UCB, width 3").click()
+        assert page.evaluate(NAMES) == ["GP-UCB, width 3"]
+        item.get_by_role("button").click()
+        assert len(page.evaluate(NAMES)) == 15
+        page.locator("#legend li label", has_text="GP-UCB, width 5").dblclick()
+        assert page.evaluate(NAMES) == ["GP-UCB, width 5"]
+        page.locator("#legend").get_by_role("button", name="All").click()
+        page.get_by_role("checkbox", name="GP-UCB, width 5").uncheck()
+        assert len(page.evaluate(NAMES)) == 14
+        page.locator("#legend").get_by_role("button", name="None").click()
+        assert page.evaluate(NAMES) == []
+
+
+def test_agents_are_found_by_a_part_of_their_name_and_chosen_by_their_class(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        page.get_by_label("Find a curve").fill("map")
+        assert page.locator("#legend li:visible").count() == 6
+        page.get_by_label("Find a curve").fill("")
+        assert page.locator("#legend li:visible").count() == 15
+        page.locator("#legend").get_by_role("button", name="Not told the kernel").click()
+        assert sorted(page.evaluate(NAMES)) == [
+            "MAP-UCB, width 1",
+            *(f"MAP-UCB, width {w}" for w in range(2, 7)),
+            "Uniform",
+        ]
+
+
+def test_what_is_shown_stands_in_the_address(crowd: Path, open_page: Open) -> None:
+    path = crowd / "site" / "env-rkhs.html"
+    with open_page(path) as page:
+        opened(page)
+        page.locator("[role=tab]", has_text="Simple regret").click()
+        page.locator("#legend").get_by_role("button", name="None").click()
+        for name in ("Uniform", "GP-UCB, width 2"):
+            page.get_by_role("checkbox", name=name, exact=True).check()
+        address, chosen = page.url, page.evaluate(NAMES)
+        assert sorted(chosen) == ["GP-UCB, width 2", "Uniform"]
+    with open_page(path) as page:
+        page.goto("about:blank")
+        page.goto(address)
+        opened(page)
+        assert page.evaluate(NAMES) == chosen
+        assert page.locator("[role=tab][aria-selected=true]").inner_text() == "Simple regret"
+        page.locator("#legend").get_by_role("button", name="All").click()
+        page.locator("[role=tab]").first.click()
+        assert "#" not in page.url, "the default needs no address"
+
+
+@pytest.mark.parametrize("address", ["#main", "#show=nobody&chart=nothing", "#class=toString&show=__proto__"])
+def test_an_address_that_says_nothing_shows_all(crowd: Path, open_page: Open, address: str) -> None:
+    for name in ("site/env-rkhs.html", "index.html"):
+        with open_page(crowd / name) as page:
+            page.goto(page.url + address)
+            page.reload()
+            opened(page)
+            assert len(page.evaluate(NAMES)) >= 7
+
+
+def test_filters_stand_in_the_address_and_are_restored(crowd: Path, open_page: Open) -> None:
+    site = make_site(summarise(Store(crowd)))
+    with open_page(crowd / "index.html") as page:
+        page.locator("select[name=entrants]").select_option(NOT_TOLD)
+        page.locator("select[name=family]").select_option("drawn functions")
+        page.wait_for_function("document.querySelector('.basis').textContent.includes('of 7 agents')")
+        address = page.url
+    with open_page(crowd / "index.html") as page:
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_function("document.querySelector('.basis').textContent.includes('of 7 agents')")
+        assert page.locator("select[name=entrants]").input_value() == NOT_TOLD
+        rows = page.locator(".ranked:visible tbody tr:visible")
+        names = rows.locator("th a").all_inner_texts()
+        assert {site.entrant(name) for name in names} == {NOT_TOLD}
+        found = site.over(["RKHS", "Needle"], names)
+        assert found is not None
+        assert rows.locator("td.rank .value").all_inner_texts() == [
+            f"{found.mean_rank[found.agents.index(name)].estimate:.2f}" for name in names
+        ]
+        assert names == sorted(names, key=found.ordered.index)
+        page.locator("select[name=entrants]").select_option(TOLD)
+        page.wait_for_function("document.querySelector('.basis').textContent.includes('of 8 agents')")
+
+
+def test_a_hover_lists_agents_as_their_curves_lie(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        box = page.locator("#plot .nsewdrag").first.bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2)
+        page.locator("#plot .hoverlayer .legendtext").first.wait_for()
+        texts = page.locator("#plot .hoverlayer .legendtext").all_text_contents()
+        values = [float(text.rpartition(" : ")[2].replace("−", "-")) for text in texts]
+        assert len(values) == 15
+        assert values == sorted(values, reverse=True)
+
+
+def saved(page: Any, click: Any) -> str:
+    with page.expect_download() as download:
+        click()
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def test_every_table_can_be_saved_with_its_numbers(crowd: Path, open_page: Open) -> None:
+    summary = summarise(Store(crowd))
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        tables = page.locator("main .scroll table")
+        assert page.locator("main .downloads").count() == tables.count() >= 3
+        place = page.locator("section[aria-labelledby=scores]")
+        text = saved(page, place.get_by_role("button", name="CSV").click)
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert len(rows) == 15
+        for row in rows:
+            finals = summary.scores["RKHS", row["Agent"]].finals
+            assert float(row["Cumulative regret"]) == pytest.approx(finals["cumulative_regret"].mean(), rel=1e-5)
+            assert float(row["Cumulative regret, low"]) <= float(row["Cumulative regret"])
+            assert float(row["Cumulative regret, high"]) >= float(row["Cumulative regret"]) * 0.999
+        found = json.loads(saved(page, place.get_by_role("button", name="JSON").click))
+        assert [one["Agent"] for one in found] == [row["Agent"] for row in rows]
+        assert found[0]["Runs"] == 3
+    with open_page(crowd / "index.html") as page:
+        page.locator("select[name=entrants]").select_option(NOT_TOLD)
+        page.wait_for_function("document.querySelector('.basis').textContent.includes('of 7 agents')")
+        text = saved(page, page.get_by_role("button", name="CSV: Agents by mean rank").first.click)
+        assert len(list(csv.DictReader(io.StringIO(text)))) == 7, "what is not shown is not saved"
+
+
+def test_the_curves_of_a_chart_can_be_saved(crowd: Path, open_page: Open) -> None:
+    scores = summarise(Store(crowd)).scores["RKHS", "GP-UCB, width 2"]
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        page.locator("#legend li", has_text="GP-UCB, width 2").get_by_role("button").click()
+
+        def save(format: str) -> str:
+            page.locator(".tools summary").click()
+            return saved(page, page.locator(f".tools [data-format={format}]").click)
+
+        rows = list(csv.DictReader(io.StringIO(save("csv"))))
+        assert {row["line"] for row in rows} == {"GP-UCB, width 2"}
+        last = rows[-1]
+        assert int(last["evaluations t"]) == 60
+        mean = scores.finals["cumulative_regret"].mean()
+        assert float(last["Cumulative regret (unit of the reward)"]) == pytest.approx(mean, rel=1e-3)
+        assert float(last["low"]) < mean < float(last["high"])
+        assert json.loads(save("json"))[-1]["evaluations t"] == 60
+        assert "<svg" in save("svg")
+
+
+def test_single_repetitions_are_drawn_when_they_are_asked_for(crowd: Path, open_page: Open) -> None:
+    scores = summarise(Store(crowd)).scores["RKHS", "GP-UCB, width 2"]
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        page.locator("#legend li", has_text="GP-UCB, width 2").get_by_role("button").click()
+        assert page.evaluate("document.getElementById('plot').data.length") == 1
+        page.get_by_role("checkbox", name="repetitions").check()
+        page.wait_for_function("document.getElementById('plot').data.length === 2")
+        y = page.evaluate("document.getElementById('plot').data[0].y")
+        ends = [a for a, b in itertools.pairwise(y) if b is None]
+        np.testing.assert_allclose(sorted(ends), sorted(scores.finals["cumulative_regret"]), rtol=6e-3)
+        page.locator("[role=tab]", has_text="Policy time").click()
+        assert page.get_by_role("checkbox", name="repetitions").is_disabled()
+
+
+def test_a_line_at_zero_runs_along_the_edge_of_a_logarithmic_axis(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        page.locator("[role=tab]", has_text="Inference regret").click()
+        page.get_by_label("log y").check()
+        page.wait_for_function("document.getElementById('plot').layout.yaxis.type === 'log'")
+        drawn = f"document.getElementById('plot').data.find(d => d.meta === '{AGENTS[-1].label}')"
+        low = 10 ** page.evaluate("document.getElementById('plot').layout.yaxis.range[0]")
+        y, true = page.evaluate(f"{drawn}.y"), page.evaluate(f"{drawn}.customdata")
+        assert true[-1] == 0
+        assert y[-1] > low
+        assert "What runs along the lower edge" in page.locator("#meaning").inner_text()
+        labels = page.locator("#plot .ytick text").all_text_contents()
+        assert labels
+        assert all(float(text.replace("−", "-")) > 0 for text in labels), "every tick says its whole number"
+
+
+def test_a_wide_screen_is_used(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "env-rkhs.html", WIDE) as page:
+        opened(page)
+        assert page.locator("main").bounding_box()["width"] > 1750
+        assert page.locator(".facts div", has_text="Repetitions").locator("dd").inner_text() == "3"
+        spread, pulls = (
+            page.locator(f"section[aria-labelledby={name}]").bounding_box() for name in ("spread", "theory")
+        )
+        assert spread["width"] > 600
+        assert pulls["width"] > 600
+
+
+def test_where_an_agent_pulled_is_drawn_and_kept_in_the_address(real: Path, open_page: Open) -> None:
+    path = real / "site" / "env-gpsample.html"
+    with open_page(path) as page:
+        page.locator("#pulls").scroll_into_view_if_needed()
+        page.locator("#pulls .main-svg").first.wait_for()
+        page.locator("#pull-agent").select_option("GP-BUCB")
+        text = page.locator("#pull-counts").inner_text()
+        assert text.startswith("60 pulls of ")
+        assert "GP-BUCB" in page.locator("#pulls").get_attribute("aria-label")
+        n = page.evaluate("document.getElementById('pulls').data[1].customdata.map(([n]) => n)")
+        assert sum(n) == 60
+        address = page.url
+        picture(page.locator("section[aria-labelledby=where]"), "pulls")
+    with open_page(path) as page:
+        page.goto("about:blank")
+        page.goto(address)
+        page.locator("#pulls").scroll_into_view_if_needed()
+        page.locator("#pulls .main-svg").first.wait_for()
+        assert page.locator("#pull-counts").inner_text() == text
+
+
+def test_an_agent_says_what_it_is_and_its_code_is_a_link_away(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "site" / "agent-gp-ucb-width-2.html") as page:
+        about = page.locator("section[aria-labelledby=about]")
+        assert "Evaluate argmax mean" in about.inner_text()
+        assert "Srinivas, Krause, Kakade and Seeger (2010)" in about.inner_text()
+        about.locator("summary").click()
+        row = about.locator("tr", has=page.get_by_text("width", exact=True)).first
+        assert "2.0" in row.inner_text()
+        assert "set here" in row.inner_text()
+        assert TOLD in page.locator(".facts").inner_text()
+        about.get_by_role("link", name="agents.exact.gp_ucb:GPUCB").click()
+        assert page.locator("pre span:target").inner_text().startswith("class GPUCB(")
+
+
+def test_the_overview_compares_agents_over_all_environments(crowd: Path, open_page: Open) -> None:
+    with open_page(crowd / "index.html") as page:
+        opened(page)
+        tabs = page.locator("[role=tab]").all_inner_texts()
+        assert tabs == ["Evaluations to target", "Performance profiles"]
+        shares = page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.y)")
+        assert all(0 <= y <= 1 for line in shares for y in line)
+        assert all(line == sorted(line) for line in shares), "what is reached stays reached"
+        table = page.locator("section[aria-labelledby=profile] tbody tr")
+        assert table.count() == 15
+        first = [float(cell.get_attribute("data-sort")) for cell in table.first.locator("td").all()]
+        assert all(0 <= value <= 1 for value in first)
