@@ -41,7 +41,9 @@ class EnlargedUCB(UCBAgent):
     """
 
     policy_family = "GP-UCB"
-    capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    capabilities = Capabilities(
+        frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
+    )
     deviation: ClassVar[Deviation]
     source: ClassVar[str]
 

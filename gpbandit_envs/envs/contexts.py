@@ -97,6 +97,9 @@ def sleeping_arms(
     of: str = "GPBandit/RKHS-v0",
     settings: Mapping[str, Any] | None = None,
     share: float = 0.1,
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
     unoffered: Unoffered = "error",
 ) -> EnvRecipe:
     """Any environment on arms, each of which is offered in a step with the same probability, by itself.
@@ -107,6 +110,9 @@ def sleeping_arms(
         of: Id of the environment, with arms.
         settings: Its keywords.
         share: Probability with which an arm is offered, in (0, 1].
+        noise_std: That of the environment; None for its default.
+        kernel: That of the environment; None for its default.
+        noise: That of the environment; None for its default.
         unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
     """
     spec = gym.spec(of)
@@ -115,7 +121,9 @@ def sleeping_arms(
         entry_point = gym.envs.registration.load_env_creator(entry_point)
     if not isinstance(entry_point, EntryPoint):
         raise ValueError(f"of: expected an environment of this package or of one's own table, got {of!r}")
-    recipe = entry_point.recipe(**{**spec.kwargs, **(settings or {})})
+    own = {"noise_std": noise_std, "kernel": kernel, "noise": noise}
+    given = {name: value for name, value in own.items() if value is not None}
+    recipe = entry_point.recipe(**{**spec.kwargs, **(settings or {}), **given})
     if not isinstance(recipe.family, ArmFamily):
         raise ValueError(f"of: expected an environment on arms, got {of!r}, which is a box")
     if isinstance(recipe.family, TimeVaryingArms):

@@ -12,6 +12,7 @@ import numpy as np
 
 from leaderboards.play.board import Board
 from leaderboards.play.kept import KEPT, KeptRun
+from leaderboards.play.make import not_here
 from leaderboards.play.run_file import RunEntry, origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
@@ -79,8 +80,12 @@ def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
 
 
 def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:
-    run_missing([board.spec(key) for key in keys], again, executor, together=True)
-    return [_judge(board.entry(key), board.kept(key), again) for key in keys]
+    away = {key: reason for key in keys if (reason := not_here(board.spec(key))) is not None}
+    run_missing([board.spec(key) for key in keys if key not in away], again, executor, together=True)
+    return [
+        Verdict(key, None, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
+        for key in keys
+    ]
 
 
 def _further(board: Board, pairs: set[str], known: set[str]) -> list[str]:

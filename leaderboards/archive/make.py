@@ -107,7 +107,9 @@ def write_board(
     seconds: Literal["alone", "not comparable"] = "not comparable",
     sources: Mapping[str, Source] | None = None,
 ) -> Board:
-    """Write the board of a suite: what is on it already and counts still, and the runs of a results folder.
+    """Write the board of a suite: what is on it already, and the runs of a results folder.
+
+    Runs of an agent whose code has changed since stay, as historical ones, until there is one of the new code.
 
     Args:
         suite: The suite; runs of other tasks or agents are left out.
@@ -120,20 +122,29 @@ def write_board(
         StoreError: if runs disagree about an instance, or an agent of another package has no source.
         OSError: if the folder cannot be written.
     """
-    sources = dict(sources or {})
+    stated, sources = dict(sources or {}), dict(sources or {})
     before = Board(folder) if (folder / INDEX).is_file() else None
     suite = suite.frozen()
     wanted = {spec.key: spec for spec in suite.specs()}
     by_agent: dict[str, Runs] = {}
+    stale: dict[str, Runs] = {}
     if before is not None:
-        for key, entry in _counting(before).items():
-            source = before.source(entry)
-            if key in wanted or source.fingerprint is None:
-                by_agent.setdefault(entry.spec.agent.label, {})[key] = (entry, before.kept(key))
-                sources.setdefault(entry.spec.agent.label, source)
+        counting, changed = _counting(before), before.stale()
+        for key, entry in before.entries().items():
+            source, label = before.source(entry), entry.spec.agent.label
+            if key in counting and (key in wanted or source.fingerprint is None):
+                by_agent.setdefault(label, {})[key] = (entry, before.kept(key))
+                sources.setdefault(label, source)
+            elif entry.file in changed:
+                stale.setdefault(label, {})[key] = (entry, before.kept(key))
     if results is not None:
-        for key, run in _further(results, wanted, sources):
+        for key, run in _further(results, wanted, stated):
             by_agent.setdefault(wanted[key].agent.label, {}).setdefault(key, run)
+    for label in stale.keys() - by_agent.keys():  # historical until the agent is played anew
+        by_agent[label] = stale[label]
+        first = next(iter(stale[label].values()))[0]
+        assert before is not None
+        sources[label] = before.source(first)
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
     files: dict[str, AgentFile] = {}
     for label, runs in by_agent.items():

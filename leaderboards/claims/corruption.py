@@ -82,7 +82,6 @@ CLAIMS: tuple[Claim, ...] = (
         _FIGURE,
         late_regret("GP-UCB@none", _LAST),
         high=_LINEAR,
-        quick=True,
         note=_NOTE,
     ),
     Claim(

@@ -126,7 +126,7 @@ _CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 conte
 _NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
 _UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
 _HETEROSCEDASTIC_QUICK = Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1"))
-_CORRUPTION_QUICK = Quick(3, None, (), ("none", "subtraction, C = 100"))
+_CORRUPTION_QUICK = Quick(5, environments=("subtraction, C = 100",))
 _DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
 _REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 

@@ -30,8 +30,12 @@ SUITE = "heteroscedastic"
 COLUMNS = ("action", "reward")
 _T, _D = 1_000, 2
 _DRAWN = ("0.1 to 1", "0.01 to 0.1", "0.01 to 1")
-_TASKS = (*_DRAWN, "CrossedBarrel", "NASBench201")
+_REAL = ("CrossedBarrel", "NASBench201")
+_TASKS = (*_DRAWN, *_REAL)
 _NOTE = "The paper proves orders of bounds, and has no experiment."
+_TABLES = (
+    f"{_NOTE} On a table the kernel is a modelling choice, and one variance for all is the pooled one, not the largest."
+)
 
 
 @functools.cache
@@ -88,12 +92,12 @@ CLAIMS: tuple[Claim, ...] = (
             more_regret(f"VA-PE{rows}@{task}", f"PE{rows}@{task}"),
             high=0.0,
             quick=task == "0.1 to 1" and not suffix,
-            note=_NOTE,
+            note=_TABLES if task in _REAL else _NOTE,
             reading=reading,
         )
         for suffix, words, rows, reading in (
             ("", "", "", "width 2"),
-            ("-proven", ", proven width", ", proven", "the proven width"),
+            ("-proven", ", proven width", ", proven", "proven width"),
         )
         for task in _TASKS
     ),
@@ -105,8 +109,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"log10 of the error of VA-MVR after {_T:,} pulls over that of MVR",
             _error_ratio("VA-MVR", task, "MVR", task),
             high=0.0,
-            quick=task == "0.1 to 1",
-            note=_NOTE,
+            note=_TABLES if task in _REAL else _NOTE,
         )
         for task in (*_DRAWN, "CrossedBarrel")
     ),

@@ -108,12 +108,14 @@ def check(
         for verdict in report.verdicts:
             spec = found.spec(verdict.key)
             what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
-            say(f"{verdict.level:<10} {verdict.key[:8]} {what}: {verdict.text}")
+            say(f"{verdict.level or 'not here':<10} {verdict.key[:8]} {what}: {verdict.text}")
         for label in report.stale.values():
             say(f"stale      {label}: its code has changed since its runs were played")
     levels = [verdict.level for verdict in report.verdicts]
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
     say(f"{counts}; {len(report.stale)} agents are stale")
+    if None in levels:
+        say(f"{levels.count(None)} cannot be played here: the code of submitted agents is in submissions/")
     if "disagrees" in levels:
         raise typer.Exit(_DIFFERS)
 

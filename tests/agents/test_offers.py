@@ -36,6 +36,8 @@ CONTEXTUAL = [
     ("GP-UCB", {"width": "practical"}),
     ("GP-UCB", {"width": "dmm"}),
     ("GP-UCB", {"width": 2.0, "n_start": 5}),
+    ("EC-GP-UCB", {"misspecification": 0.1}),
+    ("RGP-UCB", {"corruption": 0.5}),
     ("GP-EI", {"n_start": 2}),
     ("GP-TS", {"n_start": 2}),
     ("BKB", {"n_start": 3}),

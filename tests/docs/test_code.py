@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def exists(words: list[str]) -> None:
     """Raises if there is no such command, or no such option of it."""
     command: Any = typer.main.get_command(app)
-    while words and hasattr(command, "get_command"):
+    while words and hasattr(command, "get_command") and not words[0].startswith("--"):
         found = command.get_command(None, words[0])
         assert found is not None, f"{command.name} has no command {words[0]}"
         command, words = found, words[1:]

@@ -105,6 +105,17 @@ _BY_HAND = {
     "NeurostimulationContext": "neurostimulation",
 }
 
+CORRUPTED = (
+    Case(
+        "GPBandit/RKHS-v0",
+        {"n_arms": 50, "misspecification": {"sup": 0.2}, "corruption": {"name": "flip", "budget": 2}},
+    ),
+    Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 2, "corruption": {"name": "clipping", "budget": 1.0}}),
+    Case("GPBandit/BPEF1-v0", {"grid": 6, "corruption": {"name": "subtraction", "budget": 1.5}}),
+    Case("GPBandit/BPEF2-v1", {"grid": 6, "corruption": {"name": "top_k", "k": 9, "budget": 3.0}}),
+)
+"""Cases in which feedback depends on what was pulled before, as the budget of an adversary is spent."""
+
 CASES = (
     Case("GPBandit/GPSample-v0", {"n_arms": 60}),
     Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 3, "kernel": {"name": "se", "lengthscale": [0.2, 0.3, 0.4]}}),
@@ -115,13 +126,6 @@ CASES = (
     Case("GPBandit/RKHS-v0", {"n_arms": 50, "noise": {"name": "heteroscedastic", "relative": 1.0}}),
     Case("GPBandit/RKHS-v0", {"n_arms": None, "lengthscale": 0.5, "noise": "heteroscedastic"}),
     Case("GPBandit/RKHS-v0", {"n_arms": 50, "noise": {"name": "by_arm", "low": 0.01, "high": 1.0}}),
-    Case(
-        "GPBandit/RKHS-v0",
-        {"n_arms": 50, "misspecification": {"sup": 0.2}, "corruption": {"name": "flip", "budget": 2}},
-    ),
-    Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 2, "corruption": {"name": "clipping", "budget": 1.0}}),
-    Case("GPBandit/BPEF1-v0", {"grid": 6, "corruption": {"name": "subtraction", "budget": 1.5}}),
-    Case("GPBandit/BPEF2-v1", {"grid": 6, "corruption": {"name": "top_k", "k": 9, "budget": 3.0}}),
     Case("GPBandit/Needle-v0", {"n_arms": 40, "dim": 2}),
     Case("GPBandit/VarianceStarvation-v0", {"n_arms": 50}),
     Case("GPBandit/BPEF1-v0"),

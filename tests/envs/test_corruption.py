@@ -8,11 +8,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.corruption import as_corruption, target
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
+from tests.envs.catalogue import CORRUPTED, Case
 
 ATTACKS: list[dict[str, Any]] = [
     {"name": "clipping"},
@@ -137,6 +139,14 @@ def test_batches_and_delays_deliver_corrupted_feedback() -> None:
 def test_wrong_corruption(corruption: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         made(corruption=corruption)
+
+
+@pytest.mark.parametrize("case", CORRUPTED, ids=str)
+def test_gymnasium_finds_nothing_wrong(case: Case) -> None:
+    check_env(case.make().unwrapped, skip_render_check=True)
+    twin: Any = gym.make(gym.envs.registration.EnvSpec.from_json(case.make().spec.to_json()))
+    (one, other) = (env.reset(seed=3) and [env.step(arm)[1] for arm in range(20)] for env in (case.make(), twin))
+    assert one == other
 
 
 @pytest.mark.parametrize("vector", [False, True])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from tests.envs.catalogue import CASES, PARAMS, Case
+from tests.envs.catalogue import CASES, CORRUPTED, PARAMS, Case
 
 N = 5
 MODES = list(AutoresetMode)
@@ -62,7 +62,7 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
         assert one.tolist() == other.tolist(), where
 
 
-@cases
+@pytest.mark.parametrize("case", [*PARAMS, *(pytest.param(case, id=str(case)) for case in CORRUPTED)])
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_bit_identical_to_sync(case: Case, mode: AutoresetMode) -> None:
     sync, native = pair(case, mode)
