@@ -119,7 +119,7 @@ def test_a_new_policy_and_a_new_metric_are_in_the_list_the_runs_the_page_the_aud
 
     page = (out / "site" / "env-gpsample.html").read_text()
     scores, audit, theory = (
-        re.search(f'<section aria-labelledby="{name}">.*?</section>', page, re.DOTALL)
+        re.search(f'<section aria-labelledby="{name}"[^>]*>.*?</section>', page, re.DOTALL)
         for name in ("scores", "bands", "theory")
     )
     assert scores is not None

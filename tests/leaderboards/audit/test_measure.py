@@ -140,7 +140,7 @@ def started(ref: Ref, problem: Problem) -> agents.Agent:
         (Ref("BPE", {"width": "growing"}), "growing"),
         (Ref("MAP-UCB"), "1.96"),
         (Ref("GP-EI"), ""),
-        (Ref("UncertaintySampling"), ""),
+        (Ref("UncertaintySampling"), "theory"),
     ],
 )
 def test_the_width_is_the_setting_or_its_default(agent: Ref, width: str) -> None:
