@@ -38,9 +38,8 @@ class GPUCBPE(UCBAgent):
         batch_size: Batch size `K >= 1`; 1 gives GP-UCB.
 
     Reference: Contal, Buffoni, Robicquet and Vayatis (2013), Parallel Gaussian process optimization with upper
-    confidence bound and pure exploration, Algorithm 1. Its text could not be consulted: the statement is that of papers
-    which cite it, and the constants of its regret bounds, `sqrt(T gamma_TK / K)` in the best of each batch, are not
-    stated here.
+    confidence bound and pure exploration, Algorithm 1. Its text could not be consulted: the statement is unchecked, and
+    the constants of its regret bounds, `sqrt(T gamma_TK / K)` in the best of each batch, are not stated here.
     """
 
     policy_family = "GP-UCB"

@@ -48,9 +48,10 @@ class BPE(FiniteArmAgent):
             (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, evaluated once a batch,
             that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
-        lengths: With `n_batches`: `"kernel"` (Theorem 2's growth, rescaled to T as in the experiments), `"theorem"`
-            (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE). Without: `"doubling"` for 8, 16,
-            32, ... in place of Algorithm 1's, whose first batch costs `sqrt(T)` even where there is no noise.
+        lengths: With `n_batches`: `"kernel"` (Theorem 2's growth without its logarithms, rescaled to T as in the
+            experiments), `"theorem"` (the same, the last batch taking the rest) or `"equal"` (Fixed-BPE). Without:
+            `"doubling"` for 8, 16, 32, ... in place of Algorithm 1's, whose first batch costs `sqrt(T)` even where
+            there is no noise.
         posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
         sampling: `"variance"` (the arm of largest variance) or `"uniform"` (REDS), which goes with `posterior="batch"`.
         lam: Noise variance in the posterior; None for the problem's.
@@ -67,9 +68,9 @@ class BPE(FiniteArmAgent):
 
     References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
     4.1, for doubling lengths, and Theorem 6.3, for VA-PE, whose width has `2 (1 + log2 T)` for B; Salgia, Vakili and
-    Zhao (2024), Random exploration in Bayesian optimization, for REDS: its text could not be consulted, and its
-    statement and its lengths, those of Algorithm 1 here, are as the authors' later papers give them. It is about points
-    drawn from a compact set; here they are drawn from the arms, with replacement.
+    Zhao (2024), Random exploration in Bayesian optimization, for REDS: its text could not be consulted, so that its
+    statement, and lengths like those of Algorithm 1 here, are unchecked. It is about points drawn from a compact set;
+    here they are drawn from the arms, with replacement.
     """
 
     not_saved = FiniteArmAgent.not_saved | {"_model"}

@@ -145,7 +145,7 @@ class RGPUCB(_ForgettingUCB):
     Args:
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
         block: Evaluations between two restarts; None for `12 eps^(-1/4)` with the problem's rate of drift, as the
-            paper's experiments have it (from memory of the paper).
+            paper's experiments have it (not checked against its text).
         width: As for `GPUCB`, but `"dmm"`; `"bayes"` in the paper.
         lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm; None for the problem's, or 1 if it states none.
@@ -263,7 +263,7 @@ class WGPUCB(_ForgettingUCB):
     With `eta = 1` it is GP-UCB. The standard deviation is that of the weighted posterior. It is at least that of the
     estimate itself, `sd^2 = lam phi^T V^-1 (sum_s eta^2s phi_s phi_s^T + lam I) V^-1 phi` with `V` the same sum of
     `eta^s` plus `lam I`, which weighted linear bandits use (Russac et al. 2019). The statement of the policy is
-    from memory of the paper, which was not at hand.
+    not checked against the paper's text, which could not be consulted.
 
     Args:
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.

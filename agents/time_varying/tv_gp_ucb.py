@@ -89,8 +89,8 @@ class TVGPUCB(UCBAgent):
 
     `width="bayes"` is the paper's for finite arm sets, that of Srinivas et al. (2010): at every time the posterior is
     Gaussian, and the bound is one of unions over arms and times. Its experiments take `sqrt(0.8 log(4 t))`, from 1.4 to
-    2.6 in a thousand evaluations (from memory of the paper), which a number such as 2.0 stands for here. Widths that
-    depend on the pulls, such as `"theory"`, are for functions that stay as they are.
+    2.6 in a thousand evaluations (not checked against its text), which a number such as 2.0 stands for here. Widths
+    that depend on the pulls, such as `"theory"`, are for functions that stay as they are.
 
     Args:
         kernel: Prior covariance at one time: spec, kernel or scikit-learn kernel; None for the problem's.
