@@ -19,11 +19,11 @@ import agents as policies
 from agents import Agent
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import code_digest, is_importable
-from leaderboards.play.adopt import adopt
+from leaderboards.play.adopt import prepare
 from leaderboards.play.board import board_of, write_note
 from leaderboards.play.make import AgentLike, describe_env
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.schedule import missing, run_missing, skip_without_data
+from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import canonical_json, describe
 from leaderboards.play.store import Store
 from leaderboards.play.suite import (
@@ -31,7 +31,6 @@ from leaderboards.play.suite import (
     EnvironmentEntry,
     Suite,
     SuiteError,
-    build_environments_once,
     further,
     load_suite,
     parse_suite,
@@ -100,13 +99,9 @@ def run_suite(
     played.check()
     store = Store(Path("results") / found.name if out is None else out)
     specs = list(played.specs())
-    todo = missing(specs, store, retry_failed)
-    without_data = build_environments_once(todo)
-    for warning in adopt(found, store):
-        _log.warning("%s", warning)
+    without_data = prepare(found, specs, store, _log.warning, retry_failed)
     if against is not None:
         write_note(store.directory, os.fspath(against))
-    skip_without_data(todo, store, without_data)
     limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)
     try:
@@ -121,7 +116,7 @@ def run_suite(
         )
     finally:
         executor.close()
-    for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in todo}.items():
+    for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in specs}.items():
         if reason is not None:
             _log.warning("skipped: %s, %s; the same call tries again", env, reason)
     for line in report.failed():

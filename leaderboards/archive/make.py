@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.play.adopt import adopt
+from leaderboards.play.adopt import prepare
 from leaderboards.play.board import Board
 from leaderboards.play.board_file import INDEX, AgentFile, Source, instance_key, write_agent, write_index
 from leaderboards.play.fingerprint import fingerprint
@@ -19,10 +19,10 @@ from leaderboards.play.limits import StoreError, read_limited
 from leaderboards.play.make import check_agent_ref
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run_file import SUFFIX, RunEntry
-from leaderboards.play.schedule import missing, run_missing, skip_without_data
+from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry, Suite, build_environments_once
+from leaderboards.play.suite import AgentEntry, Suite
 from leaderboards.play.workers import Limits, make_executor
 from leaderboards.score.kept import keep
 
@@ -59,11 +59,7 @@ def play_board(
     there = set() if board is None else _counting(board).keys()
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
-    todo = missing(specs, results)
-    without_data = build_environments_once(todo)
-    for warning in adopt(suite, results):
-        say(f"warning: {warning}")
-    skip_without_data(todo, results, without_data)
+    without_data = prepare(suite, specs, results, lambda warning: say(f"warning: {warning}"))
     _note(results, suite)
     for least in range(0, max(task.repetitions for task in suite.tasks), _PASS):
         for entry in suite.agents:

@@ -18,13 +18,13 @@ from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
-from leaderboards.play.adopt import adopt
+from leaderboards.play.adopt import prepare
 from leaderboards.play.board import write_note
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
-from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing, skip_without_data
+from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
 from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
@@ -32,7 +32,6 @@ from leaderboards.play.suite import (
     AgentEntry,
     Suite,
     SuiteError,
-    build_environments_once,
     further,
     load_suite,
 )
@@ -111,10 +110,9 @@ def run(
         if dry_run:
             print_dry_run(specs, store, workers, retry_failed, as_json)
             return
-        todo = missing(specs, store, retry_failed)
-        without_data = build_environments_once(todo)
-        take_folder(found, store, against)
-        skip_without_data(todo, store, without_data)
+        without_data = prepare(found, specs, store, lambda warning: say(f"warning: {warning}", err=True), retry_failed)
+        if against is not None:
+            write_note(store.directory, against)
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
@@ -143,18 +141,6 @@ def run(
             raise typer.Exit(_FAILED)
         if without_data:
             raise typer.Exit(_FAILED)
-
-
-def take_folder(suite: Suite, store: Store, against: str | None) -> None:
-    """Make a suite the one of a folder, and note the board that its runs are ranked on.
-
-    Raises:
-        SuiteError: if the folder holds another suite.
-    """
-    for warning in adopt(suite, store):
-        say(f"warning: {warning}", err=True)
-    if against is not None:
-        write_note(store.directory, against)
 
 
 def check_options(

@@ -1,12 +1,42 @@
-"""Make a suite the one of a results folder."""
+"""Make a suite the one of a results folder, and its environments ready to be played."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from leaderboards.play.schedule import missing, skip_without_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store, SuiteLostError
-from leaderboards.play.suite import Suite, SuiteError, not_in_suite
+from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 
-__all__ = ["adopt"]
+__all__ = ["adopt", "prepare"]
+
+
+def prepare(
+    suite: Suite, specs: Sequence[RunSpec], store: Store, warn: Callable[[str], object], retry_failed: bool = False
+) -> dict[str, str]:
+    """Fetch the data of what is to be played, make `suite` the one of a folder, and skip runs without data.
+
+    Args:
+        suite: The suite that the folder is to hold.
+        specs: The runs that are asked for, of it or of a part of it.
+        store: The folder.
+        warn: Called with each warning, as of results that are not in the suite.
+        retry_failed: Whether to count what is not done as missing.
+
+    Returns:
+        Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot. Their runs
+        are recorded as skipped, and must not be played.
+
+    Raises:
+        SuiteError: if an environment cannot be built for another reason, or the folder holds another suite.
+    """
+    todo = missing(specs, store, retry_failed)
+    without_data = build_environments_once(todo)
+    for warning in adopt(suite, store):
+        warn(warning)
+    skip_without_data(todo, store, without_data)
+    return without_data
 
 
 def adopt(suite: Suite, store: Store) -> list[str]:
