@@ -86,7 +86,8 @@ def draw(row: EnvironmentRow) -> bytes:
     from PIL import Image
 
     names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    with rc_context(dict.fromkeys(names, _INK) | {"font.size": 9.0}):
+    style: dict[Any, Any] = dict.fromkeys(names, _INK) | {"font.size": 9.0}
+    with rc_context(style):
         figure = Figure(figsize=_SIZE, dpi=150, layout="constrained", facecolor="none")
         canvas: Any = FigureCanvasAgg(figure)
         axes = figure.subplots()
@@ -165,8 +166,8 @@ def _changing(row: EnvironmentRow, axes: Any) -> None:
     made: Any = env.unwrapped
     n_arms = made.problem.n_arms
     means = np.empty((row.horizon, n_arms))
-    for t in range(row.horizon):
-        means[t] = made.mean(np.arange(n_arms))
+    for step in range(row.horizon):
+        means[step] = made.mean(np.arange(n_arms))
         env.step(0)
     shown = np.linspace(0, n_arms - 1, _SHOWN_ARMS).astype(int)
     t = np.arange(1, row.horizon + 1)

@@ -24,7 +24,6 @@ from leaderboards.score.scores import Block
 from leaderboards.score.statistics import (
     Interval,
     Ranking,
-    holm,
     holm_levels,
     paired_t,
     pairwise_p,
@@ -223,7 +222,7 @@ def overall_ranking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
-        rank(weighted, holm(sign_flip(weighted, _generator()))),
+        rank(weighted, sign_flip(weighted, _generator())),
     )
 
 

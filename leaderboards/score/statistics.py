@@ -458,11 +458,15 @@ def _largest_t(*columns: Float[np.ndarray, "*shape n"], axis: int) -> Float[np.n
 
 
 def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: int = 4999) -> Float[np.ndarray, "k k"]:
-    """Two-sided p-values of sign-flip tests between all columns.
+    """Adjusted two-sided p-values of sign-flip tests between all columns.
 
     If two agents do equally well, each block's difference is as likely as its negative. All `2^n` sign patterns are
     tried if there are at most `n_flips`, else a random sample that counts the pattern seen as one of its own, which
     keeps the test valid (Phipson and Smyth 2010). No distribution is assumed, but p cannot fall below `2^(1-n)`.
+
+    The adjustment for all pairs is that of the largest statistic, stepping down (Westfall and Young 1993): each pair is
+    compared with the largest of those that are no clearer than itself under the same signs. Unlike a correction that
+    multiplies p by the number of pairs, 435 among thirty agents, it leaves the smallest p within reach.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`.
@@ -476,17 +480,28 @@ def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: in
         return p
     i, j = np.triu_indices(k, 1)
     D = Y[:, i] - Y[:, j]
+    # Flips keep the norm: divided by it, the sum of a pair's differences is as good as its t, and pairs are comparable.
+    D = D / np.maximum(np.linalg.norm(D, axis=0), np.finfo(np.float64).tiny)
+    clearest = np.argsort(-np.abs(D.sum(axis=0)), kind="stable")
+    D, i, j = D[:, clearest], i[clearest], j[clearest]
+
+    def largest(signs: np.ndarray, axis: int) -> np.ndarray:
+        """By pair, the largest absolute sum of it and of the pairs after it."""
+        sums = np.abs(np.tensordot(signs, D, axes=([axis], [0])))
+        return np.maximum.accumulate(sums[..., ::-1], axis=-1)[..., ::-1]
+
     # The sample whose signs are flipped is the sign of each block, the same for all pairs: one product tests them all.
     found = scipy.stats.permutation_test(
         (np.ones(n),),
-        lambda signs, axis: np.tensordot(signs, D, axes=([axis], [0])),
+        largest,
         permutation_type="samples",
         vectorized=True,
+        alternative="greater",
         n_resamples=n_flips,
         batch=1000,
         rng=rng,
     )
-    p[i, j] = p[j, i] = found.pvalue
+    p[i, j] = p[j, i] = np.maximum.accumulate(found.pvalue)
     return p
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -206,14 +208,43 @@ def test_paired_t_is_scipys() -> None:
             assert p[i, j] == pytest.approx(expected, rel=1e-10)
 
 
-def test_sign_flips_are_scipys_permutation_test() -> None:
-    Y = rng(2).normal(size=(8, 3)) + np.array([0, 0.3, 1])
+def test_sign_flips_of_two_agents_are_scipys_permutation_test() -> None:
+    Y = rng(2).normal(size=(8, 2)) + np.array([0, 1])
+    expected = scipy.stats.permutation_test(
+        (Y[:, 0] - Y[:, 1],), lambda d, axis: d.sum(axis), permutation_type="samples", n_resamples=np.inf
+    ).pvalue
     p = sign_flip(Y, rng(3))
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        expected = scipy.stats.permutation_test(
-            (Y[:, i] - Y[:, j],), lambda d, axis: d.sum(axis), permutation_type="samples", n_resamples=np.inf
-        ).pvalue
-        assert p[i, j] == p[j, i] == pytest.approx(expected)
+    assert p[0, 1] == p[1, 0] == pytest.approx(expected)
+
+
+def test_sign_flips_step_down_through_the_pairs() -> None:
+    Y = rng(6).normal(size=(8, 4)) + np.array([0, 0.3, 1, 2])
+    pairs = list(itertools.combinations(range(4), 2))
+    D = np.stack([(Y[:, i] - Y[:, j]) / np.linalg.norm(Y[:, i] - Y[:, j]) for i, j in pairs])
+    signs = np.array(list(itertools.product((-1, 1), repeat=8)))
+    sums, seen = np.abs(D @ signs.T), np.abs(D.sum(axis=1))
+    p, left, smallest = sign_flip(Y, rng(3)), list(range(6)), 0.0
+    while left:
+        pair = max(left, key=seen.__getitem__)
+        smallest = max(smallest, float((sums[left].max(axis=0) >= seen[pair] - 1e-12).mean()))
+        assert p[pairs[pair]] == pytest.approx(smallest)
+        left.remove(pair)
+
+
+def test_thirty_agents_on_twelve_tasks_are_told_apart() -> None:
+    Y = rng(7).normal(size=(60, 30)) + np.arange(30)
+    found = rank(Y, sign_flip(Y, rng(8)))
+    assert found.group[-1] > 20  # 435 times the smallest p of 4,999 flips would be 0.087
+
+
+@pytest.mark.parametrize("draw", ["normal", "lumpy"])
+def test_sign_flips_of_equal_agents_seldom_differ(draw: str) -> None:
+    false, boards = 0, 200
+    for board in range(boards):
+        Y = rng(9, board).normal(size=(15, 8)) if draw == "normal" else rng(9, board).integers(0, 2, (15, 8)) * 1.0
+        ranks = scipy.stats.rankdata(Y, axis=1)
+        false += bool((sign_flip(ranks, rng(10, board), 999) < 0.05).any())
+    assert scipy.stats.binomtest(false, boards, 0.05, "greater").pvalue > 1e-3
 
 
 def test_random_sign_flips_come_close_to_all_of_them() -> None:
