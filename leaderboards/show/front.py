@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-import jinja2
-
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.board import Board, board, board_names, pack_board
 from leaderboards.play.board_file import INDEX, INSTANCES
 from leaderboards.score.summary import score_table, summarise
-from leaderboards.show.page import build_page
+from leaderboards.show.page import build_page, page_templates
 from leaderboards.show.paper import latex_table
 from leaderboards.show.site import Site, make_site
 
@@ -89,15 +87,10 @@ def build_front(out: str | os.PathLike[str]) -> Path:
         found = board(name)
         if found.done_keys():
             cards.append(_card(found, name, folder / "board" / name))
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("leaderboards.show", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    text = templates.get_template("front.html.j2").render(
-        cards=cards, documentation=(folder / "docs" / "index.html").is_file()
+    text = (
+        page_templates()
+        .get_template("front.html.j2")
+        .render(cards=cards, documentation=(folder / "docs" / "index.html").is_file())
     )
     style = resources.files("leaderboards.show") / "static" / "style.css"
     for path, content in ((folder / "style.css", style.read_text(encoding="utf-8")), (folder / "index.html", text)):

@@ -29,7 +29,7 @@ from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.site import COMPARISON_FILE, Site, make_site
 
-__all__ = ["build_page"]
+__all__ = ["build_page", "page_templates"]
 
 _PAGES = "site"
 _CODE = "code"
@@ -159,14 +159,19 @@ def _write_text(path: Path, text: str) -> Path:
     return path
 
 
-def _templates(site: Site) -> jinja2.Environment:
-    templates = jinja2.Environment(
+def page_templates() -> jinja2.Environment:
+    """The templates of all pages: text is escaped, and a name that is missing is an error."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("leaderboards.show", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _templates(site: Site) -> jinja2.Environment:
+    templates = page_templates()
     templates.filters["embed"] = embed
     templates.filters["prose"] = prose
     templates.filters["key"] = sort_key

@@ -38,20 +38,33 @@ def gp_ucb(K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, 
     return play
 
 
-def ec_gp_ucb(
-    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, eps: float, T: int, feedback: Feedback
+def enlarged_gp_ucb(
+    K: np.ndarray,
+    lam: float,
+    noise_std: float,
+    F: float,
+    delta: float,
+    enlargement: Callable[[int], float],
+    T: int,
+    feedback: Feedback,
 ) -> Play:
-    """EC-GP-UCB with the width of Chowdhury and Gopalan (2017), by the t x t formulas at every step."""
+    """GP-UCB, the width of Chowdhury and Gopalan (2017) plus `enlargement(t)`, by the t x t formulas at every step."""
     play, y = Play(), np.zeros(0)
     for t in range(1, T + 1):
         arms = play.arms.astype(np.int64)
         mean, var = dense(K, arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
         gain = 0.5 * np.linalg.slogdet(np.eye(t - 1) + K[np.ix_(arms, arms)] / lam)[1]
         beta = F + noise_std / sqrt(lam) * sqrt(2 * (gain + 1 + log(1 / delta)))
-        ucb = mean + (beta + eps * sqrt(t) / sqrt(lam)) * np.sqrt(np.maximum(var, 0))
-        play.batches.append([int(np.argmax(ucb))])
+        play.batches.append([int(np.argmax(mean + (beta + enlargement(t)) * np.sqrt(np.maximum(var, 0))))])
         y = np.append(y, feedback(np.array(play.batches[-1])))
     return play
+
+
+def ec_gp_ucb(
+    K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, eps: float, T: int, feedback: Feedback
+) -> Play:
+    """EC-GP-UCB: the width is larger by `eps sqrt(t) / sqrt(lam)`."""
+    return enlarged_gp_ucb(K, lam, noise_std, F, delta, lambda t: eps * sqrt(t) / sqrt(lam), T, feedback)
 
 
 def irgp_ucb(K: np.ndarray, lam: float, T: int, feedback: Feedback, rng: np.random.Generator) -> Play:
@@ -352,16 +365,8 @@ def gp_ucb_sdf(
 def rgp_ucb(
     K: np.ndarray, lam: float, noise_std: float, F: float, delta: float, C: float, T: int, feedback: Feedback
 ) -> Play:
-    """RGP-UCB with the width of Chowdhury and Gopalan (2017), by the t x t formulas at every step."""
-    play, y = Play(), np.zeros(0)
-    for t in range(1, T + 1):
-        arms = play.arms.astype(np.int64)
-        mean, var = dense(K, arms, y, lam) if t > 1 else (np.zeros(len(K)), np.diagonal(K))
-        gain = 0.5 * np.linalg.slogdet(np.eye(t - 1) + K[np.ix_(arms, arms)] / lam)[1]
-        beta = F + noise_std / sqrt(lam) * sqrt(2 * (gain + 1 + log(1 / delta)))
-        play.batches.append([int(np.argmax(mean + (beta + C / sqrt(lam)) * np.sqrt(np.maximum(var, 0))))])
-        y = np.append(y, feedback(np.array(play.batches[-1])))
-    return play
+    """RGP-UCB: the width is larger by `C / sqrt(lam)`."""
+    return enlarged_gp_ucb(K, lam, noise_std, F, delta, lambda _: C / sqrt(lam), T, feedback)
 
 
 def rgp_pe(
