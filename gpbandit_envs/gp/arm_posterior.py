@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -66,12 +67,18 @@ class ArmPosterior(ABC):
         Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
         """
 
-    @abstractmethod
     def reducible_among(
         self, arms: Int[np.ndarray, " n"]
     ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
         """`reducible_covariance` among `arms`, by their place in it, prepared once for many calls."""
+        return partial(_among, self.reducible_covariance(arms, arms))
 
     @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         """Posterior mean and variance at any points `X`."""
+
+
+def _among(
+    covariance: Float[np.ndarray, "n n"], some: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
+) -> Float[np.ndarray, "p q"]:
+    return covariance[some] if others is None else covariance[np.ix_(some, others)]

@@ -18,8 +18,6 @@ the number of rows by `log(1e-18) / log(1 - eps)`: 4,100 for `eps = 0.01`, 400 f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from math import ceil, isfinite, log, sqrt
 from typing import Any
 
@@ -154,11 +152,6 @@ class DriftingPosterior(ArmPosterior):
 
     reducible_covariance = covariance
 
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        return partial(_among, self.covariance(arms, arms))
-
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         kernel = self.rows.kernel
         L, arms, ages = self._cholesky()
@@ -173,9 +166,3 @@ class DriftingPosterior(ArmPosterior):
         K = self.rows.kernel(self.rows.X[arms], self.rows.X[arms])
         K *= sqrt(self._keep2) ** np.abs(ages[:, None] - ages)
         return jittered_cholesky(K + self.lam * np.eye(len(arms)))[0], arms, ages
-
-
-def _among(
-    covariance: Float[np.ndarray, "n n"], some: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
-) -> Float[np.ndarray, "p q"]:
-    return covariance[some] if others is None else covariance[np.ix_(some, others)]

@@ -7,8 +7,6 @@ whitened rows are `L^-1 k(U, .)`. Computing it takes O(A u^2), whatever has chan
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from math import log
 
 import numpy as np
@@ -85,18 +83,7 @@ class WeightedPosterior(ArmPosterior):
 
     reducible_covariance = covariance
 
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        return partial(_among, self.covariance(arms, arms))
-
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         kernel = self.rows.kernel
         G = solve_lower(self._L, kernel(self.rows.X[self._arms], X))
         return self._z @ G, np.maximum(kernel.diag(X) - np.einsum("ij,ij->j", G, G), 0.0)
-
-
-def _among(
-    covariance: Float[np.ndarray, "n n"], some: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None
-) -> Float[np.ndarray, "p q"]:
-    return covariance[some] if others is None else covariance[np.ix_(some, others)]
