@@ -176,7 +176,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 "uhe-synthetic",
                 "uhe-bo",
                 uhe.synthetic(),
-                Quick(6, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
+                Quick(12, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
             ),
             Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",))),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
