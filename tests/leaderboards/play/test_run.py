@@ -446,6 +446,16 @@ def test_what_an_environment_raises_is_its_own(where: str) -> None:
     assert "Raised by the environment of the run." in str(record.error)
 
 
+def test_an_interrupt_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Counter, "select", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        play(Counter(), _Moody("nowhere"))
+    assert not hasattr(stop.value, "__notes__")
+
+
 @pytest.mark.parametrize("where", ["reset", "select", "observe", "recommend", "diagnostics"])
 def test_what_an_agent_raises_is_its_own(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Moody(Counter):
