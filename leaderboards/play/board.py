@@ -48,6 +48,7 @@ BOARD = "board"
 """Stands for the board of the package that has the suite."""
 
 _BOARDS = Path(__file__).resolve().parents[1] / "boards"
+_FIRST = "core-v1"  # what readers see first
 _NOTE = "against.json"
 _HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
 _URL = ("https://", "http://")
@@ -250,8 +251,9 @@ def board_folder(name: str) -> Path:
 
 
 def board_names() -> list[str]:
-    """Names of the boards that come with the package, and of the suites that are part of one of them."""
-    whole = [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
+    """Names of the boards that come with the package, the first one first, and of the suites that are part of one."""
+    found = [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
+    whole = sorted(found, key=lambda name: (name != _FIRST, name))
     return whole + [name for name in suite_names() if load_suite(name).part_of in whole]
 
 

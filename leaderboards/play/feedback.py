@@ -148,6 +148,17 @@ class FeedbackRule:
         return self.name if self.name in _NO_VALUE else f"{self.name}:{self._number}"
 
     @property
+    def words(self) -> str:
+        """The same for readers, such as "batches of 10"."""
+        if self.name == "on_request":
+            return "feedback on request"
+        if self.name == "batch":
+            return f"batches of {self._number}" if self.value > 1 else "feedback after each evaluation"
+        if self.name == "workers":
+            return f"{self._number} workers" if self.value > 1 else "one worker"
+        return f"delay {self._number}" if self.name == "delay" else f"{self.name} delay of mean {self._number}"
+
+    @property
     def _number(self) -> str:
         # Part of the key of a run: no digit may be lost, and 5 must stay "5".
         return str(int(self.value)) if float(self.value).is_integer() else repr(float(self.value))

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import (
     Interval,
@@ -103,7 +104,7 @@ class TaskClass:
     """Tasks over which agents are ranked together.
 
     Attributes:
-        name: Such as "arms", or "arms, feedback delay:8" where feedback differs; "all environments" if it is alone.
+        name: Such as "arms", or "arms, batches of 8" where feedback differs; "all environments" if it is alone.
         tasks: Its tasks, in the order of the summary.
     """
 
@@ -132,7 +133,7 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
     for (domain, feedback), tasks in classes.items():
         name = domain or "nothing finished"
         if several and domain:
-            name += f", feedback {feedback.replace('_', ' ')}"
+            name += f", {parse_feedback(feedback).words}"
         named.setdefault(name, []).extend(tasks)
     return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
 

@@ -124,7 +124,8 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
     rankings, overall = site.rankings, site.overall
     if not overall:
         return "no agent has played every task yet", ()
-    name, found = max(overall.items(), key=lambda item: len(item[1].tasks))
+    # Of classes of one size the last, as of feedback at once and late ones.
+    name, found = max(reversed(overall.items()), key=lambda item: len(item[1].tasks))
     blocks = [len(ranking.blocks) for task in found.tasks if (ranking := rankings[task]) is not None]
     rows = []
     for agent in found.ordered[:_SHOWN]:

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
@@ -100,6 +101,7 @@ class TaskCard:
         drawing: Mean cumulative regret of all agents; "" if it is unknown.
         horizon: Number of evaluations T.
         feedback: Feedback model.
+        in_words: The same in words.
         in_suite: Whether the suite lists the task.
         knowledge: Knowledge level.
         family: Group of environments.
@@ -116,6 +118,7 @@ class TaskCard:
     drawing: Markup
     horizon: int
     feedback: str
+    in_words: str
     in_suite: bool
     knowledge: str
     family: str
@@ -388,6 +391,7 @@ def _card(site: Site, task: str) -> TaskCard:
         else Markup(""),
         horizon=about.horizon,
         feedback=about.feedback,
+        in_words=parse_feedback(about.feedback).words,
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
         family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),

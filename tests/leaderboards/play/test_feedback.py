@@ -59,6 +59,22 @@ def test_bad_texts_say_what_was_expected(text: str) -> None:
         parse_feedback(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("on_request", "feedback on request"),
+        ("batch:1", "feedback after each evaluation"),
+        ("batch:10", "batches of 10"),
+        ("delay:30", "delay 30"),
+        ("poisson:2.5", "poisson delay of mean 2.5"),
+        ("workers:1", "one worker"),
+        ("workers:4", "4 workers"),
+    ],
+)
+def test_a_rule_in_words(text: str, words: str) -> None:
+    assert parse_feedback(text).words == words
+
+
 def test_on_request() -> None:
     assert channel("on_request", SEQUENTIAL).room() == 1
     assert channel("on_request", FIXED).room() == 1

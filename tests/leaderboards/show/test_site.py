@@ -184,7 +184,7 @@ def test_classes_that_a_filter_empties_are_hidden(real: Path, open_page: Open) -
     with open_page(real / "index.html") as page:
         assert page.locator(".ranked:visible").count() == 4, "not all agents play with delays and batches"
         page.locator("select[name=feedback]").select_option("batch:8")
-        assert page.locator(".ranked:visible h3").all_inner_texts() == ["Arms, feedback batch:8"]
+        assert page.locator(".ranked:visible h3").all_inner_texts() == ["Arms, batches of 8"]
         page.locator("select[name=feedback]").select_option("")
         assert page.locator(".ranked:visible").count() == 4
 
