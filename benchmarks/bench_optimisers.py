@@ -10,6 +10,7 @@ best point evaluated, without noise.
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,6 +23,7 @@ import agents
 from agents import Feedback, Pending
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.functions.closed_forms import FORMULAS, Formula
+from gpbandit_envs.gp.hyperparameters import sample_hyperparameters
 from gpbandit_envs.problem import InitialData, Problem
 
 STEPS, N = 6, 100  # steps that are timed, in the middle of which so many points have been evaluated
@@ -108,9 +110,7 @@ class Study:
         if data is not None:
             for x, y in zip(data.actions.tolist(), data.rewards.tolist()):
                 self._study.add_trial(
-                    optuna.trial.create_trial(
-                        params=dict(zip(self._space, x)), distributions=self._space, value=y
-                    )
+                    optuna.trial.create_trial(params=dict(zip(self._space, x)), distributions=self._space, value=y)
                 )
         self._trial: Any = None
 
@@ -152,9 +152,35 @@ def history() -> tuple[Task, InitialData]:
 
 
 def step(name: str) -> float:
-    """Mean seconds of a step of that player around `N` evaluations; the first, which prepares caches, does not count."""
+    """Mean seconds of a step of that player around `N` evaluations; the first, which fills caches, does not count."""
     task, data = history()
     return float(np.mean(play(PLAYERS[name](task, 0, data), task, STEPS + 1, 1)[2][1:]))
+
+
+def hmc() -> float:
+    """Seconds of the draws behind one step of MCMC-UCB."""
+    _, data = history()
+    return seconds(lambda: sample_hyperparameters(data.actions, data.rewards, np.random.default_rng(0)))
+
+
+def nuts() -> float:
+    """The same number of draws by BoTorch's fully Bayesian model, which JAX compiles for each number of points."""
+    import torch
+    from botorch.fit import fit_fully_bayesian_model_nuts
+    from botorch.models.fully_bayesian import FullyBayesianSingleTaskGP
+    from botorch.models.transforms import Standardize
+
+    one_thread()
+    _, data = history()
+    X, y = torch.tensor(data.actions), torch.tensor(data.rewards)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FullyBayesianSingleTaskGP(X, y, outcome_transform=Standardize(1))
+        return seconds(
+            lambda: fit_fully_bayesian_model_nuts(
+                model, warmup_steps=200, num_samples=10, thinning=1, disable_progbar=True
+            )
+        )
 
 
 def one_thread() -> None:
@@ -168,15 +194,22 @@ def one_thread() -> None:
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """For `benchmarks.run`: a step of each policy over one of each peer."""
 
-    def row(ours: str, theirs: str) -> Row:
+    def row(ours: str, theirs: str, rounds: int) -> Row:
         one_thread()
         PLAYERS[theirs](Task("Hartmann6"), 0)  # says what is missing before anything is played
         what = f"{ours}, a step on Hartmann6, n = {N}, d = 6"
-        return against(what, theirs, lambda: step(ours), lambda: step(theirs))
+        return against(what, theirs, lambda: step(ours), lambda: step(theirs), rounds)
 
     for ours in OURS:
-        for theirs in ("Optuna-GP", "BoTorch-UCB"):
-            yield f"{ours}-{theirs.partition('-')[0]}".lower(), partial(row, ours, theirs)
+        # BoTorch takes ten times as long, and is as far from any policy.
+        for theirs, rounds in {"Optuna-GP": 1 if ours == "MCMC-UCB" else 3, "BoTorch-UCB": 1}.items():
+            yield f"{ours}-{theirs.partition('-')[0]}".lower(), partial(row, ours, theirs, rounds)
+    yield (
+        "hmc",
+        lambda: against(
+            f"210 draws of hyperparameters given {N} evaluations, d = 6", "BoTorch's NUTS, compiled anew", hmc, nuts, 1
+        ),
+    )
 
 
 def main() -> None:

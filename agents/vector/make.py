@@ -15,8 +15,8 @@ __all__ = ["make_vec"]
 def make_vec(id: str, **kwargs: Any) -> VectorAgent:
     """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
 
-    Uniform, EpsGreedy, GP-UCB, GP-BUCB and GP-AUCB have vectorised implementations; any other agent runs as single
-    agents side by side.
+    Uniform, EpsGreedy, GP-UCB, GP-BUCB, GP-AUCB, EC-GP-UCB, RGP-UCB and IRGP-UCB have vectorised implementations; any
+    other agent runs as single agents side by side.
 
     Raises:
         ValueError: for an unknown id or a bad value.
@@ -33,9 +33,12 @@ def _vectorised(single: Any) -> VectorAgent | None:
     # Imported here, so that `import agents` stays light.
     from agents.baselines.eps_greedy import EpsGreedy
     from agents.baselines.uniform import Uniform
+    from agents.exact.ec_gp_ucb import ECGPUCB
     from agents.exact.gp_aucb import GPAUCB
     from agents.exact.gp_bucb import GPBUCB
     from agents.exact.gp_ucb import GPUCB
+    from agents.exact.irgp_ucb import IRGPUCB
+    from agents.exact.rgp_ucb import RobustGPUCB
     from agents.vector.baselines import VectorEpsGreedy, VectorUniform
     from agents.vector.ucb import VectorUCB
 
@@ -44,6 +47,6 @@ def _vectorised(single: Any) -> VectorAgent | None:
         return VectorUniform()
     if type(policy) is EpsGreedy:
         return VectorEpsGreedy(policy)
-    if type(policy) in (GPUCB, GPBUCB, GPAUCB) and VectorUCB.covers(policy):
+    if type(policy) in (GPUCB, GPBUCB, GPAUCB, ECGPUCB, RobustGPUCB, IRGPUCB) and VectorUCB.covers(policy):
         return VectorUCB(policy)
     return None
