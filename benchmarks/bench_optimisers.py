@@ -105,7 +105,9 @@ class Study:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._space = {f"x{j}": optuna.distributions.FloatDistribution(0.0, 1.0) for j in range(task.dim)}
+        self._space: dict[str, Any] = {
+            f"x{j}": optuna.distributions.FloatDistribution(0.0, 1.0) for j in range(task.dim)
+        }
         self._study = optuna.create_study(direction="maximize", sampler=optuna.samplers.GPSampler(seed=seed))
         if data is not None:
             for x, y in zip(data.actions.tolist(), data.rewards.tolist()):
