@@ -33,6 +33,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "BBKB": [{}, {"width": "practical", "draws": "pull"}, {"min_batch": 3.0, "resampling": "coupled"}],
     "BBKB-GlobalLocal": [{"width": "practical"}],
     "BPE": [{}, {"posterior": "full", "width": "growing"}],
+    "EC-GP-UCB": [{"misspecification": 0.05}],
+    "RGP-UCB": [{"corruption": 2.0}],
+    "TV-GP-UCB": [{"eps": 0.01}],
     "SM-UCB": [{"batch_size": 5, "n_simulations": 8}],
     "SM-MEI": [{"batch_size": 5, "n_simulations": 8}],
 }

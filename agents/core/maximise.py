@@ -198,10 +198,10 @@ class _Climber:
         self, U: Float[np.ndarray, "s d"], a: Float[np.ndarray, " s"]
     ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
         """L-BFGS-B on the sum of the values, over the coordinates that are not held."""
-        free: Bool[np.ndarray, " d"] = ~self._held
         best, where = a.copy(), U.copy()
-        if not free.any():
+        if self._held.all():
             return where, best
+        free = ~self._held if self._held.any() else slice(None)  # a mask costs as much as the values
 
         def loss(z: Float[np.ndarray, " sk"]) -> tuple[float, Float[np.ndarray, " sk"]]:
             X = U.copy()
@@ -209,7 +209,8 @@ class _Climber:
             values, G = self._target(X)
             # The joint line search may trade one point against another, so each keeps its best so far.
             better = values > best
-            best[better], where[better] = values[better], X[better]
+            if better.any():
+                best[better], where[better] = values[better], X[better]
             return -float(values.sum()) / self._spread, -G[:, free].ravel() / self._spread
 
         z = U[:, free].ravel()

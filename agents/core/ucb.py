@@ -113,14 +113,27 @@ class UCBAgent(GPAgent):
             self.norm_estimate.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
         # The inputs of a schedule cost a fifteenth of a step on 4,000 arms.
         if isinstance(self.schedule, Constant):
-            self.width = self.schedule.value
+            self.width = self.next_width(None, self.beliefs.n_pulls + 1, self.rng)
             return
         context = self.width_context()
-        self.width = self.schedule(context)
+        self.width = self.next_width(context, self.beliefs.n_pulls + 1, self.rng)
         if isinstance(self.schedule, DualMixture):
             assert isinstance(self.beliefs, DualBeliefs)
             self._factors = self.schedule.factors(context, self.beliefs.misfits)
             self.refuted |= bool(np.isinf(self._factors).any())
+
+    def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
+        """The width of the bounds that choose evaluation `t`, or the batch that begins with it.
+
+        Args:
+            context: The inputs of the schedule; None for a `Constant`, which needs none.
+            t: Number of evaluations whose feedback has arrived, and one.
+            rng: The generator of the episode, for a width that is drawn.
+        """
+        if context is None:
+            assert isinstance(self.schedule, Constant)
+            return self.schedule.value
+        return self.schedule(context)
 
     def width_context(self) -> WidthContext:
         """The current inputs of the width schedule."""

@@ -16,7 +16,7 @@ from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gp_ucb_bound, ucb_guarantee
 from agents.core.space import Search
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS
+from agents.core.widths import SEQUENTIAL_WIDTHS, WidthContext
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.problem import Problem
 
@@ -86,9 +86,8 @@ class EnlargedUCB(UCBAgent):
         self.allowed = self._allowed_on(problem)
         super().reset(problem, rng)
 
-    def _begin_batch(self) -> None:
-        super()._begin_batch()
-        self.width += self._enlargement(self.allowed, self.beliefs.n_pulls + 1, self.lam)
+    def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
+        return super().next_width(context, t, rng) + self._enlargement(self.allowed, t, self.lam)
 
     def band_guarantee(self) -> BandGuarantee:
         of_width = super().band_guarantee()

@@ -14,6 +14,7 @@ from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gp_ucb_bound, proven_exponent
 from agents.core.ucb import UCBAgent
+from agents.core.widths import WidthContext
 
 __all__ = ["IRGPUCB"]
 
@@ -51,10 +52,9 @@ class IRGPUCB(UCBAgent):
         super().__init__(GPSettings(kernel, lam, initial=initial), 0.0, {}, start)
         self.n_start = start.n
 
-    def _begin_batch(self) -> None:
-        super()._begin_batch()
+    def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
         # For one or two arms the shift is negative or 0; a lower bound of 0 keeps the property.
-        self.width = sqrt(max(2 * log(self.problem.n_arms / 2) + self.rng.exponential(2.0), 0.0))
+        return sqrt(max(2 * log(self.problem.n_arms / 2) + rng.exponential(2.0), 0.0))
 
     def band_guarantee(self) -> BandGuarantee:
         return BandGuarantee(width="drawn")

@@ -81,10 +81,14 @@ class Lockstep(VectorAgent):
 
     Args:
         make: Builds a fresh agent.
+        pays: Whether an agent takes so little time that what is done around it once for all is a good part of a run.
+
+    Attributes:
+        pays: As given.
     """
 
-    def __init__(self, make: Callable[[], Agent]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Agent], pays: bool = False) -> None:
+        self._make, self.pays = make, pays
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         self._players = [Player(self._make(), problem, rng) for rng in rngs]

@@ -1,4 +1,4 @@
-"""GP-UCB, GP-BUCB and GP-AUCB over many repetitions at once."""
+"""GP-UCB and its relatives on the exact posterior, over many repetitions at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.core.dual_band import DualArms
 from agents.core.finite import group_pulls
 from agents.core.initial_design import UniformDesign
 from agents.core.ucb import UCBAgent
-from agents.core.widths import DualMixture, WidthContext
+from agents.core.widths import Constant, DualMixture, WidthContext
 from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 from gpbandit_envs.gp.exact import ExactPosteriors
 from gpbandit_envs.problem import Problem
@@ -66,7 +66,8 @@ class VectorUCB(VectorAgent):
         self._rules = [copy.copy(policy.rule) for _ in range(R)]
         self._open: dict[int, Batch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
-        self._width = np.full(R, policy.width)
+        self._rngs = list(rngs)
+        self._width = np.array([self._next_width(i) for i in range(R)])
         self._refuted = np.full(R, policy.refuted)
         if self._dual is not None:
             self._factors = [self._dual_factors(i) for i in range(R)]
@@ -124,7 +125,7 @@ class VectorUCB(VectorAgent):
         for i in updated.tolist():
             self._open.pop(i, None)
             self._d_eff[i] = self.posterior.effective_dimension(i)
-            self._width[i] = self._policy.schedule(self._context(i))
+            self._width[i] = self._next_width(i)
             if self._dual is not None:
                 self._factors[i] = self._dual_factors(i)
                 self._refuted[i] |= np.isinf(self._factors[i]).any()
@@ -134,6 +135,11 @@ class VectorUCB(VectorAgent):
         self.posterior[i].update(arms, counts, sums)
         if self._dual is not None:
             self._dual.condition(i, arms, counts, sums)
+
+    def _next_width(self, i: int) -> float:
+        """The width of the next bounds of repetition `i`."""
+        context = None if isinstance(self._policy.schedule, Constant) else self._context(i)
+        return self._policy.next_width(context, int(self._pulls[i]) + 1, self._rngs[i])
 
     def _dual_factors(self, i: int) -> Float[np.ndarray, " G"]:
         """The factor of each regulariser's band in repetition `i`."""

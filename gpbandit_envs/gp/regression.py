@@ -90,13 +90,13 @@ class GPRegression:
 
         The gradient of the standard deviation is 0 where rounding leaves no variance.
         """
-        K = self.kernel(Z, self.X)
+        K, gradient = self.kernel.with_input_gradient(Z, self.X)
         half = solve_lower(self._L, K.T)
         prior = self.kernel.diag(Z)
         variance = prior - np.einsum("um,um->m", half, half)
-        mean_gradient = self.kernel.input_gradient(Z, self.X, np.broadcast_to(self._weights, K.shape))
+        mean_gradient = gradient(self._weights[None])
         solved = solve_lower(self._L, half, transposed=True)
-        variance_gradient = self.kernel.diag_gradient(Z) - 2 * self.kernel.input_gradient(Z, self.X, solved.T)
+        variance_gradient = self.kernel.diag_gradient(Z) - 2 * gradient(solved.T)
         # Below this the variance is the rounding of the prior's, and dividing by its root would make up a slope.
         known = variance <= 1e-13 * prior
         sd = np.sqrt(np.maximum(variance, 0.0))

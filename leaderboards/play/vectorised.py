@@ -66,13 +66,16 @@ def play_together(specs: Iterable[RunSpec], group: int | None = None) -> Iterato
 
 
 def can_vectorise(spec: RunSpec) -> bool:
-    """Whether environment and agent have a vectorised implementation and feedback comes on request.
+    """Whether environment and agent have a vectorised implementation, or gain without, and feedback comes on request.
 
     Whether the environment has finite arms shows when it is built. What cannot be found or built has no such form:
     single runs meet the same error, and record it.
     """
     try:
-        return _may_vectorise(spec) and not isinstance(_make_vec(spec), Lockstep)
+        if not _may_vectorise(spec):
+            return False
+        agent = _make_vec(spec)
+        return agent.pays if isinstance(agent, Lockstep) else True
     except Exception:
         _log.debug("the agent of %r cannot be built for many repetitions", spec, exc_info=True)
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import bench_policies, bench_textbook, growth, run, textbook
+from benchmarks import bench_optimisers, bench_policies, bench_textbook, growth, run, textbook
 from benchmarks.measure import Machine, Row, against
 from gpbandit_envs.gp import SE
 from tests.reference.posterior import dense
@@ -117,6 +118,31 @@ def test_the_textbook_pulls_the_same_arms() -> None:
     noise = bench_textbook.noise_of(60)
     ours, theirs = (play(problem, mean, noise)[1] for play in (bench_textbook.agent_play, bench_textbook.textbook_play))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("name", bench_optimisers.FUNCTIONS)
+def test_regret_of_the_optimisers_is_counted_from_the_maximum(name: str) -> None:
+    formula, _ = bench_optimisers.FUNCTIONS[name]
+    low, high = np.array(formula.low), np.array(formula.high)
+    task = bench_optimisers.Task(name)
+    assert task.regret((np.array(formula.argmax) - low) / (high - low)) == pytest.approx(0.0, abs=1e-4)
+    assert min(task.regret(x) for x in np.random.default_rng(0).random((200, task.dim))) > 0
+
+
+def test_an_episode_of_the_optimisers_is_one_of_the_policy() -> None:
+    task = bench_optimisers.Task("Branin")
+    X, y, spent = bench_optimisers.play(bench_optimisers.Policy("MAP-UCB", task, 3), task, 8, 0)
+    again, _, _ = bench_optimisers.play(bench_optimisers.Policy("MAP-UCB", task, 3), task, 8, 0)
+    np.testing.assert_array_equal(X, again)
+    assert X.shape == (8, 2)
+    assert np.abs(y - [task.mean(x) for x in X]).max() < 1
+    assert len(spent) == 8
+
+
+def test_an_optimiser_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ImportError, match="Optuna is not installed"):
+        dict(bench_optimisers.cases())["map-ucb-optuna"]()
 
 
 def test_exponents_of_known_powers() -> None:

@@ -60,6 +60,7 @@ def test_likelihood_is_the_normal_density(family: str, data: Any) -> None:
     for theta in rng().normal([0.0, -2.0, -1.0, 0.5], 0.7, (5, 4)):
         expected = log_marginal_likelihood(Hyperparameters.from_vector(theta), X, y, family)
         assert likelihood(theta)[0] == pytest.approx(expected, rel=1e-9)
+        assert likelihood.value(theta) == likelihood(theta)[0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -72,6 +73,7 @@ def test_likelihood_is_the_normal_density(family: str, data: Any) -> None:
 def test_gradients_are_finite_differences(family: str, prior: HyperPrior, data: Any) -> None:
     target = LogPosterior(Observations.of(*data), prior, family)
     for theta in rng().normal([0.0, -2.0, -1.0, 0.5], 0.7, (5, 4)):
+        assert target.value(theta) == target(theta)[0]
         steps = 1e-5 * np.eye(4)
         slopes = [(target(theta + step)[0] - target(theta - step)[0]) / 2e-5 for step in steps]
         np.testing.assert_allclose(target(theta)[1], slopes, rtol=1e-6, atol=1e-5)

@@ -115,6 +115,15 @@ def test_gradients_with_respect_to_inputs_are_finite_differences(kernel: Any) ->
         )
 
 
+@pytest.mark.parametrize("kernel", [*DIFFERENTIABLE, 2.0 * SE(0.7), 0.5 * (SE() + Linear())], ids=str)
+@pytest.mark.parametrize("rows", [1, len(X)])
+def test_covariances_come_with_their_gradients_bit_for_bit(kernel: Any, rows: int) -> None:
+    W = RNG.normal(size=(rows, len(Y)))
+    K, gradient = kernel.with_input_gradient(X, Y)
+    np.testing.assert_array_equal(K, kernel(X, Y))
+    np.testing.assert_array_equal(gradient(W), kernel.input_gradient(X, Y, np.broadcast_to(W, K.shape)))
+
+
 @pytest.mark.parametrize("kernel", DIFFERENTIABLE, ids=str)
 def test_gradients_survive_coinciding_and_distant_inputs(kernel: Any) -> None:
     far = np.vstack([X[:3], X[:1] + 1e-200, X[:1] + 1e6])

@@ -103,34 +103,44 @@ class LogMarginalLikelihood:
         first, second = np.triu_indices(u, 1)
         self._squares = np.square(data.X[first] - data.X[second])
         self._first, self._second = first, second
-        # Where the pairs are in the lower triangle of a row-major and of a column-major matrix.
-        self._by_rows, self._by_columns = second * u + first, first * u + second
+        # Where the pairs are in the lower triangle of a column-major matrix, as LAPACK has it.
+        self._lower = first * u + second
         self._repeats = data.total - len(data.X)
         self._constant = -0.5 * (data.total * _LOG_2PI + float(np.log(data.counts).sum()))
+
+    def value(self, theta: Float[np.ndarray, " k"]) -> float:
+        """The value at `theta`, shape (d + 2,), in less than half of the time that it takes with its gradient."""
+        return self._fit(theta)[0]
 
     def __call__(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
         """Value and gradient at `theta`, shape (d + 2,)."""
         data, u = self.data, len(self.data.X)
+        value, L, half, slope = self._fit(theta)
         variance, noise = np.exp(theta[:2]).tolist()
-        precision = np.exp(-2 * theta[2:])
-        k, slope = self._unit_kernel.with_slope(self._squares @ precision)
-        K = np.zeros((u, u))
-        K.reshape(-1)[self._by_rows] = k * variance  # the lower triangle is all that is read
-        lam = noise / data.counts
-        K.reshape(-1)[:: u + 1] = variance + lam
-        L, _ = jittered_cholesky(K)
-        half = solve_lower(L, data.means)
+        precision, lam = np.exp(-2 * theta[2:]), noise / data.counts
         a = solve_lower(L, half, transposed=True)
-        fit = float(half @ half)
-        log_det = 2 * float(np.log(np.diagonal(L)).sum())
-        value = -0.5 * (fit + log_det + data.scatter / noise + self._repeats * theta[1]) + self._constant
-
-        inverse, _ = dpotri(L, lower=1)
+        inverse, _ = dpotri(L, lower=1, overwrite_c=1)
         noise_trace = float(np.diagonal(inverse) @ lam)
         noise_fit = float(a * a @ lam)
         gradient = np.empty(len(theta))
-        gradient[0] = 0.5 * ((fit - noise_fit) - (u - noise_trace))
+        gradient[0] = 0.5 * ((float(half @ half) - noise_fit) - (u - noise_trace))
         gradient[1] = 0.5 * (noise_fit - noise_trace + data.scatter / noise - self._repeats)
-        W = a[self._first] * a[self._second] - inverse.T.reshape(-1)[self._by_columns]
+        W = a[self._first] * a[self._second] - inverse.T.reshape(-1)[self._lower]
         gradient[2:] = variance * precision * ((W * slope) @ self._squares)
         return value, gradient
+
+    def _fit(
+        self, theta: Float[np.ndarray, " k"]
+    ) -> tuple[float, Float[np.ndarray, "u u"], Float[np.ndarray, " u"], Float[np.ndarray, " pairs"]]:
+        """The value, `L` with `L L^T = K`, `L^-1 m`, and the slopes of the kernel."""
+        data, u = self.data, len(self.data.X)
+        variance, noise = np.exp(theta[:2]).tolist()
+        k, slope = self._unit_kernel.with_slope(self._squares @ np.exp(-2 * theta[2:]))
+        K = np.zeros(u * u)
+        K[self._lower] = k * variance  # the lower triangle is all that is read
+        K[:: u + 1] = variance + noise / data.counts
+        L, _ = jittered_cholesky(K.reshape(u, u).T)
+        half = solve_lower(L, data.means)
+        log_det = 2 * float(np.log(np.diagonal(L)).sum())
+        misfit = float(half @ half) + log_det + data.scatter / noise + self._repeats * theta[1]
+        return -0.5 * misfit + self._constant, L, half, slope

@@ -122,7 +122,7 @@ def noise_estimate(
 
     def loss(log_noise: float) -> float:
         theta[1] = log_noise
-        return -target(theta)[0]
+        return -target.value(theta)
 
     grid = np.linspace(target.lower[1], target.upper[1], _NOISE_GRID)
     best = int(np.argmin([loss(at) for at in grid.tolist()]))
@@ -154,8 +154,11 @@ def isotropic_estimate(
     target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
     dim = data.X.shape[1]
 
+    def within(free: Float[np.ndarray, " two"]) -> Float[np.ndarray, " k"]:
+        return np.r_[0.0, free[0], np.full(dim, free[1])]
+
     def loss(free: Float[np.ndarray, " two"]) -> tuple[float, Float[np.ndarray, " two"]]:
-        value, gradient = target(np.r_[0.0, free[0], np.full(dim, free[1])])
+        value, gradient = target(within(free))
         return -value, -np.array([gradient[1], gradient[2:].sum()])
 
     bounds = [(target.lower[j], target.upper[j]) for j in (1, 2)]
@@ -164,9 +167,9 @@ def isotropic_estimate(
     noises = np.linspace(*bounds[0], 1 if noise is not None else _NOISE_GRID)
     lengths = np.linspace(*bounds[1], _LENGTH_GRID)
     starts = [np.array([log_noise, length]) for log_noise in noises for length in lengths]
-    best = min(starts, key=lambda free: loss(free)[0])
+    best = min(starts, key=lambda free: -target.value(within(free)))
     found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS}).x
-    return Hyperparameters.from_vector(np.r_[0.0, found[0], np.full(dim, found[1])]).rescaled(scale)
+    return Hyperparameters.from_vector(within(found)).rescaled(scale)
 
 
 def standardised(
@@ -212,5 +215,5 @@ def _random_starts(target: LogPosterior, n: int, rng: np.random.Generator) -> tu
     spread = np.r_[1.0, 2.0, np.full(dim, 1.0)]
     thetas = standard_start(dim) + spread * rng.standard_normal((_SCREENED * n, dim + 2))
     thetas = np.clip(thetas, target.lower, target.upper)
-    values = np.array([target(theta)[0] for theta in thetas])
+    values = np.array([target.value(theta) for theta in thetas])
     return list(thetas[np.argsort(-values, kind="stable")[:n]]), len(thetas)

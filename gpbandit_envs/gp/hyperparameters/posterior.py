@@ -258,6 +258,10 @@ class LogPosterior:
         self.likelihood = LogMarginalLikelihood(data, family)
         self.lower, self.upper = prior.bounds(data.X.shape[1])
 
+    def value(self, theta: Float[np.ndarray, " k"]) -> float:
+        """The value at `theta`, which lies within the bounds; in about half of the time."""
+        return self.likelihood.value(theta) + self.prior.log_density(theta)[0]
+
     def __call__(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
         """Value and gradient at `theta`, which lies within the bounds."""
         value, gradient = self.likelihood(theta)

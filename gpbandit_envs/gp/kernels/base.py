@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias
@@ -13,9 +13,20 @@ from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_count, positive_number
 
-__all__ = ["ActiveDims", "Kernel", "Lengthscale", "Product", "Scale", "Sum", "as_lengthscale", "check_inputs"]
+__all__ = [
+    "ActiveDims",
+    "InputGradient",
+    "Kernel",
+    "Lengthscale",
+    "Product",
+    "Scale",
+    "Sum",
+    "as_lengthscale",
+    "check_inputs",
+]
 
 Lengthscale: TypeAlias = float | tuple[float, ...]
+InputGradient: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 def as_lengthscale(value: object) -> Lengthscale:
@@ -61,6 +72,16 @@ class Kernel(ABC):
         """
         raise TypeError(f"kernel: {self!r} offers no gradient with respect to its inputs")
 
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        """Covariances, and `input_gradient` at these points as a function of `W`: together they share distances.
+
+        The `W` of the function may have one row that stands for all.
+        """
+        K = self(X, Y)
+        return K, lambda W: self.input_gradient(X, Y, np.broadcast_to(W, K.shape))
+
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """`dk(x_i, x_i) / dx_i`: 0 where the kernel is stationary."""
         raise TypeError(f"kernel: {self!r} offers no gradient with respect to its inputs")
@@ -101,6 +122,13 @@ class Scale(Kernel):
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
     ) -> Float[np.ndarray, "n d"]:
         return self.variance * self.kernel.input_gradient(X, Y, W)
+
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        K, gradient = self.kernel.with_input_gradient(X, Y)
+        K *= self.variance
+        return K, lambda W: self.variance * gradient(W)
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return self.variance * self.kernel.diag_gradient(X)

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln, kve
 
 from gpbandit_envs.arguments import positive_number
-from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs
+from gpbandit_envs.gp.kernels.base import InputGradient, Kernel, Lengthscale, as_lengthscale, check_inputs
 
 __all__ = ["SE", "Matern", "RationalQuadratic", "Stationary"]
 
@@ -52,9 +52,17 @@ class Stationary(Kernel):
         check_inputs(X, Y, self.lengthscale)
         scale = np.asarray(self.lengthscale)
         U, V = X / scale, Y / scale
-        W = W * self.slope(cdist(U, V, "sqeuclidean"))
-        # dk/dx = -slope(r^2) (x - y) / l^2, summed by two matrix products.
-        return (W @ V - W.sum(axis=1)[:, None] * U) / scale
+        return _weighted(W * self.slope(cdist(U, V, "sqeuclidean")), U, V) / scale
+
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        check_inputs(X, Y, self.lengthscale)
+        scale = np.asarray(self.lengthscale)
+        U, V = X / scale, Y / scale
+        r2 = cdist(U, V, "sqeuclidean")
+        slope = self.slope(r2)
+        return self.of_squared_distance(r2), lambda W: _weighted(W * slope, U, V) / scale
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return np.zeros(X.shape)
@@ -62,6 +70,11 @@ class Stationary(Kernel):
     def _spec(self, name: str, **parameters: Any) -> dict[str, Any]:
         scale = self.lengthscale
         return {"name": name, "lengthscale": list(scale) if isinstance(scale, tuple) else scale, **parameters}
+
+
+def _weighted(W: np.ndarray, U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    # dk/dx = -slope(r^2) (x - y) / l^2, summed by two matrix products.
+    return W @ V - W.sum(axis=1)[:, None] * U
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,10 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("GP-AUCB", {"rule": "sum", "c": 4.0, "width": "practical"}),
     ("GP-AUCB", {"width": 0.3, "c": 50.0, "lam": 1.0}),
     ("GP-BUCB", {"batch_size": 7}),
+    ("EC-GP-UCB", {"misspecification": 0.05}),
+    ("EC-GP-UCB", {"misspecification": 0.05, "width": 0.5}),
+    ("RGP-UCB", {"corruption": 2.0, "width": "practical"}),
+    ("IRGP-UCB", {}),
 ]
 
 
@@ -98,6 +102,8 @@ class TestSameAsAlone:
             ("GP-UCB", {}),
             ("GP-UCB", {"width": "dmm"}),
             ("GP-AUCB", {}),
+            ("EC-GP-UCB", {"misspecification": 0.05}),
+            ("IRGP-UCB", {}),
             ("BBKB", {}),
         ],
     )
@@ -139,7 +145,7 @@ class TestSameAsAlone:
         assert agent.posterior.lam == 0.25
         assert play_all(agent, PROBLEM) == play_alone(id, PROBLEM)
 
-    @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB", "MAP-UCB"])
+    @pytest.mark.parametrize("id", ["Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "IRGP-UCB", "BBKB", "MAP-UCB"])
     def test_before_the_first_feedback_they_believe_the_data_of_the_card(self, id: str) -> None:
         arms = np.random.default_rng(2).integers(120, size=40)
         problem = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)

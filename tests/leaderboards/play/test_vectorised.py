@@ -48,7 +48,13 @@ def assert_same(together: RunRecord, alone: RunRecord) -> None:
         ("GP-UCB", {}),
         ("GP-UCB", {"width": "practical"}),
         ("GP-AUCB", {"width": "practical", "c": 4.0}),
+        ("EC-GP-UCB", {"misspecification": 0.1}),
+        ("RGP-UCB", {"corruption": 5.0}),
+        ("IRGP-UCB", {}),
         ("BBKB", {}),
+        ("BPE", {}),
+        ("NRB-UCB", {}),
+        ("NTB-UCB", {"batch_size": 7}),
         ("UncertaintySampling", {}),
     ],
 )
@@ -136,6 +142,7 @@ def test_the_store_takes_them(tmp_path: Any) -> None:
 def test_what_can_vectorise() -> None:
     assert can_vectorise(specs("GP-UCB")[0])
     assert can_vectorise(specs("Uniform")[0])
+    assert can_vectorise(specs("BPE")[0])
     assert not can_vectorise(specs("BBKB")[0])
     assert not can_vectorise(specs("Uniform", feedback="batch:2")[0])
     assert not can_vectorise(specs("tests.leaderboards.play.players:Sequential")[0])
