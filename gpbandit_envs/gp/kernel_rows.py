@@ -19,7 +19,7 @@ _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**26
 _BLOCK_BYTES = 2**22
 _BLOCK_COLUMNS = 2**16
-_FEW = 3
+_FEW = 4
 
 
 class KernelWithRows(Kernel):
