@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,19 @@ def has_compiler() -> bool:
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Machine code of a function of numbers and arrays that calls no other of its module; None without numba."""
+def compiled(function: Callable[..., Any], *called: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Machine code of a function of numbers and arrays; None without numba.
+
+    Args:
+        function: The function, defined in a module.
+        called: Functions of the same module that it calls.
+    """
     compiler = _compiler()
-    # Tests wrap functions whose annotations they enforce.
-    return None if compiler is None else compiler(inspect.unwrap(function))
+    if compiler is None:
+        return None
+    plain = inspect.unwrap(function)  # tests wrap functions, to enforce annotations
+    names = {**plain.__globals__, **{each.__name__: compiled(each) for each in called}}
+    return compiler(update_wrapper(FunctionType(plain.__code__, names, plain.__name__), plain))
 
 
 def few_combinations(

@@ -156,7 +156,7 @@ class Embedding:
         Raises:
             AmbiguousRankError: if one nearly depends on the others, so that rounding decides what is lost with it.
         """
-        where, k = np.flatnonzero((self.S == positions[:, None]).any(axis=0)), len(positions)
+        where, k = np.flatnonzero((positions[:, None] == self.S).any(axis=0)), len(positions)
         lost = self.T[where].T
         if float(np.einsum("ij,ij->j", lost, lost).max()) * _CLEAR * self._scale > 1:
             raise AmbiguousRankError
