@@ -206,13 +206,12 @@ class LazyBatch(Batch):
             return total
         leverage = [float(self.variance[arm]) / self.posterior.lam for arm in self._top.arms]
         while limit > 0 and self._top.leads:
-            total, arms, counts = self._top.pull_below(leverage, total, threshold, limit)
-            if not arms:
+            total, picks = self._top.pull_below(leverage, total, threshold, limit)
+            if not picks:
                 break
-            for arm, count in zip(arms, counts):
-                self._unseen[arm] += count
-                self.picks += [arm] * count
-                limit -= count
+            self._unseen.update(picks)
+            self.picks += picks
+            limit -= len(picks)
         return total
 
     def _find_top(self) -> None:
@@ -377,9 +376,7 @@ class _TopArms:
         self._counts[self.best] += count
         self._score()
 
-    def pull_below(
-        self, leverage: list[float], total: float, threshold: float, limit: int
-    ) -> tuple[float, list[int], list[int]]:
+    def pull_below(self, leverage: list[float], total: float, threshold: float, limit: int) -> tuple[float, list[int]]:
         """Pull the best again and again while it is certainly the best, as far as `Batch.take_below` says.
 
         Args:
@@ -389,7 +386,7 @@ class _TopArms:
             limit: Likewise.
 
         Returns:
-            The new total, which arms were pulled in turn, and how often each.
+            The new total, and the arms in the order of their pulls.
         """
         leverage = leverage + [0.0] * (_TOP - len(leverage))
         numbers = self.best, self._width, self._lam, self._outside, total, threshold, limit
@@ -407,7 +404,7 @@ class _TopArms:
             self._counts[j] += n
         if n_runs:
             self._score()
-        return total, [self.arms[j] for j in places], counts
+        return total, np.repeat([self.arms[j] for j in places], counts).tolist()
 
 
 def _run(mean: float, v: float, c: float, score: float, bound: float, width: float, lam: float, limit: int) -> int:

@@ -24,6 +24,7 @@ So an event costs O(m^2) here and one product of a few rows for all arms, instea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -113,7 +114,7 @@ class Embedding:
         H = (self.P @ z).T
         B = whitened(H, H @ z, 1 / counts)
         self.P = _with(self.P, -1.0, B, B)
-        return Change(self.S, np.sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
+        return Change(self.S, sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
 
     def add(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> Change:
         """Add cached arms to the dictionary, all but those that depend on others in it.
@@ -125,6 +126,8 @@ class Embedding:
         Raises:
             AmbiguousRankError: if rounding hides which of them depend on others; nothing has changed then.
         """
+        if len(positions) == 1:
+            return self._add_one(positions, n)
         gram, m = self.rows.gram, len(self.S)
         Z = self.of(positions)
         schur = gram[np.ix_(positions, positions)] - Z.T @ Z
@@ -147,8 +150,36 @@ class Embedding:
         P[:m, :m] = self.P
         B = solve_lower(L, np.concatenate([Q, -np.eye(q)]).T)
         self.S, self.T, self.P = S, T, _with(P, 1.0, B, B)
-        rows = np.concatenate([t.T, np.sqrt(self.lam) * (B @ T.T)])
+        rows = np.concatenate([t.T, sqrt(self.lam) * (B @ T.T)])
         return Change(S, rows, np.repeat([-1.0, 1.0], q))
+
+    def _add_one(self, position: Int[np.ndarray, " 1"], n: Float[np.ndarray, " u"]) -> Change:
+        """`add` for a single arm, as most dictionaries differ in: vectors take half of the time of matrices."""
+        gram, S, k, m = self.rows.gram, self.S, int(position[0]), len(self.S)
+        z = self.T.T @ gram[k, S]
+        rest = float(gram[k, k] - z @ z)
+        if rest <= 0:
+            return Change(S, np.zeros((0, m)), np.zeros(0))
+        if rest < _CLEAR * self._scale:
+            raise AmbiguousRankError
+        t = np.empty(m + 1)
+        t[:m], t[m] = self.T @ z, -1.0
+        t /= -sqrt(rest)
+        S = np.append(S, k)
+        f = gram @ self._spread(S, t)
+        nf = n * f
+        c = self.T.T @ (gram @ nf)[self.S]
+        b = np.empty(m + 1)
+        b[:m], b[m] = self.P @ c, -1.0
+        schur = float(f @ nf - c @ b[:m]) + self.lam
+        if schur < 0.5 * self.lam:
+            raise AmbiguousRankError
+        b /= sqrt(schur)
+        T, P = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1))
+        T[:m, :m], T[:, m] = self.T, t
+        P[:m, :m] = self.P
+        self.S, self.T, self.P = S, T, _with(P, 1.0, b[None], b[None])
+        return Change(S, np.stack([t, sqrt(self.lam) * (T @ b)]), np.array([-1.0, 1.0]))
 
     def remove(self, positions: Int[np.ndarray, " k"]) -> Change:
         """Remove arms from the dictionary.
@@ -161,11 +192,16 @@ class Embedding:
         if float(np.einsum("ij,ij->j", lost, lost).max()) * _CLEAR * self._scale > 1:
             raise AmbiguousRankError
         T, P = _reflected(lost, self.T, self.P)
-        L, _ = jittered_cholesky(P[:k, :k])
-        B = solve_lower(L, P[:k])
-        rows = np.concatenate([T[:, :k].T, np.sqrt(self.lam) * (B @ T.T)])
+        if k == 1:
+            B = P[:1] / sqrt(float(P[0, 0]))
+        else:
+            L, _ = jittered_cholesky(P[:k, :k])
+            B = solve_lower(L, P[:k])
+        rows = np.concatenate([T[:, :k].T, sqrt(self.lam) * (B @ T.T)])
         change = Change(self.S, rows, np.repeat([1.0, -1.0], k))
-        self.S, self.T = np.delete(self.S, where), np.delete(T[:, k:], where, axis=0)
+        keep = np.ones(len(self.S), bool)
+        keep[where] = False
+        self.S, self.T = self.S[keep], T[keep, k:]
         self.P = _with(P[k:, k:].copy(), -1.0, B[:, k:], B[:, k:])
         return change
 

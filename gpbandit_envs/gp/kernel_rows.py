@@ -132,8 +132,9 @@ class KernelRows:
             block[np.arange(len(new)), np.arange(old, u)] = self.prior[new]
             self._gram[old:u, :u] = block
             self._gram[:old, old:u] = block[:, :old].T
-            corner = block[:, old:]
-            self._gram[old:u, old:u] = np.tril(corner) + np.tril(corner, -1).T
+            if len(new) > 1:
+                corner = block[:, old:]
+                self._gram[old:u, old:u] = np.tril(corner) + np.tril(corner, -1).T
         return self.position[arms]
 
     def take(
