@@ -22,15 +22,14 @@ _BLOCK = 2**16  # numbers of the matrix that are read once and then used from th
 
 
 @cache
-def _compiler() -> Callable[[Callable[..., Any]], Callable[..., Any]] | None:
+def _compiler() -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]] | None:
     if os.environ.get("GPBANDIT_COMPILED", "1") == "0":
         return None
     try:
         from numba import njit
     except ImportError:
         return None
-    # One rounding for a product and its addition, as in BLAS; sums keep their order.
-    return njit(cache=True, fastmath={"contract"})
+    return njit
 
 
 def has_compiler() -> bool:
@@ -39,19 +38,26 @@ def has_compiler() -> bool:
 
 
 @cache
-def compiled(function: Callable[..., Any], *called: Callable[..., Any]) -> Callable[..., Any] | None:
+def compiled(
+    function: Callable[..., Any], *called: Callable[..., Any], any_order: bool = False
+) -> Callable[..., Any] | None:
     """Machine code of a function of numbers and arrays; None without numba.
 
     Args:
         function: The function, defined in a module.
         called: Functions of the same module that it calls.
+        any_order: Whether sums may be taken in another order, several terms at once, as BLAS does.
     """
     compiler = _compiler()
     if compiler is None:
         return None
     plain = inspect.unwrap(function)  # tests wrap functions, to enforce annotations
-    names = {**plain.__globals__, **{each.__name__: compiled(each) for each in called}}
-    return compiler(update_wrapper(FunctionType(plain.__code__, names, plain.__name__), plain))
+    names = {**plain.__globals__, **{each.__name__: compiled(each, any_order=any_order) for each in called}}
+    # "contract": one rounding for a product and its addition.
+    fastmath = {"contract", "reassoc", "nsz"} if any_order else {"contract"}
+    return compiler(cache=True, fastmath=fastmath)(
+        update_wrapper(FunctionType(plain.__code__, names, plain.__name__), plain)
+    )
 
 
 def few_combinations(

@@ -104,6 +104,11 @@ class KernelRows:
         return self._gram[: self._u, : self._u]
 
     @property
+    def gram_with_room(self) -> Float[np.ndarray, "c c"]:
+        """A matrix that begins with `gram` and is contiguous; the rest is not initialised."""
+        return self._gram
+
+    @property
     def n_kept(self) -> int:
         """Number of rows in memory."""
         return len(self._owner)
