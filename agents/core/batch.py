@@ -16,18 +16,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.linalg import whitened
 
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
 _TOP, _SPARE = 3, 32
+_RUNS = 256  # of the best three arms, before they are looked at from outside
 _REPEATS = 8  # 4 to 16 take the same time
 
 
@@ -69,6 +71,16 @@ class Batch(ABC):
     @abstractmethod
     def take(self, count: int) -> None:
         """Pick the arm last proposed `count` times, at most as many as were proposed."""
+
+    def take_below(self, total: float, threshold: float, limit: int) -> float:
+        """Pick on while `total`, to which each pick adds its leverage score, stays at most `threshold`.
+
+        At most `limit` arms, and fewer, or none, where the next one takes more than a few steps to find.
+
+        Returns:
+            The new total.
+        """
+        return total
 
 
 class RowBatch(Batch):
@@ -115,6 +127,14 @@ class RowBatch(Batch):
         if self._lazy is not None:
             self._lazy.take(count)
 
+    def take_below(self, total: float, threshold: float, limit: int) -> float:
+        if self._lazy is None:
+            return total
+        known = len(self._lazy.picks)
+        total = self._lazy.take_below(total, threshold, limit)
+        self.picks += self._lazy.picks[known:]
+        return total
+
 
 class LazyBatch(Batch):
     """Picks on any posterior, exact or sketched.
@@ -126,7 +146,8 @@ class LazyBatch(Batch):
 
     Measured with the cases of `benchmarks/bench_policies.py`: updating all arms after every pick takes 19 times as long
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
-    A = 20,640 and T = 2,000 (`bbkb-20640`).
+    A = 20,640 and T = 2,000 (`bbkb-20640`). Picks between the three best that are taken in one go (`take_below`) let
+    all picks of `bbkb-5` take a third of the time.
 
     Args:
         posterior, width, pending: As for `Batch`.
@@ -180,6 +201,19 @@ class LazyBatch(Batch):
         self.picks += [self._proposed] * count
         if self._top is not None:
             self._top.pull(count)
+
+    def take_below(self, total: float, threshold: float, limit: int) -> float:
+        if self._top is None:
+            return total
+        leverage = [float(self.variance[arm]) / self.posterior.lam for arm in self._top.arms]
+        while limit > 0 and self._top.leads:
+            total, picks = self._top.pull_below(leverage, total, threshold, limit)
+            if not picks:
+                break
+            self._unseen.update(picks)
+            self.picks += picks
+            limit -= len(picks)
+        return total
 
     def _find_top(self) -> None:
         """Choose the three best arms anew; update the scores of all arms if the candidates cannot decide."""
@@ -280,15 +314,14 @@ class _ArmSet:
 
 
 class _TopArms:
-    """The best few candidates in plain floats: NumPy's overhead on three numbers exceeds the work on them.
+    """The best three candidates in plain floats: NumPy's overhead on three numbers exceeds the work on them.
 
-    Late batches pull two or three arms thousands of times. Here such a pick costs a few microseconds, and a run of one
-    arm is a single step. With all candidates in NumPy instead, BBKB on Abalone (lengthscale 5, T = 10,000; `bbkb-5` of
-    the benchmarks) takes 1.3 times as long.
+    Late batches pull two or three arms thousands of times. Here such a pick costs about a microsecond, and a run of one
+    arm is a single step.
 
     Args:
         candidates: The set they are taken from.
-        members: Their positions among the candidates, in increasing order, shape (f,).
+        members: Their positions among the candidates, in increasing order, shape (f,) with f at most 3.
         outside: No other arm has a higher score.
         width: Multiplies the standard deviation, at least 0.
 
@@ -302,10 +335,13 @@ class _TopArms:
     def __init__(self, candidates: _ArmSet, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
         self._members: list[int] = members.tolist()
         self.arms: list[int] = candidates.arms[members].tolist()
-        self.v: list[float] = candidates.v[members].tolist()
-        self._mean: list[float] = candidates.mean[members].tolist()
-        self._C: list[list[float]] = candidates.covariance(members).tolist()
-        self._counts = [0] * len(self.arms)
+        # Where there are fewer than three, others that nothing pulls make up for them.
+        missing = _TOP - len(members)
+        self.v: list[float] = candidates.v[members].tolist() + [0.0] * missing
+        self._mean: list[float] = candidates.mean[members].tolist() + [-inf] * missing
+        self._C: list[list[float]] = [row + [0.0] * missing for row in candidates.covariance(members).tolist()]
+        self._C += [[0.0] * _TOP for _ in range(missing)]
+        self._counts = [0] * _TOP
         self._outside, self._width, self._lam = outside, width, candidates.lam
         self._score()
         self.leads = True  # even in a tie with another candidate, whose index is higher
@@ -323,24 +359,10 @@ class _TopArms:
         self.leads = highest > self._outside
 
     def run(self, limit: int) -> int:
-        """How often in a row, from 1 to `limit`, the best surely stays best; never too often.
-
-        While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
-        """
-        j, bound = self.best, self._outside
-        for i, score in enumerate(self._scores):
-            if i != j and score > bound:
-                bound = score
-        gap = bound - self._mean[j]
-        if self._width == 0 or gap < 0:
-            return limit if self._scores[j] > bound else 1
-        # After n pulls v_j = v - c^2 n / (lam + n c), which stays above g while n (c^2 - c h) < h lam, h = v - g.
-        c, h = self._C[j][j], self.v[j] - (gap / self._width) ** 2
-        if h <= 0:
-            return 1
-        if c <= h:
-            return limit
-        return min(limit, 1 + int(min(h * self._lam / (c * (c - h)) * (1 - 1e-9), limit)))
+        """How often in a row, from 1 to `limit`, the best surely stays best; never too often."""
+        j, (a, b) = self.best, (score for i, score in enumerate(self._scores) if i != self.best)
+        bound = max(self._outside, a, b)
+        return _run(self._mean[j], self.v[j], self._C[j][j], self._scores[j], bound, self._width, self._lam, limit)
 
     def pull(self, count: int) -> None:
         """Account for `count` pulls of the best."""
@@ -354,3 +376,141 @@ class _TopArms:
                 Ci[k] -= scaled * ck
         self._counts[self.best] += count
         self._score()
+
+    def pull_below(self, leverage: list[float], total: float, threshold: float, limit: int) -> tuple[float, list[int]]:
+        """Pull the best again and again while it is certainly the best, as far as `Batch.take_below` says.
+
+        Args:
+            leverage: What a pull of each of `arms` adds to `total`.
+            total: As for `Batch.take_below`.
+            threshold: Likewise.
+            limit: Likewise.
+
+        Returns:
+            The new total, and the arms in the order of their pulls.
+        """
+        leverage = leverage + [0.0] * (_TOP - len(leverage))
+        numbers = self.best, self._width, self._lam, self._outside, total, threshold, limit
+        fast = compiled(_pull_best, _run)
+        if fast is None:
+            places, counts = [0] * _RUNS, [0] * _RUNS
+            n_runs, total = _pull_best(self._mean, leverage, *numbers, self.v, self._C, places, counts)
+            places, counts = places[:n_runs], counts[:n_runs]
+        else:
+            v, C, runs = np.array(self.v), np.array(self._C), np.empty((2, _RUNS), np.int64)
+            n_runs, total = fast(np.array(self._mean), np.array(leverage), *numbers, v, C, runs[0], runs[1])
+            self.v, self._C = v.tolist(), C.tolist()
+            places, counts = runs[:, :n_runs].tolist()
+        for j, n in zip(places, counts):
+            self._counts[j] += n
+        if n_runs:
+            self._score()
+        return total, np.repeat([self.arms[j] for j in places], counts).tolist()
+
+
+def _run(mean: float, v: float, c: float, score: float, bound: float, width: float, lam: float, limit: int) -> int:
+    """How often in a row, from 1 to `limit`, the arm of highest score surely stays best; never too often.
+
+    While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
+
+    Args:
+        mean: Mean of the arm.
+        v: Its variance.
+        c: Its reducible variance.
+        score: Its score.
+        bound: The highest score of the others.
+        width: Multiplies the standard deviation.
+        lam: Noise variance.
+        limit: The largest number of interest.
+    """
+    gap = bound - mean
+    if width == 0 or gap < 0:
+        return limit if score > bound else 1
+    # After n pulls v_j = v - c^2 n / (lam + n c), which stays above g while n (c^2 - c h) < h lam, h = v - g.
+    h = v - (gap / width) ** 2
+    if h <= 0:
+        return 1
+    if c <= h:
+        return limit
+    return min(limit, 1 + int(min(h * lam / (c * (c - h)) * (1 - 1e-9), limit)))
+
+
+def _pull_best(
+    mean: list[float],
+    leverage: list[float],
+    best: int,
+    width: float,
+    lam: float,
+    outside: float,
+    total: float,
+    threshold: float,
+    limit: int,
+    v: list[float],
+    C: list[list[float]],
+    places: list[int],
+    counts: list[int],
+) -> tuple[int, float]:
+    """`_TopArms.pull_below` on its three arms; `v` and `C` are updated, and runs are written to `places` and `counts`.
+
+    The numbers are in variables of their own: with lists of three a pick takes twice as long. Machine code of it takes
+    arrays in place of the lists.
+
+    Returns:
+        How many runs there were, and the new total.
+    """
+    m0, m1, m2 = mean[0], mean[1], mean[2]
+    v0, v1, v2 = v[0], v[1], v[2]
+    c00, c01, c02, c11, c12, c22 = C[0][0], C[0][1], C[0][2], C[1][1], C[1][2], C[2][2]
+    s0 = s1 = s2 = 0.0
+    n_runs, last = 0, -1
+    while limit > 0 and n_runs < len(places):
+        lev = leverage[best]
+        if total + lev > threshold:
+            break
+        if best == 0:
+            r0, r1, r2, c = c00, c01, c02, c00
+        elif best == 1:
+            r0, r1, r2, c = c01, c11, c12, c11
+        else:
+            r0, r1, r2, c = c02, c12, c22, c22
+        n = 1
+        total += lev
+        if best == last:
+            if best == 0:
+                most = _run(m0, v0, c, s0, max(outside, s1, s2), width, lam, limit)
+            elif best == 1:
+                most = _run(m1, v1, c, s1, max(outside, s0, s2), width, lam, limit)
+            else:
+                most = _run(m2, v2, c, s2, max(outside, s0, s1), width, lam, limit)
+            while n < most and total + lev <= threshold:
+                total += lev
+                n += 1
+            counts[n_runs - 1] += n
+        else:
+            places[n_runs], counts[n_runs], last = best, n, best
+            n_runs += 1
+        limit -= n
+        d = (c if c > 0 else 0.0) + lam / n
+        a0, a1, a2 = r0 / d, r1 / d, r2 / d
+        v0 -= r0 * a0
+        v1 -= r1 * a1
+        v2 -= r2 * a2
+        c00 -= a0 * r0
+        c01 -= a0 * r1
+        c02 -= a0 * r2
+        c11 -= a1 * r1
+        c12 -= a1 * r2
+        c22 -= a2 * r2
+        s0 = m0 + width * sqrt(v0) if v0 > 0 else m0
+        s1 = m1 + width * sqrt(v1) if v1 > 0 else m1
+        s2 = m2 + width * sqrt(v2) if v2 > 0 else m2
+        best, highest = (0, s0) if s0 >= s1 else (1, s1)
+        if s2 > highest:
+            best, highest = 2, s2
+        if highest <= outside:
+            break
+    v[0], v[1], v[2] = v0, v1, v2
+    C[0][0], C[0][1], C[0][2] = c00, c01, c02
+    C[1][0], C[1][1], C[1][2] = c01, c11, c12
+    C[2][0], C[2][1], C[2][2] = c02, c12, c22
+    return n_runs, total

@@ -7,6 +7,7 @@ the pick.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 
 from agents.core.batch import Batch
@@ -40,6 +41,9 @@ class BatchRule(ABC):
 
         `builder` has proposed these picks and not taken them yet.
         """
+
+    def take_sure(self, builder: Batch, limit: int) -> None:  # noqa: B027
+        """Let `builder` take at most `limit` picks that certainly do not end the batch, where it is quick in that."""
 
 
 @dataclass
@@ -93,6 +97,9 @@ class SumRule(BatchRule):
         self.total = 1.0
         return builder.n_pending > 0
 
+    def take_sure(self, builder: Batch, limit: int) -> None:
+        self.total = builder.take_below(self.total, self.c, limit)
+
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(builder.variance[arm]) / builder.posterior.lam
         for i in range(count):
@@ -144,6 +151,15 @@ class GlobalLocalRule(SumRule):
         self._new: dict[int, int] = {}
         self._largest, self._since = 1.0, 0.0
         return complete
+
+    def take_sure(self, builder: Batch, limit: int) -> None:
+        known = len(builder.picks)
+        # No sum exceeds the one of the sum rule.
+        before = min(self.total, self._largest + self._since)
+        added = builder.take_below(before, self.c, limit) - before
+        self.total, self._since = self.total + added, self._since + added
+        for arm, count in Counter(builder.picks[known:]).items():
+            self._new[arm] = self._new.get(arm, 0) + count
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(builder.variance[arm]) / builder.posterior.lam

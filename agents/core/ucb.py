@@ -151,13 +151,14 @@ class UCBAgent(GPAgent):
         if self._batch is None:
             self._batch = self.arms.new_batch(self.width, pending.actions)
             self._closed = self.rule.start(self._batch)
-        picks: list[int] = []
-        while len(picks) < n and not self._closed:
-            arm, count = self._batch.propose(n - len(picks))
-            count, self._closed = self.rule.admit(self._batch, arm, count)
-            self._batch.take(count)
-            picks += [arm] * count
-        return np.array(picks, np.int64)
+        batch, known = self._batch, len(self._batch.picks)
+        while not self._closed and (left := n + known - len(batch.picks)) > 0:
+            arm, count = batch.propose(left)
+            count, self._closed = self.rule.admit(batch, arm, count)
+            batch.take(count)
+            if not self._closed:
+                self.rule.take_sure(batch, left - count)
+        return np.array(batch.picks[known:], np.int64)
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and half-width of the band; of a `DualMixture` its middle and half of it, 0 where it is empty."""

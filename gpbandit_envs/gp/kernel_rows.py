@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.gp.compiled import few_combinations, has_compiler
 from gpbandit_envs.gp.kernels import Kernel
 
 __all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows"]
@@ -19,7 +20,7 @@ _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**26
 _BLOCK_BYTES = 2**22
 _BLOCK_COLUMNS = 2**16
-_FEW = 3
+_FEW, _FEW_COMPILED = 4, 8
 
 
 class KernelWithRows(Kernel):
@@ -103,6 +104,11 @@ class KernelRows:
         return self._gram[: self._u, : self._u]
 
     @property
+    def gram_with_room(self) -> Float[np.ndarray, "c c"]:
+        """A matrix that begins with `gram` and is contiguous; the rest is not initialised."""
+        return self._gram
+
+    @property
     def n_kept(self) -> int:
         """Number of rows in memory."""
         return len(self._owner)
@@ -131,8 +137,9 @@ class KernelRows:
             block[np.arange(len(new)), np.arange(old, u)] = self.prior[new]
             self._gram[old:u, :u] = block
             self._gram[:old, old:u] = block[:, :old].T
-            corner = block[:, old:]
-            self._gram[old:u, old:u] = np.tril(corner) + np.tril(corner, -1).T
+            if len(new) > 1:
+                corner = block[:, old:]
+                self._gram[old:u, old:u] = np.tril(corner) + np.tril(corner, -1).T
         return self.position[arms]
 
     def take(
@@ -200,24 +207,35 @@ class KernelRows:
             C, positions = C[:, used], positions[used]
         arms = self._arms[positions]
         self._keep(arms, min(self._budget, max(self._roomy, 5 * len(arms) // 4)))
-        parts = list(self._parts(C, arms))
-        copied = max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
+        few = len(C) <= _FEW_COMPILED and has_compiler()
+        parts = list(self._parts(C, arms, in_place=few))
+        copied = 0 if few else max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
         width = max(1024, _BLOCK_BYTES // (8 * max(len(C), copied, 1)))
         for columns in _blocks(len(self.X), width):
             total: np.ndarray | None = None
             for coefficients, chunk, rows in parts:
-                K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
-                term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
+                if few and chunk is not None:
+                    assert not isinstance(rows, slice)
+                    term = few_combinations(coefficients, chunk, rows, columns)
+                else:
+                    K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
+                    term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
 
     def _parts(
-        self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"]
+        self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"], in_place: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None, slice | np.ndarray]]:
-        """Coefficients, the chunk that holds their rows, and which of its rows; or None and the arms to compute."""
+        """Coefficients, the chunk that holds their rows, and which of its rows; or None and the arms to compute.
+
+        `in_place` if a product with some rows of a chunk does not copy them first; they are then no slice.
+        """
         slots = self._slot[arms]
         kept = slots >= 0
-        if 2 * len(arms) > len(self._owner):
+        if in_place and len(self._chunks) == 1 and kept.all():
+            yield C, self._chunks[0], slots
+            return
+        if not in_place and 2 * len(arms) > len(self._owner):
             # A gather would copy as much as the product reads.
             spread = np.zeros((len(C), len(self._owner)))
             spread[:, slots[kept]] = C[:, kept]

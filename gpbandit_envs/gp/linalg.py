@@ -74,6 +74,8 @@ def pivoted_cholesky(K: Float[np.ndarray, "n n"], tol: float) -> tuple[Float[np.
     """
     if len(K) == 0:
         return np.zeros((0, 0)), np.zeros(0, np.int64)
+    if len(K) == 1:  # as LAPACK does: a first row is taken wherever it is positive
+        return np.sqrt(K[K[0] > 0]), np.flatnonzero(K[0] > 0)
     L, pivots, rank, _ = dpstrf(K, lower=1, tol=tol)
     return np.tril(L[:rank, :rank]), np.asarray(pivots[:rank], np.int64) - 1
 

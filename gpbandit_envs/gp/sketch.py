@@ -108,8 +108,8 @@ class SketchedArmPosterior(ArmPosterior):
     def _grow(self) -> None:
         missing = len(self.rows) - len(self._n)
         if missing:
-            self._n = np.pad(self._n, (0, missing))
-            self._s = np.pad(self._s, (0, missing))
+            self._n = np.concatenate([self._n, np.zeros(missing)])
+            self._s = np.concatenate([self._s, np.zeros(missing)])
 
     def embed(self, arms: Int[np.ndarray, " m"]) -> None:
         """Make `arms` (distinct) the dictionary and bring mean and variance of all arms up to date."""
