@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -23,11 +22,11 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.linalg import whitened
+from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
-_TOP, _SPARE = 3, 32
+_TOP = 3
 _REPEATS = 8  # 4 to 16 take the same time
 
 
@@ -147,18 +146,12 @@ class LazyBatch(Batch):
         super().__init__(posterior, width, pending)
         self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
         self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
-        self._all = _ArmSet(
-            np.arange(posterior.n_arms),
-            posterior.mean if mean is None else mean,
-            self.variance,
-            np.zeros((0, posterior.n_arms)),
-            posterior.reducible_covariance,
-            posterior.lam,
-        )
-        self._scores = self._all.scores(width)
+        self._mean = posterior.mean if mean is None else mean
+        self._all = posterior.look_ahead()
+        self._scores = _scores(self._mean, self._all.v, width)
         # Pulls since the scores of all arms were updated: while there are any, these scores are upper bounds.
         self._unseen = Counter[int]([] if pending is None else pending.tolist())
-        self._candidates: _ArmSet | None = None
+        self._candidates: _Candidates | None = None
         self._outside = -np.inf  # no arm that is no candidate has a higher score
         self._top: _TopArms | None = None
         self._proposed = -1
@@ -204,21 +197,50 @@ class LazyBatch(Batch):
             if n > self._max_candidates:
                 break
             self._candidates = self._choose(n)
-        self._all.pull(self._unseen)
-        self._scores = self._all.scores(self.width)
+        self._all.pull(*_arrays(self._unseen))
+        self._scores = _scores(self._mean, self._all.v, self.width)
         self._unseen = Counter()
         self._candidates = None
 
-    def _choose(self, n: int) -> _ArmSet:
+    def _choose(self, n: int) -> _Candidates:
         """Candidates: the `n` arms of highest score at the last update of all arms, and those pulled since."""
         highest, self._outside = _highest(self._scores, n)
         arms = np.union1d(highest, np.fromiter(self._unseen, np.int64))
-        every = self._all
-        candidates = _ArmSet(
-            arms, every.mean[arms], every.v[arms], every.B[:, arms], self.posterior.reducible_among(arms), every.lam
-        )
+        candidates = _Candidates(arms, self._mean[arms], self._all.among(arms), self.posterior.lam)
         candidates.pull(Counter({int(np.searchsorted(arms, arm)): n for arm, n in self._unseen.items()}))
         return candidates
+
+
+class _Candidates:
+    """Some arms under pulls of them, whose feedback is not seen.
+
+    Args:
+        arms: In increasing order, shape (k,).
+        mean: Shape (k,).
+        ahead: Their variances.
+        lam: Noise variance.
+    """
+
+    def __init__(
+        self, arms: Int[np.ndarray, " k"], mean: Float[np.ndarray, " k"], ahead: LookAhead, lam: float
+    ) -> None:
+        self.arms, self.mean, self.ahead, self.lam = arms, mean, ahead, lam
+
+    def scores(self, width: float) -> Float[np.ndarray, " k"]:
+        return _scores(self.mean, self.ahead.v, width)
+
+    def pull(self, pulls: Counter[int]) -> None:
+        """Update the variances for pulls of the arms at these positions."""
+        self.ahead.pull(*_arrays(pulls))
+
+
+def _scores(mean: Float[np.ndarray, " k"], v: Float[np.ndarray, " k"], width: float) -> Float[np.ndarray, " k"]:
+    """`mean + width * sd`."""
+    return mean + width * np.sqrt(np.maximum(v, 0.0))
+
+
+def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    return np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
 
 
 def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, " k"], float]:
@@ -227,56 +249,6 @@ def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, "
         return np.arange(len(scores)), -np.inf
     order = np.argpartition(scores, len(scores) - k - 1)
     return order[len(scores) - k :], float(scores[order[len(scores) - k - 1]])
-
-
-class _ArmSet:
-    """Some arms under pulls of them, whose feedback is not seen.
-
-    Args:
-        arms: In increasing order, shape (k,).
-        mean: Shape (k,).
-        v: Variance, shape (k,).
-        B: `B^T B` has been taken off the covariance before, shape (r, k).
-        covariance: Reducible covariance at the start of the batch, of some of the arms with all of them or (second
-            argument) some others.
-        lam: Noise variance.
-    """
-
-    def __init__(
-        self,
-        arms: Int[np.ndarray, " k"],
-        mean: Float[np.ndarray, " k"],
-        v: Float[np.ndarray, " k"],
-        B: Float[np.ndarray, "r k"],
-        covariance: Callable[[np.ndarray, np.ndarray | None], np.ndarray],
-        lam: float,
-    ) -> None:
-        self.arms, self.mean, self.v, self.B, self.lam = arms, mean, v, B, lam
-        self._covariance = covariance
-        self._start = v, B
-        self._pulls = Counter[int]()
-
-    def scores(self, width: float) -> Float[np.ndarray, " k"]:
-        """`mean + width * sd`."""
-        return self.mean + width * np.sqrt(np.maximum(self.v, 0.0))
-
-    def covariance(self, members: Int[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
-        """Present reducible covariance among some of them."""
-        B = self.B[:, members]
-        return self._covariance(members, members) - B.T @ B
-
-    def pull(self, pulls: Counter[int]) -> None:
-        """Update the variance for pulls of the arms at these positions."""
-        self._pulls.update(pulls)
-        if len(self.B) + len(pulls) > len(self._start[1]) + 2 * len(self._pulls) + _SPARE:
-            # The same arms in many updates: start over with one row for each arm.
-            pulls, (self.v, self.B) = self._pulls, self._start
-        members, counts = np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
-        H = self._covariance(members, None)
-        H -= self.B[:, members].T @ self.B
-        rows = whitened(H, H[:, members], self.lam / counts)
-        self.v = self.v - np.einsum("ij,ij->j", rows, rows)
-        self.B = np.concatenate([self.B, rows])
 
 
 class _TopArms:
@@ -299,12 +271,12 @@ class _TopArms:
         leads: Whether `best` is certainly the best of all arms.
     """
 
-    def __init__(self, candidates: _ArmSet, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
+    def __init__(self, candidates: _Candidates, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
         self._members: list[int] = members.tolist()
         self.arms: list[int] = candidates.arms[members].tolist()
-        self.v: list[float] = candidates.v[members].tolist()
+        self.v: list[float] = candidates.ahead.v[members].tolist()
         self._mean: list[float] = candidates.mean[members].tolist()
-        self._C: list[list[float]] = candidates.covariance(members).tolist()
+        self._C: list[list[float]] = candidates.ahead.covariance(members).tolist()
         self._counts = [0] * len(self.arms)
         self._outside, self._width, self._lam = outside, width, candidates.lam
         self._score()

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows"]
+__all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows", "products"]
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _CHUNK_BYTES = 2**28
@@ -207,7 +207,7 @@ class KernelRows:
             total: np.ndarray | None = None
             for coefficients, chunk, rows in parts:
                 K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
-                term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
+                term = _product(coefficients, K)
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
 
@@ -291,6 +291,18 @@ class KernelRows:
             self._put(arm, slot)
         self._needed = state["needed"]
         self._time = state["time"]
+
+
+def products(
+    C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s n"]
+) -> Iterator[tuple[slice, Float[np.ndarray, "p b"]]]:
+    """`C K` in blocks of columns whose results stay in the processor's cache."""
+    for columns in _blocks(K.shape[1], max(1024, _BLOCK_BYTES // (8 * max(len(C), 1)))):
+        yield columns, _product(C, K[:, columns])
+
+
+def _product(C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s b"]) -> Float[np.ndarray, "p b"]:
+    return _few_rows(C, K) if len(C) <= _FEW else C @ K
 
 
 def _few_rows(C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s b"]) -> Float[np.ndarray, "p b"]:
