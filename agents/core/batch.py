@@ -27,6 +27,7 @@ from gpbandit_envs.gp.look_ahead import LookAhead
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
 _TOP = 3
+_MANY = 2**11  # candidates that have candidates in turn
 _REPEATS = 8  # 4 to 16 take the same time
 
 
@@ -121,7 +122,7 @@ class LazyBatch(Batch):
     Scores are updated for as few arms as possible: for the three best candidates after every pick; for the candidates,
     a few dozen arms of high score with their covariance, when these three may no longer contain the best of them; for
     all arms when the candidates may not contain the best arm. Before that, every arm whose old score exceeds the best
-    current one becomes a candidate, unless they are too many.
+    current one becomes a candidate, unless they are too many. Where candidates are many, they have candidates in turn.
 
     Measured with the cases of `benchmarks/bench_policies.py`: updating all arms after every pick takes 19 times as long
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
@@ -146,101 +147,131 @@ class LazyBatch(Batch):
         super().__init__(posterior, width, pending)
         self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
         self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
-        self._mean = posterior.mean if mean is None else mean
-        self._all = posterior.look_ahead()
-        self._scores = _scores(self._mean, self._all.v, width)
-        # Pulls since the scores of all arms were updated: while there are any, these scores are upper bounds.
-        self._unseen = Counter[int]([] if pending is None else pending.tolist())
-        self._candidates: _Candidates | None = None
-        self._outside = -np.inf  # no arm that is no candidate has a higher score
+        self._arms = _Arms(
+            None, posterior.mean if mean is None else mean, posterior.look_ahead(), width, posterior.lam
+        )
+        if n_candidates is not None:
+            self._arms.n_few = n_candidates
+        if max_candidates is not None:
+            self._arms.max_few = max_candidates
+        if pending is not None:
+            self._arms.pull(Counter(pending.tolist()))
         self._top: _TopArms | None = None
         self._proposed = -1
 
     def propose(self, limit: int) -> tuple[int, int]:
-        if self._unseen and (self._top is None or not self._top.leads):
-            self._find_top()
-        if self._top is None:
-            self._proposed, count = int(np.argmax(self._scores)), 1
-            variance = float(self._all.v[self._proposed])
-        else:
-            top = self._top
-            self._proposed, count, variance = top.arms[top.best], top.run(limit), top.v[top.best]
-        self.picked_variance = max(variance, 0.0)
+        if self._top is None or not self._top.leads:
+            if self._top is not None:
+                self._arms.pull(self._top.pulls)
+            self._top = self._arms.top()
+        top = self._top
+        self._proposed, count = top.arms[top.best], top.run(limit)
+        self.picked_variance = max(top.v[top.best], 0.0)
         return self._proposed, count
 
     def take(self, count: int) -> None:
-        self._unseen[self._proposed] += count
+        assert self._top is not None
         self.picks += [self._proposed] * count
-        if self._top is not None:
-            self._top.pull(count)
-
-    def _find_top(self) -> None:
-        """Choose the three best arms anew; update the scores of all arms if the candidates cannot decide."""
-        if self._candidates is None:
-            self._candidates = self._choose(self._n_candidates)
-        elif self._top is not None:
-            self._candidates.pull(self._top.pulls)
-        self._top = None
-        while True:
-            candidates = self._candidates
-            scores = candidates.scores(self.width)
-            best = int(np.argmax(scores))
-            if scores[best] > self._outside:
-                members, outside = _highest(scores, _TOP)
-                if best not in members:
-                    members[0] = best  # a tie, which goes to the lowest index
-                self._top = _TopArms(candidates, np.sort(members), max(outside, self._outside), self.width)
-                return
-            # No other arm can have a score of at least the best candidate's now.
-            above = int(np.count_nonzero(self._scores >= scores[best]))
-            n = 2 * max(above, len(scores))
-            if n > self._max_candidates:
-                break
-            self._candidates = self._choose(n)
-        self._all.pull(*_arrays(self._unseen))
-        self._scores = _scores(self._mean, self._all.v, self.width)
-        self._unseen = Counter()
-        self._candidates = None
-
-    def _choose(self, n: int) -> _Candidates:
-        """Candidates: the `n` arms of highest score at the last update of all arms, and those pulled since."""
-        highest, self._outside = _highest(self._scores, n)
-        arms = np.union1d(highest, np.fromiter(self._unseen, np.int64))
-        candidates = _Candidates(arms, self._mean[arms], self._all.among(arms), self.posterior.lam)
-        candidates.pull(Counter({int(np.searchsorted(arms, arm)): n for arm, n in self._unseen.items()}))
-        return candidates
+        self._top.pull(count)
 
 
-class _Candidates:
-    """Some arms under pulls of them, whose feedback is not seen.
+class _Arms:
+    """All arms or some, under pulls whose feedback is not seen; scores are updated when those of a few do not decide.
 
     Args:
-        arms: In increasing order, shape (k,).
+        arms: Which arms, in increasing order, shape (k,); None for all.
         mean: Shape (k,).
         ahead: Their variances.
+        width: Multiplies the standard deviation.
         lam: Noise variance.
+
+    Attributes:
+        n_few: How many arms the few are at first.
+        max_few: How many are too many.
     """
 
     def __init__(
-        self, arms: Int[np.ndarray, " k"], mean: Float[np.ndarray, " k"], ahead: LookAhead, lam: float
+        self,
+        arms: Int[np.ndarray, " k"] | None,
+        mean: Float[np.ndarray, " k"],
+        ahead: LookAhead,
+        width: float,
+        lam: float,
     ) -> None:
-        self.arms, self.mean, self.ahead, self.lam = arms, mean, ahead, lam
+        self._arms, self._mean, self.ahead, self._width, self._lam = arms, mean, ahead, width, lam
+        self._scores = _scores(mean, ahead.v, width)
+        self.n_few = max(32, len(mean) // 256)
+        # Less than twice what a few are to be has none of its own: then it is updated after every pick.
+        self.max_few = len(mean) // 4 if arms is None or len(mean) > _MANY else 0
+        # Pulls since the scores were updated: while there are any, they are upper bounds.
+        self._unseen = Counter[int]()
+        self._few: _Arms | None = None
+        self._outside = -np.inf  # no other arm of these has a higher score
 
-    def scores(self, width: float) -> Float[np.ndarray, " k"]:
-        return _scores(self.mean, self.ahead.v, width)
+    def __len__(self) -> int:
+        return len(self._mean)
 
     def pull(self, pulls: Counter[int]) -> None:
-        """Update the variances for pulls of the arms at these positions."""
-        self.ahead.pull(*_arrays(pulls))
+        """Account for pulls of some of these arms."""
+        self._unseen.update(pulls)
+        if self._few is not None:
+            self._few.pull(pulls)
+
+    def top(self) -> _TopArms:
+        """The three best and their scores; the best is that of all, the first of them in a tie."""
+        while self._unseen:
+            if self._few is None:
+                n = self.n_few
+            else:
+                top = self._few.top()
+                if top.highest > self._outside:
+                    top.others_up_to(self._outside)
+                    return top
+                # No other arm can have a score of at least that now.
+                n = 2 * max(int(np.count_nonzero(self._scores >= top.highest)), len(self._few))
+            if n > self.max_few:
+                self._update()
+            else:
+                self._few = self._choose(n)
+        members, outside = _highest(self._scores, _TOP)
+        best = int(np.argmax(self._scores))
+        if best not in members:
+            members[0] = best  # a tie, which goes to the lowest index
+        members.sort()
+        ahead = self.ahead
+        C = ahead.covariance(members)
+        return _TopArms(
+            self._named(members), self._mean[members], ahead.v[members], C, outside, self._width, self._lam
+        )
+
+    def _update(self) -> None:
+        """Bring the scores up to date."""
+        counts = np.fromiter(self._unseen.values(), np.float64)
+        self.ahead.pull(self._places(self._unseen), counts)
+        self._scores = _scores(self._mean, self.ahead.v, self._width)
+        self._unseen = Counter()
+        self._few = None
+
+    def _choose(self, n: int) -> _Arms:
+        """The `n` arms of highest score at the last update, and those pulled since."""
+        highest, self._outside = _highest(self._scores, n)
+        members = np.sort(np.concatenate([highest, self._places(self._unseen)]))
+        members = members[np.diff(members, prepend=-1) > 0]
+        few = _Arms(self._named(members), self._mean[members], self.ahead.among(members), self._width, self._lam)
+        few.pull(self._unseen)
+        return few
+
+    def _named(self, places: Int[np.ndarray, " p"]) -> Int[np.ndarray, " p"]:
+        return places if self._arms is None else self._arms[places]
+
+    def _places(self, pulls: Counter[int]) -> Int[np.ndarray, " p"]:
+        arms = np.fromiter(pulls, np.int64)
+        return arms if self._arms is None else np.searchsorted(self._arms, arms)
 
 
 def _scores(mean: Float[np.ndarray, " k"], v: Float[np.ndarray, " k"], width: float) -> Float[np.ndarray, " k"]:
     """`mean + width * sd`."""
     return mean + width * np.sqrt(np.maximum(v, 0.0))
-
-
-def _arrays(pulls: Counter[int]) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    return np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
 
 
 def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, " k"], float]:
@@ -259,40 +290,56 @@ class _TopArms:
     the benchmarks) takes 1.3 times as long.
 
     Args:
-        candidates: The set they are taken from.
-        members: Their positions among the candidates, in increasing order, shape (f,).
+        arms: In increasing order, shape (f,).
+        mean: Shape (f,).
+        v: Present variances, shape (f,).
+        C: Present reducible covariance, shape (f, f).
         outside: No other arm has a higher score.
         width: Multiplies the standard deviation, at least 0.
+        lam: Noise variance.
 
     Attributes:
         arms: The arms.
         v: Present variances.
         best: Which has the highest score; the first in a tie.
+        highest: Its score.
         leads: Whether `best` is certainly the best of all arms.
     """
 
-    def __init__(self, candidates: _Candidates, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
-        self._members: list[int] = members.tolist()
-        self.arms: list[int] = candidates.arms[members].tolist()
-        self.v: list[float] = candidates.ahead.v[members].tolist()
-        self._mean: list[float] = candidates.mean[members].tolist()
-        self._C: list[list[float]] = candidates.ahead.covariance(members).tolist()
+    def __init__(
+        self,
+        arms: Int[np.ndarray, " f"],
+        mean: Float[np.ndarray, " f"],
+        v: Float[np.ndarray, " f"],
+        C: Float[np.ndarray, "f f"],
+        outside: float,
+        width: float,
+        lam: float,
+    ) -> None:
+        self.arms: list[int] = arms.tolist()
+        self.v: list[float] = v.tolist()
+        self._mean: list[float] = mean.tolist()
+        self._C: list[list[float]] = C.tolist()
         self._counts = [0] * len(self.arms)
-        self._outside, self._width, self._lam = outside, width, candidates.lam
+        self._outside, self._width, self._lam = outside, width, lam
         self._score()
-        self.leads = True  # even in a tie with another candidate, whose index is higher
+        self.leads = True  # even in a tie with an arm outside, whose index is higher
+
+    def others_up_to(self, score: float) -> None:
+        """There are other arms too, whose score is at most that, and below `highest`."""
+        self._outside = max(self._outside, score)
 
     @property
     def pulls(self) -> Counter[int]:
-        """Pulls since the candidates were chosen, by position among them."""
-        return Counter({j: n for j, n in zip(self._members, self._counts) if n})
+        """Pulls of these arms."""
+        return Counter({arm: n for arm, n in zip(self.arms, self._counts) if n})
 
     def _score(self) -> None:
         width = self._width
         self._scores = [m + width * sqrt(v) if v > 0 else m for m, v in zip(self._mean, self.v)]
-        highest = max(self._scores)
-        self.best = self._scores.index(highest)
-        self.leads = highest > self._outside
+        self.highest = max(self._scores)
+        self.best = self._scores.index(self.highest)
+        self.leads = self.highest > self._outside
 
     def run(self, limit: int) -> int:
         """How often in a row, from 1 to `limit`, the best surely stays best; never too often.

@@ -163,7 +163,7 @@ def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     builder = LazyBatch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
-    assert len(builder._all.B) <= 2 * 40 + 40
+    assert len(builder._arms.ahead.B) <= 2 * 40 + 40
 
 
 def test_picked_variance_is_the_one_before_the_pick() -> None:
