@@ -21,9 +21,8 @@ import gpbandit_envs  # noqa: F401 - registers the ids
 import leaderboards
 from benchmarks.measure import machine
 
-
 OWN_WIDTH = ("BPE", "REDS")
-"""Agents that are not given the practical width, which counts on feedback after every batch that it proves nothing for."""
+"""Agents of few batches, which have no practical width and keep that of their theorem."""
 
 
 def peak_gigabytes() -> float:

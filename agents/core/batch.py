@@ -26,7 +26,7 @@ from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
-_TOP = 3
+_TOP, _FEW = 3, 32
 _MANY = 2**11  # candidates that have candidates in turn
 _REPEATS = 8  # 4 to 16 take the same time
 
@@ -147,9 +147,7 @@ class LazyBatch(Batch):
         super().__init__(posterior, width, pending)
         self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
         self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
-        self._arms = _Arms(
-            None, posterior.mean if mean is None else mean, posterior.look_ahead(), width, posterior.lam
-        )
+        self._arms = _Arms(None, posterior.mean if mean is None else mean, posterior.look_ahead(), width, posterior.lam)
         if n_candidates is not None:
             self._arms.n_few = n_candidates
         if max_candidates is not None:
@@ -200,8 +198,8 @@ class _Arms:
     ) -> None:
         self._arms, self._mean, self.ahead, self._width, self._lam = arms, mean, ahead, width, lam
         self._scores = _scores(mean, ahead.v, width)
-        self.n_few = max(32, len(mean) // 256)
-        # Less than twice what a few are to be has none of its own: then it is updated after every pick.
+        self.n_few = max(_FEW, len(mean) // 256)
+        # Some dozens or hundreds of arms are updated after every pick.
         self.max_few = len(mean) // 4 if arms is None or len(mean) > _MANY else 0
         # Pulls since the scores were updated: while there are any, they are upper bounds.
         self._unseen = Counter[int]()
@@ -229,7 +227,7 @@ class _Arms:
                     return top
                 # No other arm can have a score of at least that now.
                 n = 2 * max(int(np.count_nonzero(self._scores >= top.highest)), len(self._few))
-            if n > self.max_few:
+            if n + len(self._unseen) > self.max_few:
                 self._update()
             else:
                 self._few = self._choose(n)
@@ -240,9 +238,7 @@ class _Arms:
         members.sort()
         ahead = self.ahead
         C = ahead.covariance(members)
-        return _TopArms(
-            self._named(members), self._mean[members], ahead.v[members], C, outside, self._width, self._lam
-        )
+        return _TopArms(self._named(members), self._mean[members], ahead.v[members], C, outside, self._width, self._lam)
 
     def _update(self) -> None:
         """Bring the scores up to date."""
@@ -270,8 +266,12 @@ class _Arms:
 
 
 def _scores(mean: Float[np.ndarray, " k"], v: Float[np.ndarray, " k"], width: float) -> Float[np.ndarray, " k"]:
-    """`mean + width * sd`."""
-    return mean + width * np.sqrt(np.maximum(v, 0.0))
+    """`mean + width * sd`, in one array: there may be millions."""
+    scores = np.maximum(v, 0.0)
+    np.sqrt(scores, out=scores)
+    scores *= width
+    scores += mean
+    return scores
 
 
 def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, " k"], float]:

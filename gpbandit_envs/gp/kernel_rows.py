@@ -51,7 +51,7 @@ class KernelRows:
     A row is computed when it is first needed, always in the same way, so that its bits do not depend on what else is
     needed, and kept in a slot of one of a few large chunks.
     Rows that are not in use make room for others: those that nothing has needed for longest go first.
-    `product` keeps, besides the rows it needs, a quarter more, or 64 MB. `take` keeps what the budget allows, of rows
+    `product` keeps, besides the rows it needs, half as many more, or 64 MB. `take` keeps what the budget allows, of rows
     that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to compute it.
 
     Args:
@@ -201,7 +201,7 @@ class KernelRows:
         if not used.all():
             C, positions = C[:, used], positions[used]
         arms = self._arms[positions]
-        self._keep(arms, min(self._budget, max(self._roomy, 5 * len(arms) // 4)))
+        self._keep(arms, min(self._budget, max(self._roomy, 3 * len(arms) // 2)))
         # Rows in several chunks, or among many others, are gathered where a product is long enough to be worth a copy.
         if len(C) > _COPY and (len(self._chunks) > 1 or len(C) * (len(self._owner) - len(arms)) > _COPY * len(arms)):
             yield from self._gathered(C, arms)

@@ -1,7 +1,7 @@
 """Variances of arms under pulls whose feedback is not seen.
 
-Pulling x changes the variance of every arm a by `-c(a, x)^2 / (c(x, x) + lam)`, where c is the reducible covariance, and
-c itself likewise.
+Pulling x changes the variance of every arm a by `-c(a, x)^2 / (c(x, x) + lam)`, where c is the reducible covariance,
+and c itself likewise.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LookAhead(ABC):
 
     @abstractmethod
     def among(self, arms: Int[np.ndarray, " n"]) -> LookAhead:
-        """The same of the arms at these positions alone, in this order, to be pulled on its own."""
+        """The same of the arms at these positions alone, in increasing order, to be pulled on its own."""
 
 
 class RowsAhead(LookAhead):
