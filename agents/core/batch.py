@@ -28,6 +28,7 @@ __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
 _TOP, _FEW = 3, 32
 _MANY = 2**11  # candidates that have candidates in turn
+_MOST = 2**17  # candidates: 1 MB for each arm of a dictionary
 _REPEATS = 8  # 4 to 16 take the same time
 
 
@@ -132,7 +133,7 @@ class LazyBatch(Batch):
         posterior, width, pending: As for `Batch`.
         mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
         n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
-        max_candidates: How many are too many; by default a quarter of all arms.
+        max_candidates: How many are too many; by default a quarter of all arms, at most 131,072.
     """
 
     def __init__(
@@ -145,9 +146,9 @@ class LazyBatch(Batch):
         max_candidates: int | None = None,
     ) -> None:
         super().__init__(posterior, width, pending)
-        self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
-        self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
-        self._arms = _Arms(None, posterior.mean if mean is None else mean, posterior.look_ahead(), width, posterior.lam)
+        ahead = posterior.look_ahead()
+        self.variance = ahead.v  # the same numbers in the same array
+        self._arms = _Arms(None, posterior.mean if mean is None else mean, ahead, width, posterior.lam)
         if n_candidates is not None:
             self._arms.n_few = n_candidates
         if max_candidates is not None:
@@ -200,7 +201,7 @@ class _Arms:
         self._scores = _scores(mean, ahead.v, width)
         self.n_few = max(_FEW, len(mean) // 256)
         # Some dozens or hundreds of arms are updated after every pick.
-        self.max_few = len(mean) // 4 if arms is None or len(mean) > _MANY else 0
+        self.max_few = min(len(mean) // 4, _MOST) if arms is None or len(mean) > _MANY else 0
         # Pulls since the scores were updated: while there are any, they are upper bounds.
         self._unseen = Counter[int]()
         self._few: _Arms | None = None

@@ -51,8 +51,9 @@ class KernelRows:
     A row is computed when it is first needed, always in the same way, so that its bits do not depend on what else is
     needed, and kept in a slot of one of a few large chunks.
     Rows that are not in use make room for others: those that nothing has needed for longest go first.
-    `product` keeps, besides the rows it needs, half as many more, or 64 MB. `take` keeps what the budget allows, of rows
-    that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to compute it.
+    `product` keeps, besides the rows it needs, half as many more, or 64 MB. `take` keeps what the budget allows, of
+    rows that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to
+    compute it.
 
     Args:
         kernel: Prior covariance.

@@ -28,7 +28,7 @@ class LookAhead(ABC):
     """Variances and reducible covariance of some arms, or all, under pulls of them.
 
     Attributes:
-        v: Variance of each arm, shape (k,), never clipped; not to be written to.
+        v: Variance of each arm, shape (k,), never clipped; not to be written to. Another array after every pull.
     """
 
     v: Float[np.ndarray, " k"]

@@ -280,6 +280,7 @@ class _ArmsAhead(LookAhead):
     def pull(self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> None:
         embedding = self._embedding
         F, self._M = _pulled(self._M, embedding.of_arms(arms), self._lam / counts)
+        self.v = self.v.copy()
         for columns, H in self._rows.products(F @ embedding.T.T, embedding.S):
             self.v[columns] -= np.einsum("ij,ij->j", H, H)
 
@@ -293,4 +294,7 @@ def _pulled(
     """F and `M - F^T F` after noisy observations of `Z^T M Z`: of at most m rows, however many pulls."""
     H = (M @ Z).T
     F = whitened(H, H @ Z, noise)
-    return np.linalg.qr(F, mode="r") if len(F) > len(M) else F, M - F.T @ F
+    rest = M - F.T @ F
+    if len(F) > len(M):
+        F = np.asarray(np.linalg.qr(F, mode="r"))
+    return F, rest

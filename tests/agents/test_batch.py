@@ -15,6 +15,7 @@ from agents.core.batch import LazyBatch, RowBatch
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.look_ahead import RowsAhead
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 
@@ -176,6 +177,7 @@ def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     builder = LazyBatch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
+    assert isinstance(builder._arms.ahead, RowsAhead)
     assert len(builder._arms.ahead.B) <= 2 * 40 + 40
 
 
