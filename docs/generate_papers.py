@@ -53,7 +53,7 @@ def summary() -> str:
         least, asked = values["repetitions"], values["repetitions_asked"]
         most = max((row["repetitions"] for row in values["table"]), default=least)
         played = f"{least} to {most}" if least < most else f"{least}"
-        repetitions = played if least == asked else f"{played} of {asked}"
+        repetitions = played if least >= asked else f"{played} of {asked}"
         verdicts = " | ".join(str(counts[verdict]) for verdict in _VERDICTS)
         lines.append(f"| `{one.name}` | {papers} | {values['horizon'] or '–'} | {repetitions} | {verdicts} |")
     return "\n".join(lines) + "\n"

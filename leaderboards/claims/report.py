@@ -33,13 +33,19 @@ def as_json(made: Reproduction) -> dict[str, Any]:
         "horizon": made.horizon,
         "repetitions": made.played,
         "repetitions_asked": made.planned,
-        "command": f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}",
+        "command": _command(made),
         "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
         "table": [
             {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
             for row in made.table.to_dict(orient="records")
         ],
     }
+
+
+def _command(made: Reproduction) -> str:
+    most = int(made.table["repetitions"].max()) if len(made.table) else made.played
+    more = f" --repetitions {most}" if most > made.planned else ""
+    return f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}{more}"
 
 
 def _claim(one: Checked) -> dict[str, Any]:

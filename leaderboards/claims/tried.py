@@ -67,10 +67,11 @@ SCALINGS: Mapping[str, str] = {
     "cadata-minmax-gp-aucb": _SCALE,
 }
 NAS201: Mapping[str, str] = {
-    "regret-below-evolution-informed": "REG-EVOLUTION meets the best of all cells in each of the ten runs, and draws "
-    "near to it within the first hundreds of evaluations. Late feedback is not what holds BBKB back: tried afterwards "
-    "on repetitions 0 and 1 up to 1,000 evaluations, its regret is 18.8 and 18.8 with batches of about 12 (C = 1.1), "
-    "19.0 and 20.2 with those of 100 (C = 2). At a bandwidth of 30 it is 32.7 at 2,000 on repetition 0, 32.2 at 50.",
+    "regret-below-evolution-informed": "REG-EVOLUTION meets the best of all cells in each of the first ten runs, and "
+    "draws near to it within the first hundreds of evaluations. Late feedback is not what holds BBKB back: tried "
+    "afterwards on repetitions 0 and 1 up to 1,000 evaluations, its regret is 18.8 and 18.8 with batches of about 12 "
+    "(C = 1.1), 19.0 and 20.2 with those of 100 (C = 2). At a bandwidth of 30 it is 32.7 at 2,000 on repetition 0, "
+    "32.2 at 50.",
 }
 F1: Mapping[str, str] = {
     "growing-beta": "All repetitions have one order here; on f2 it changes. The paper says that it can.",

@@ -274,7 +274,36 @@ def synthetic() -> tuple[Claim, ...]:
                 *(_comparable(reading, "Branin", rival, rest) for rival in ("MCMC-UCB", "Portfolio")),
             )
         ),
+        *_THEOREMS,
     )
+
+
+_THEOREMS = tuple(
+    Claim(source.lower().replace(" ", "-"), source, statement, figure, None, note=note)
+    for source, statement, figure, note in (
+        (
+            "Theorem 6.5",
+            "With high probability the simple regret of RA-BO is of the order of sqrt(2 beta_T gamma_{T/2} / T) for "
+            "large T, with the gain under its estimate.",
+            "simple regret over its bound",
+            "An order from some T_2 on, which is not stated: no run of finite length can contradict it. That the "
+            "estimate comes closer, on which it rests, is judged in uhe-estimates.",
+        ),
+        (
+            "Proposition 6.6",
+            "The information gain under the estimate grows as it does under the true lengthscales, for SE and Matern.",
+            "growth of the information gain",
+            "A rate for large T: logarithms hide it at any horizon that can be played.",
+        ),
+        (
+            "Theorem 6.7",
+            "With high probability the expected simple regret of UHE-BO is that of Theorem 6.5 and a term of the "
+            "order of sqrt(2 log 2 / T), for large T.",
+            "simple regret over its bound",
+            "An order for large T, without its constants: no run of finite length can contradict it.",
+        ),
+    )
+)
 
 
 def real() -> tuple[Claim, ...]:

@@ -72,7 +72,8 @@ class _Side:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is not None and raised_by(error) is None:
+        # Ctrl-C and signals come while some code runs, which has not raised them.
+        if error is not None and not isinstance(error, KeyboardInterrupt) and raised_by(error) is None:
             error.add_note(self.note)
 
 

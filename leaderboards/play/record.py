@@ -31,7 +31,7 @@ TRACE_COLUMNS: dict[str, str] = {
     "mean": "noise-free mean of the action; NaN where the environment does not know it",
     "regret": "best mean minus mean; NaN likewise",
     "batch": "1 + number of deliveries of feedback before the action was chosen",
-    "policy_seconds": "time in select and observe, shared equally by the evaluations of a call",
+    "policy_seconds": "processor time in select and observe, shared equally by the evaluations of a call",
     "inference_regret": "regret of what the agent recommends after the last feedback; NaN before the first",
     "cost": "cost of the evaluation in the environment's unit",
 }

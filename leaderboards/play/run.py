@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import gymnasium as gym
@@ -394,10 +394,10 @@ class Loop:
             return
         if self._batch == "sequential" or self.problem.contexts:
             room = 1
-        start = perf_counter()
+        start = process_time()
         with AGENT:
             actions = self.agent.select(room, self._pending())
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         chosen = self._single_arm(actions) if room == 1 else None
         if chosen is None:
             actions = check_actions(actions, room, self._batch == "fixed", self.problem)
@@ -508,10 +508,10 @@ class Loop:
         for ticket in arrived:
             del self._open[ticket]
         feedback = self._feedback(rows)
-        start = perf_counter()
+        start = process_time()
         with AGENT:
             self.agent.observe(feedback)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
         self._deliveries += 1
         with AGENT:

@@ -21,6 +21,7 @@ __all__ = [
     "SealError",
     "check_parquet",
     "footer_of",
+    "is_sealed",
     "open_json",
     "seal_json",
     "seal_parquet",
@@ -73,6 +74,11 @@ def open_json(text: bytes) -> dict[str, Any]:
     if _sha256(text.replace(stated, b"", 1)).hex() != digest:
         raise SealError("its content does not match its digest")
     return values
+
+
+def is_sealed(text: bytes) -> bool:
+    """Whether JSON that `open_json` reads has a digest, so that it is what was written."""
+    return _DIGEST in json.loads(text)
 
 
 def seal_parquet(content: bytes) -> bytes:

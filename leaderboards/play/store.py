@@ -25,6 +25,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
+from gpbandit_envs.version import __version__
 from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import read_limited
 from leaderboards.play.provenance import Provenance, TrustLevel
@@ -43,7 +44,7 @@ from leaderboards.play.run_file import (
     read_runs,
     write_file,
 )
-from leaderboards.play.sealed import SealError, open_json, seal_json
+from leaderboards.play.sealed import SealError, is_sealed, open_json, seal_json
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
 
@@ -288,10 +289,15 @@ class Store(StoreView):
 
         Raises:
             SuiteLostError: if the file is damaged, which moves it to `quarantine/`, or was and is not written anew yet.
+            StoreError: if it is whole and not understood, as one of another version.
             OSError: if the system does not give the file, which says nothing of it.
         """
+        whole = False
         try:
-            return parse_suite(open_json(read_limited(self._suite_path)))
+            text = read_limited(self._suite_path)
+            values = open_json(text)
+            whole = is_sealed(text)
+            return parse_suite(values)
         except FileNotFoundError:
             aside = self._quarantine.folder / self._suite_path.name
             if not aside.exists():
@@ -301,6 +307,11 @@ class Store(StoreView):
                 f"{self.directory}, or remove {aside} to see the results without one"
             ) from None
         except (ValueError, TypeError) as error:
+            if whole:
+                raise StoreError(
+                    f"{self._suite_path} is as it was written, and gpbandit-envs {__version__} does not understand it: "
+                    f"{error}. Use the version that wrote it, or another folder"
+                ) from None
             found = self._quarantine.move(self._suite_path, str(error))
             raise SuiteLostError(
                 f"{found.path} was damaged and is set aside ({found.reason}): run the suite again with --out "

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import gymnasium as gym
@@ -204,9 +204,9 @@ class _VectorLoop:
         T, R = self.actions.shape
         first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
         for t in range(T):
-            begun = perf_counter()
+            begun = process_time()
             choice = agent.select(T - t)
-            seconds = perf_counter() - begun
+            seconds = process_time() - begun
             self.actions[t], self.batches[t] = choice.arms, batch
             _, self.rewards[t], _, _, info = envs.step(choice.arms)
             self.costs[t] = info["cost"]
@@ -216,9 +216,9 @@ class _VectorLoop:
                 self.means[t], self.regrets[t] = info["oracle"]["mean"], info["oracle"]["regret"]
             closed = choice.closes if t + 1 < T else np.ones(R, bool)
             feedback = self._feedback(t, first, closed)
-            begun = perf_counter()
+            begun = process_time()
             agent.observe(feedback)
-            self.policy_seconds[t] = (seconds + perf_counter() - begun) / R
+            self.policy_seconds[t] = (seconds + process_time() - begun) / R
             first[closed] = t + 1
             batch += closed
             self._state(t, closed, regret[self._every, agent.recommend()], agent.diagnostics())

@@ -244,7 +244,7 @@ class RunColumns:
         regret: Instantaneous regret, shape `(T,)`.
         inference_regret: Regret of each new recommendation, NaN between them, shape `(T,)`.
         batch: Batch number of each evaluation, shape `(T,)`.
-        policy_seconds: Time in `select` and `observe`, shape `(T,)`, in s.
+        policy_seconds: Processor time in `select` and `observe`, shape `(T,)`, in s.
         cost: Cost of each evaluation, shape `(T,)`, unit stated by the environment.
         rule: Feedback model of the run.
     """
@@ -419,9 +419,9 @@ register(
     Metric(
         "policy_seconds",
         "Policy time",
-        "seconds in select and observe up to t",
+        "processor seconds in select and observe up to t",
         "s",
-        "Time that the agent itself takes, without evaluations; it depends on the machine.",
+        "Processor time that the agent itself takes, without evaluations; it depends on the machine.",
         lambda run: cumulative(run.policy_seconds),
         in_figures=False,
     )

@@ -13,6 +13,7 @@ from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA, loglog_slope
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
+from leaderboards.show.bibtex import bibtex
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_chart, memory_chart, variance_chart
 from leaderboards.show.code import code_link
@@ -99,6 +100,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),
         "card": card,
+        "bibtex": bibtex(card.references) if card else "",
         "code": code_link(site, card) if card else None,
         "entrant": site.entrant(agent),
         "profile": _profile(site, agent),

@@ -8,56 +8,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-from markupsafe import Markup
 
 from leaderboards.score.comparison import PairedComparison, compare
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.statistics import ALPHA
-from leaderboards.show import svg
 from leaderboards.show.chart import page_json
 from leaderboards.show.charts import difference_chart
-from leaderboards.show.format import NONE, signed
+from leaderboards.show.format import NONE, signed, sort_key
 from leaderboards.show.site import Site
-from leaderboards.show.table import TableCell
 
 __all__ = ["Comparisons", "all_comparisons", "comparison_data", "comparison_page", "script_file"]
 
 _BUDGET = 5_000  # characters of numbers in the charts of one pair
+_MIDDLE, _HALF = 55.0, 50.0  # of a drawing of a difference, as the template has it
 
 Comparisons = Mapping[tuple[str, str], Mapping[str, PairedComparison]]
 """By ordered pair of agents and by task; only tasks on which the two can be compared."""
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """Two agents on one task.
-
-    Attributes:
-        task: Name of the task.
-        file: File name of its page.
-        metric: What is compared, in words.
-        difference: Mean paired difference with its interval, first minus second.
-        forest: The same as a drawing; "" where the metric has a unit, which other tasks do not share.
-        wins: Share of repetitions in which the first does better, with its interval.
-        p: Adjusted p-value.
-        verdict: Who is better.
-        n: Repetitions that both have finished.
-        needed: Repetitions that would find such a difference.
-    """
-
-    task: str
-    file: str
-    metric: str
-    difference: TableCell
-    forest: Markup
-    wins: TableCell
-    p: TableCell
-    verdict: str
-    n: int
-    needed: TableCell
 
 
 def all_comparisons(site: Site) -> Comparisons:
@@ -74,7 +41,7 @@ def comparison_page(site: Site) -> dict[str, Any]:
     """Context of `compare.html.j2`: the agents, best first, with the scripts that hold their comparisons."""
     return {
         "agents": [(name, script_file(site, name)) for name in site.best_agents()],
-        "tasks": list(site.summary.tasks),
+        "tasks": [(task, site.task_files[task], style.hue) for task, style in site.task_styles.items()],
     }
 
 
@@ -103,34 +70,38 @@ def comparison_data(site: Site, comparisons: Comparisons, first: str) -> dict[st
     return data
 
 
-def _rows(site: Site, first: str, second: str, found: Mapping[str, PairedComparison]) -> list[ComparisonRow]:
+def _rows(site: Site, first: str, second: str, found: Mapping[str, PairedComparison]) -> list[list[Any]]:
     ratios = [one.difference for one in found.values() if one.metric == "regret_ratio"]
     ends = [abs(x) for d in ratios for x in ((d.low, d.high) if d.is_known else (d.estimate,))]
     reach = max(ends, default=1.0) or 1.0
-    return [_row(site, task, first, second, one, reach) for task, one in found.items()]
+    number = {task: i for i, task in enumerate(site.summary.tasks)}
+    return [[number[task], *_row(first, second, one, reach)] for task, one in found.items()]
 
 
-def _row(site: Site, task: str, first: str, second: str, found: PairedComparison, reach: float) -> ComparisonRow:
+def _row(first: str, second: str, found: PairedComparison, reach: float) -> list[Any]:
+    """What the script puts into the cells of a row, each a text or a list of text, sort key and interval.
+
+    They are: the metric, the difference, its drawing, how often the first wins, p, the verdict, the repetitions that
+    both have finished, and how many would find such a difference. A drawing has the places of the lower end, the mean
+    and the upper end; it is empty where the metric has a unit, which other tasks do not share.
+    """
     difference, wins, p = found.difference, found.wins, found.p
     better = first if difference.estimate < 0 else second
     verdict = f"{better} is better" if p is not None and p < ALPHA else "no difference found"
-    return ComparisonRow(
-        task=task,
-        file=site.task_files[task],
-        metric=METRICS[found.metric].title.lower(),
-        difference=TableCell(
-            signed(difference.estimate, plus=False),
-            difference.estimate,
-            f"{signed(difference.low, plus=False)} to {signed(difference.high, plus=False)}"
-            if difference.is_known
-            else "one repetition",
-        ),
-        forest=svg.forest(difference, -reach, reach, site.task_styles[task], 0.0)
-        if found.metric == "regret_ratio"
-        else Markup(""),
-        wins=TableCell(f"{wins.estimate:.0%}", wins.estimate, f"{wins.low:.0%} – {wins.high:.0%}"),
-        p=TableCell(NONE) if p is None else TableCell("< 0.001" if p < 0.001 else f"{p:.3f}", p),
-        verdict="not ranked: repetitions are missing" if p is None else verdict,
-        n=len(found.blocks),
-        needed=TableCell(NONE) if found.needed is None else TableCell(str(found.needed), found.needed),
-    )
+    interval = "one repetition"
+    if difference.is_known:
+        interval = f"{signed(difference.low, plus=False)} to {signed(difference.high, plus=False)}"
+    drawing: list[float] = []
+    if found.metric == "regret_ratio":
+        ends = (difference.low, difference.estimate, difference.high) if difference.is_known else (difference.estimate,)
+        drawing = [round(_MIDDLE + _HALF * min(max(x / reach, -1.0), 1.0), 1) for x in ends]
+    return [
+        METRICS[found.metric].title.lower(),
+        [signed(difference.estimate, plus=False), sort_key(difference.estimate), interval],
+        drawing,
+        [f"{wins.estimate:.0%}", sort_key(wins.estimate), f"{wins.low:.0%} – {wins.high:.0%}"],
+        [NONE, ""] if p is None else ["< 0.001" if p < 0.001 else f"{p:.3f}", sort_key(p)],
+        "not ranked: repetitions are missing" if p is None else verdict,
+        len(found.blocks),
+        [NONE, ""] if found.needed is None else [str(found.needed), str(found.needed)],
+    ]

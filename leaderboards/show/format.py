@@ -70,6 +70,11 @@ def rounded(x: float, digits: int = 4) -> float | None:
     return float(f"{x:.{digits}g}") if math.isfinite(x) else None
 
 
+def sort_key(x: float) -> str:
+    """A number to sort by, as short as tells it from its neighbours."""
+    return f"{x:.7g}"
+
+
 def moment(seconds: float) -> str:
     """Seconds since 1970 as a date and time in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,7 +1,7 @@
 """The front page of the site: a short ranking of every board, with links to its pages, its files and the documentation.
 
 SITE/index.html        the front page
-SITE/board/NAME/       the pages of a board, and its files to download: scores as CSV and LaTeX, the runs as parquet
+SITE/board/NAME/       the pages of a board, and its files to download: scores, papers of the agents, runs
 SITE/docs/             the documentation
 """
 
@@ -17,6 +17,7 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.play.board import Board, board, board_names, pack_board
 from leaderboards.play.board_file import INDEX, INSTANCES
 from leaderboards.score.summary import score_table, summarise
+from leaderboards.show.bibtex import bibtex
 from leaderboards.show.page import build_page, page_templates
 from leaderboards.show.paper import latex_table
 from leaderboards.show.site import Site, make_site
@@ -140,11 +141,13 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
 
 
 def _downloads(found: Board, site: Site, name: str, folder: Path) -> str:
-    """Write the scores and the runs for download; returns the SHA-256 of the packed board."""
+    """Write the scores, the papers and the runs for download; returns the SHA-256 of the packed board."""
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
     score_table(site.summary).to_csv(files / "scores.csv", index=False)
     (files / "scores.tex").write_text(latex_table(site), encoding="utf-8")
+    papers = bibtex(text for card in site.cards.values() if card for text in card.references)
+    (files / "papers.bib").write_text(papers + "\n", encoding="utf-8")
     for file in (INDEX, INSTANCES, *found.index.files):
         shutil.copyfile(found.directory / file, files / file)
     return pack_board(found, files / f"{name}.zip")

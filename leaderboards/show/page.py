@@ -23,6 +23,7 @@ from leaderboards.show.code import code_page
 from leaderboards.show.comparison import all_comparisons, comparison_data, comparison_page, script_file
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
+from leaderboards.show.format import sort_key
 from leaderboards.show.overview import filtered_rankings, overview_page
 from leaderboards.show.plotting_library import plotting_library
 from leaderboards.show.pulls import pull_data
@@ -133,12 +134,9 @@ def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> 
 def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
     """The page of paired comparisons and its scripts, one an agent."""
     files = [_write(folder / COMPARISON_FILE, templates, "compare.html.j2", comparison_page(site), "")]
-    table_rows = templates.get_template("compare_rows.html.j2")
     comparisons = all_comparisons(site)
     for first in site.summary.agents:
         data = comparison_data(site, comparisons, first)
-        for second in data.values():
-            second["rows"] = table_rows.render(rows=second["rows"])
         # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
         script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = JSON.parse({embed(dumped(data))});\n"
         files.append(_write_text(folder / script_file(site, first), script))
@@ -177,11 +175,6 @@ def _templates(site: Site) -> jinja2.Environment:
     templates.filters["key"] = sort_key
     templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
     return templates
-
-
-def sort_key(value: float) -> str:
-    """A number to sort by, as short as tells it from its neighbours."""
-    return f"{value:.7g}"
 
 
 def prose(text: str) -> Markup:

@@ -364,6 +364,37 @@
       const option = Array.from(select.options).find((one) => one.value === name);
       if (option) select.value = option.value;
     };
+    const NO_VALUE = "1e9"; // sorts behind all others
+    const fill = (cell, [text, key, interval]) => {
+      cell.dataset.sort = key || NO_VALUE;
+      cell.classList.toggle("none", !key);
+      cell.querySelector(".value").textContent = text;
+      if (interval) cell.querySelector("small").textContent = interval;
+    };
+    const comparisonRow = ([option, metric, difference, ends, wins, p, verdict, n, needed]) => {
+      const row = element("comparison-row").content.firstElementChild.cloneNode(true);
+      const [name, mean, won, level, better, runs, wanted] = row.children;
+      name.classList.toggle("short", option.value.length <= 24);
+      name.dataset.sort = name.firstElementChild.textContent = option.value;
+      name.firstElementChild.href = option.dataset.file;
+      fill(mean, [difference[0], difference[1], `${difference[2]} · ${metric}`]);
+      const forest = mean.querySelector(".forest");
+      if (ends.length) {
+        const [whisker, dot] = forest.querySelectorAll(".whisker, .dot");
+        for (const part of [whisker, dot]) part.classList.add(`hue${option.dataset.hue}`);
+        dot.setAttribute("cx", ends[ends.length >> 1]);
+        if (ends.length > 1) {
+          whisker.setAttribute("x1", ends[0]);
+          whisker.setAttribute("x2", ends[2]);
+        } else whisker.remove();
+      } else forest.remove();
+      fill(won, wins);
+      fill(level, p);
+      better.textContent = verdict;
+      runs.dataset.sort = runs.textContent = n;
+      fill(wanted, needed);
+      return row;
+    };
     const update = async () => {
       const parameters = address.get();
       for (const select of [first, second]) pick(select, parameters.get(select.name));
@@ -378,9 +409,9 @@
       const versus = document.createElement("small");
       versus.textContent = " against ";
       element("pair").replaceChildren(first.value, versus, second.value);
-      const body = document.querySelector("#comparison tbody");
-      body.innerHTML = found.rows;
-      for (const row of Array.from(body.rows)) if (task.value && row.dataset.task !== task.value) row.remove();
+      const rows = found.rows.map((row) => [task.options[row[0] + 1], ...row.slice(1)]);
+      const shown = rows.filter(([option]) => !task.value || option.value === task.value);
+      document.querySelector("#comparison tbody").replaceChildren(...shown.map(comparisonRow));
       for (const header of all("#comparison th[aria-sort]")) header.removeAttribute("aria-sort");
       const apart = found.apart.filter((name) => !task.value || name === task.value);
       const note = element("apart");

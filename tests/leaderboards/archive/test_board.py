@@ -314,10 +314,11 @@ def test_the_held_out_instances_are_others() -> None:
     assert load_suite("core-v1/holdout").seed == held_out.seed
 
 
-def test_lite_suites_are_parts() -> None:
-    whole = {spec.key for spec in load_suite("core-v1").specs()}
-    lite = load_suite("core-lite")
-    assert lite.part_of == "core-v1"
+@pytest.mark.parametrize("kind", ["core", "boxes"])
+def test_lite_suites_are_parts(kind: str) -> None:
+    whole = {spec.key for spec in load_suite(f"{kind}-v1").specs()}
+    lite = load_suite(f"{kind}-lite")
+    assert lite.part_of == f"{kind}-v1"
     assert {spec.key for spec in lite.specs()} < whole
 
 

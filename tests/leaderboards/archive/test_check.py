@@ -170,7 +170,12 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
     text = front.read_text()
     assert "36 of 36 runs played, 3 agents, 2 tasks" in text
     assert "GP-UCB, width 2" in text
-    for link in ("board/small/index.html", "board/small/files/scores.csv", "board/small/files/small.zip"):
+    for link in (
+        "board/small/index.html",
+        "board/small/files/scores.csv",
+        "board/small/files/papers.bib",
+        "board/small/files/small.zip",
+    ):
         assert f'href="{link}"' in text
         assert (front.parent / link).is_file()
     assert "docs/index.html" not in text

@@ -41,3 +41,6 @@ def test_kept_results_are_of_the_claims_of_today(name: str) -> None:
         said = now[claim["name"]]
         assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure)
     assert values["quick"] is False
+    most = max((row["repetitions"] for row in values["table"]), default=values["repetitions"])
+    more = f" --repetitions {most}" if most > values["repetitions_asked"] else ""
+    assert values["command"] == f"gpbandit reproduce {name}{more}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -444,6 +445,34 @@ def test_what_an_environment_raises_is_its_own(where: str) -> None:
     assert (record.status, record.reason) == ("crashed", "environment: ZeroDivisionError: no luck")
     assert not record.final  # it may have been an accident
     assert "Raised by the environment of the run." in str(record.error)
+
+
+def test_the_policys_time_is_that_of_the_processor() -> None:
+    class Idle(Counter):
+        def select(self, *args: Any) -> Any:
+            time.sleep(0.05)
+            return super().select(*args)
+
+    class Busy(Counter):
+        def select(self, *args: Any) -> Any:
+            end = time.process_time() + 0.05
+            while time.process_time() < end:
+                pass
+            return super().select(*args)
+
+    idle, busy = (play(agent).trace["policy_seconds"] for agent in (Idle(), Busy()))
+    assert (busy >= 0.05).all()
+    assert idle.median() < 0.02
+
+
+def test_an_interrupt_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Counter, "select", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        play(Counter(), _Moody("nowhere"))
+    assert not hasattr(stop.value, "__notes__")
 
 
 @pytest.mark.parametrize("where", ["reset", "select", "observe", "recommend", "diagnostics"])

@@ -20,7 +20,7 @@ from leaderboards.play import store as stores
 from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
-from leaderboards.play.sealed import SEALED, open_json
+from leaderboards.play.sealed import SEALED, open_json, seal_json
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store, StoreError, SuiteLostError
 from leaderboards.play.streams import env_seed
@@ -378,6 +378,18 @@ def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pyt
     with pytest.raises(OSError, match="No space left"):
         store.write(record(0))
     assert only_file(store).read_bytes() == before
+
+
+def test_a_whole_suite_of_another_version_stays_where_it_is(store: Store) -> None:
+    path = store.directory / "suite.json"
+    store.write_suite(load_suite("quick"))
+    newer = open_json(path.read_bytes()) | {"referees": 3}
+    path.write_bytes(seal_json(newer))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"is as it was written, and gpbandit-envs .* 'referees'") as found:
+            store.suite()
+        assert not isinstance(found.value, SuiteLostError)
+    assert open_json(path.read_bytes()) == newer
 
 
 def test_a_damaged_suite_is_set_aside_until_it_is_written_anew(store: Store) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from leaderboards.play.spec import Ref
 from leaderboards.show import build_page
+from leaderboards.show.front import build_front
 from tests.browser import DESKTOP, PHONE, Open
 from tests.leaderboards.folders import AGENTS, Failure, folder
 
@@ -48,9 +49,23 @@ def test_no_page_has_a_fault(axe: Path, tmp_path: Path, real: Path, open_page: O
     views = [(path, DESKTOP, "light") for path in [*made, audited[0]]]
     views += [(path, PHONE, "dark") for path in [made[0], *audited[1:]]]
     views.append((real / "site" / "code" / "code-agents-exact-gp-bucb.html", DESKTOP, "light"))
+    faultless(axe, open_page, views)
+
+
+def test_the_front_page_and_a_board_have_no_fault(axe: Path, tmp_path: Path, open_page: Open) -> None:
+    front = build_front(tmp_path)
+    board = front.parent / "board" / "core-v1"
+    agent = sorted((board / "site").glob("agent-bbkb*.html"))[0]
+    views = [(front, DESKTOP, "light"), (front, PHONE, "dark"), (board / "index.html", PHONE, "light")]
+    faultless(axe, open_page, [*views, (agent, DESKTOP, "dark")])
+
+
+def faultless(axe: Path, open_page: Open, views: list[tuple[Path, tuple[int, int], str]]) -> None:
+    """No page, at a size and in a scheme of colours, has a fault."""
     for name, size, scheme in views:
         with open_page(name, size, scheme) as page:
             if page.locator("#plot").count():
+                page.locator("#plot").scroll_into_view_if_needed()  # charts are drawn when they are near
                 page.locator("#legend li").first.wait_for()
             page.add_script_tag(path=str(axe))
             found: dict[str, Any] = page.evaluate("rules => axe.run(document, rules)", RULES)
