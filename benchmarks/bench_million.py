@@ -1,11 +1,12 @@
 """A million arms through the harness: CPU time in dense products, and peak memory.
 
     python -m benchmarks.bench_million [--arms 1e6] [--agent BBKB] [--max-memory 1GB] [--horizon 10000]
-        [--dim 3] [--lengthscale 1.0] [--repetition 0]
+        [--dim 3] [--lengthscale 1.0] [--repetition 0] [--plain]
 
 One run of `leaderboards.run` on an RKHS function, by default in three dimensions with an SE kernel of lengthscale 1,
 noise 0.1. In two dimensions with lengthscale 0.2 arms are close to one another and many distinct ones are pulled. A
-product is one of dense 2000 x 2000 float64 matrices with one thread, timed just before.
+product is one of dense 2000 x 2000 float64 matrices with one thread, timed just before. `--plain` plays the lines
+of `benchmarks.textbook` instead: a rank-one row a pull, by upper bounds as GP-UCB or by variance alone as BPE.
 """
 
 from __future__ import annotations
@@ -16,15 +17,37 @@ import time
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 import gpbandit_envs  # noqa: F401 - registers the ids
 import leaderboards
 from benchmarks.measure import machine
+from benchmarks.textbook import RankOne, gp_ucb, maximum_variance
+from gpbandit_envs.problem import Problem
+
+OWN_WIDTH = ("BPE", "REDS")
+"""Agents of few batches, which have no practical width and keep that of their theorem."""
 
 
 def peak_gigabytes() -> float:
     """The process's peak memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def plain_seconds(agent: str, problem: Problem, means: np.ndarray, horizon: int) -> float:
+    """Seconds of the textbook's form of an agent, whose rewards are the means: noise takes no time."""
+    assert problem.kernel is not None
+    assert problem.arms is not None
+    assert problem.noise_std is not None
+    start = time.process_time()
+    posterior = RankOne(problem.kernel, problem.arms, problem.noise_std**2, horizon)
+    if agent == "GP-UCB":
+        gp_ucb(posterior, 2.0, horizon, lambda arm: float(means[arm]))
+    elif agent == "BPE":
+        maximum_variance(posterior, horizon)
+    else:
+        raise SystemExit(f"--plain: expected --agent GP-UCB or BPE, got {agent}")
+    return time.process_time() - start
 
 
 def main() -> None:
@@ -36,6 +59,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=3)
     parser.add_argument("--lengthscale", type=float, default=1.0)
     parser.add_argument("--repetition", type=int, default=0, help="which function is drawn")
+    parser.add_argument("--plain", action="store_true", help="the textbook's GP-UCB or BPE, for --agent of that name")
     arguments = parser.parse_args()
     n_arms = int(arguments.arms)
     product = 2 * 2000.0**3 / machine().flops
@@ -50,9 +74,18 @@ def main() -> None:
     env = gymnasium.make("GPBandit/RKHS-v0", max_episode_steps=arguments.horizon, **settings)
     env.reset(seed=0)
     print(f"environment: {time.process_time() - start:.1f} s of CPU, peak {peak_gigabytes():.2f} GB", flush=True)
+    if arguments.plain:
+        means = env.unwrapped.mean(np.arange(n_arms))  # type: ignore[attr-defined]
+        seconds = plain_seconds(arguments.agent, env.unwrapped.problem, means, arguments.horizon)  # type: ignore[attr-defined]
+        print(
+            f"plain {arguments.agent}, A = {n_arms:,}, T = {arguments.horizon:,}: {seconds:.1f} s of CPU = "
+            f"{seconds / product:.0f} products; peak {peak_gigabytes():.2f} GB"
+        )
+        return
     env.close()
 
-    agent = {"width": "practical"} | ({"max_memory": arguments.max_memory} if arguments.max_memory else {})
+    agent: dict[str, Any] = {} if arguments.agent in OWN_WIDTH else {"width": "practical"}
+    agent |= {"max_memory": arguments.max_memory} if arguments.max_memory else {}
     start = time.process_time()
     record = leaderboards.run(
         ("GPBandit/RKHS-v0", settings),

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
 from math import inf, sqrt
 
 import numpy as np
@@ -24,12 +23,14 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.linalg import whitened
+from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 
-_TOP, _SPARE = 3, 32
+_TOP, _FEW = 3, 32
 _RUNS = 256  # of the best three arms, before they are looked at from outside
+_MANY = 2**11  # candidates that have candidates in turn
+_MOST = 2**17  # candidates: 1 MB for each arm of a dictionary
 _REPEATS = 8  # 4 to 16 take the same time
 
 
@@ -142,7 +143,7 @@ class LazyBatch(Batch):
     Scores are updated for as few arms as possible: for the three best candidates after every pick; for the candidates,
     a few dozen arms of high score with their covariance, when these three may no longer contain the best of them; for
     all arms when the candidates may not contain the best arm. Before that, every arm whose old score exceeds the best
-    current one becomes a candidate, unless they are too many.
+    current one becomes a candidate, unless they are too many. Where candidates are many, they have candidates in turn.
 
     Measured with the cases of `benchmarks/bench_policies.py`: updating all arms after every pick takes 19 times as long
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
@@ -153,7 +154,7 @@ class LazyBatch(Batch):
         posterior, width, pending: As for `Batch`.
         mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
         n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
-        max_candidates: How many are too many; by default a quarter of all arms.
+        max_candidates: How many are too many; by default a quarter of all arms, at most 131,072.
     """
 
     def __init__(
@@ -166,41 +167,32 @@ class LazyBatch(Batch):
         max_candidates: int | None = None,
     ) -> None:
         super().__init__(posterior, width, pending)
-        self._n_candidates = max(32, posterior.n_arms // 256) if n_candidates is None else n_candidates
-        self._max_candidates = posterior.n_arms // 4 if max_candidates is None else max_candidates
-        self._all = _ArmSet(
-            np.arange(posterior.n_arms),
-            posterior.mean if mean is None else mean,
-            self.variance,
-            np.zeros((0, posterior.n_arms)),
-            posterior.reducible_covariance,
-            posterior.lam,
-        )
-        self._scores = self._all.scores(width)
-        # Pulls since the scores of all arms were updated: while there are any, these scores are upper bounds.
-        self._unseen = Counter[int]([] if pending is None else pending.tolist())
-        self._candidates: _ArmSet | None = None
-        self._outside = -np.inf  # no arm that is no candidate has a higher score
+        ahead = posterior.look_ahead()
+        self.variance = ahead.v  # the same numbers in the same array
+        self._arms = _Arms(None, posterior.mean if mean is None else mean, ahead, width, posterior.lam)
+        if n_candidates is not None:
+            self._arms.n_few = n_candidates
+        if max_candidates is not None:
+            self._arms.max_few = max_candidates
+        if pending is not None:
+            self._arms.pull(Counter(pending.tolist()))
         self._top: _TopArms | None = None
         self._proposed = -1
 
     def propose(self, limit: int) -> tuple[int, int]:
-        if self._unseen and (self._top is None or not self._top.leads):
-            self._find_top()
-        if self._top is None:
-            self._proposed, count = int(np.argmax(self._scores)), 1
-            variance = float(self._all.v[self._proposed])
-        else:
-            top = self._top
-            self._proposed, count, variance = top.arms[top.best], top.run(limit), top.v[top.best]
-        self.picked_variance = max(variance, 0.0)
+        if self._top is None or not self._top.leads:
+            if self._top is not None:
+                self._arms.pull(self._top.pulls)
+            self._top = self._arms.top()
+        top = self._top
+        self._proposed, count = top.arms[top.best], top.run(limit)
+        self.picked_variance = max(top.v[top.best], 0.0)
         return self._proposed, count
 
     def take(self, count: int) -> None:
-        self._unseen[self._proposed] += count
+        assert self._top is not None
         self.picks += [self._proposed] * count
-        if self._top is not None:
-            self._top.pull(count)
+        self._top.pull(count)
 
     def take_below(self, total: float, threshold: float, limit: int) -> float:
         if self._top is None:
@@ -210,49 +202,110 @@ class LazyBatch(Batch):
             total, picks = self._top.pull_below(leverage, total, threshold, limit)
             if not picks:
                 break
-            self._unseen.update(picks)
             self.picks += picks
             limit -= len(picks)
         return total
 
-    def _find_top(self) -> None:
-        """Choose the three best arms anew; update the scores of all arms if the candidates cannot decide."""
-        if self._candidates is None:
-            self._candidates = self._choose(self._n_candidates)
-        elif self._top is not None:
-            self._candidates.pull(self._top.pulls)
-        self._top = None
-        while True:
-            candidates = self._candidates
-            scores = candidates.scores(self.width)
-            best = int(np.argmax(scores))
-            if scores[best] > self._outside:
-                members, outside = _highest(scores, _TOP)
-                if best not in members:
-                    members[0] = best  # a tie, which goes to the lowest index
-                self._top = _TopArms(candidates, np.sort(members), max(outside, self._outside), self.width)
-                return
-            # No other arm can have a score of at least the best candidate's now.
-            above = int(np.count_nonzero(self._scores >= scores[best]))
-            n = 2 * max(above, len(scores))
-            if n > self._max_candidates:
-                break
-            self._candidates = self._choose(n)
-        self._all.pull(self._unseen)
-        self._scores = self._all.scores(self.width)
-        self._unseen = Counter()
-        self._candidates = None
 
-    def _choose(self, n: int) -> _ArmSet:
-        """Candidates: the `n` arms of highest score at the last update of all arms, and those pulled since."""
+class _Arms:
+    """All arms or some, under pulls whose feedback is not seen; scores are updated when those of a few do not decide.
+
+    Args:
+        arms: Which arms, in increasing order, shape (k,); None for all.
+        mean: Shape (k,).
+        ahead: Their variances.
+        width: Multiplies the standard deviation.
+        lam: Noise variance.
+
+    Attributes:
+        n_few: How many arms the few are at first.
+        max_few: How many are too many.
+    """
+
+    def __init__(
+        self,
+        arms: Int[np.ndarray, " k"] | None,
+        mean: Float[np.ndarray, " k"],
+        ahead: LookAhead,
+        width: float,
+        lam: float,
+    ) -> None:
+        self._arms, self._mean, self.ahead, self._width, self._lam = arms, mean, ahead, width, lam
+        self._scores = _scores(mean, ahead.v, width)
+        self.n_few = max(_FEW, len(mean) // 256)
+        # Some dozens or hundreds of arms are updated after every pick.
+        self.max_few = min(len(mean) // 4, _MOST) if arms is None or len(mean) > _MANY else 0
+        # Pulls since the scores were updated: while there are any, they are upper bounds.
+        self._unseen = Counter[int]()
+        self._few: _Arms | None = None
+        self._outside = -np.inf  # no other arm of these has a higher score
+
+    def __len__(self) -> int:
+        return len(self._mean)
+
+    def pull(self, pulls: Counter[int]) -> None:
+        """Account for pulls of some of these arms."""
+        self._unseen.update(pulls)
+        if self._few is not None:
+            self._few.pull(pulls)
+
+    def top(self) -> _TopArms:
+        """The three best and their scores; the best is that of all, the first of them in a tie."""
+        while self._unseen:
+            if self._few is None:
+                n = self.n_few
+            else:
+                top = self._few.top()
+                if top.highest > self._outside:
+                    top.others_up_to(self._outside)
+                    return top
+                # No other arm can have a score of at least that now.
+                n = 2 * max(int(np.count_nonzero(self._scores >= top.highest)), len(self._few))
+            if n + len(self._unseen) > self.max_few:
+                self._update()
+            else:
+                self._few = self._choose(n)
+        members, outside = _highest(self._scores, _TOP)
+        best = int(np.argmax(self._scores))
+        if best not in members:
+            members[0] = best  # a tie, which goes to the lowest index
+        members.sort()
+        ahead = self.ahead
+        C = ahead.covariance(members)
+        return _TopArms(self._named(members), self._mean[members], ahead.v[members], C, outside, self._width, self._lam)
+
+    def _update(self) -> None:
+        """Bring the scores up to date."""
+        counts = np.fromiter(self._unseen.values(), np.float64)
+        self.ahead.pull(self._places(self._unseen), counts)
+        self._scores = _scores(self._mean, self.ahead.v, self._width)
+        self._unseen = Counter()
+        self._few = None
+
+    def _choose(self, n: int) -> _Arms:
+        """The `n` arms of highest score at the last update, and those pulled since."""
         highest, self._outside = _highest(self._scores, n)
-        arms = np.union1d(highest, np.fromiter(self._unseen, np.int64))
-        every = self._all
-        candidates = _ArmSet(
-            arms, every.mean[arms], every.v[arms], every.B[:, arms], self.posterior.reducible_among(arms), every.lam
-        )
-        candidates.pull(Counter({int(np.searchsorted(arms, arm)): n for arm, n in self._unseen.items()}))
-        return candidates
+        members = np.sort(np.concatenate([highest, self._places(self._unseen)]))
+        members = members[np.diff(members, prepend=-1) > 0]
+        few = _Arms(self._named(members), self._mean[members], self.ahead.among(members), self._width, self._lam)
+        few.pull(self._unseen)
+        return few
+
+    def _named(self, places: Int[np.ndarray, " p"]) -> Int[np.ndarray, " p"]:
+        return places if self._arms is None else self._arms[places]
+
+    def _places(self, pulls: Counter[int]) -> Int[np.ndarray, " p"]:
+        arms = np.fromiter(pulls, np.int64)
+        return arms if self._arms is None else np.searchsorted(self._arms, arms)
+
+
+def _scores(mean: Float[np.ndarray, " k"], v: Float[np.ndarray, " k"], width: float) -> Float[np.ndarray, " k"]:
+    """`mean + width * sd`, in one array: there may be millions."""
+    scores = np.maximum(v, 0.0)
+    np.sqrt(scores, out=scores)
+    scores *= width
+    scores += mean
+    return scores
 
 
 def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, " k"], float]:
@@ -263,56 +316,6 @@ def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, "
     return order[len(scores) - k :], float(scores[order[len(scores) - k - 1]])
 
 
-class _ArmSet:
-    """Some arms under pulls of them, whose feedback is not seen.
-
-    Args:
-        arms: In increasing order, shape (k,).
-        mean: Shape (k,).
-        v: Variance, shape (k,).
-        B: `B^T B` has been taken off the covariance before, shape (r, k).
-        covariance: Reducible covariance at the start of the batch, of some of the arms with all of them or (second
-            argument) some others.
-        lam: Noise variance.
-    """
-
-    def __init__(
-        self,
-        arms: Int[np.ndarray, " k"],
-        mean: Float[np.ndarray, " k"],
-        v: Float[np.ndarray, " k"],
-        B: Float[np.ndarray, "r k"],
-        covariance: Callable[[np.ndarray, np.ndarray | None], np.ndarray],
-        lam: float,
-    ) -> None:
-        self.arms, self.mean, self.v, self.B, self.lam = arms, mean, v, B, lam
-        self._covariance = covariance
-        self._start = v, B
-        self._pulls = Counter[int]()
-
-    def scores(self, width: float) -> Float[np.ndarray, " k"]:
-        """`mean + width * sd`."""
-        return self.mean + width * np.sqrt(np.maximum(self.v, 0.0))
-
-    def covariance(self, members: Int[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
-        """Present reducible covariance among some of them."""
-        B = self.B[:, members]
-        return self._covariance(members, members) - B.T @ B
-
-    def pull(self, pulls: Counter[int]) -> None:
-        """Update the variance for pulls of the arms at these positions."""
-        self._pulls.update(pulls)
-        if len(self.B) + len(pulls) > len(self._start[1]) + 2 * len(self._pulls) + _SPARE:
-            # The same arms in many updates: start over with one row for each arm.
-            pulls, (self.v, self.B) = self._pulls, self._start
-        members, counts = np.fromiter(pulls, np.int64), np.fromiter(pulls.values(), np.float64)
-        H = self._covariance(members, None)
-        H -= self.B[:, members].T @ self.B
-        rows = whitened(H, H[:, members], self.lam / counts)
-        self.v = self.v - np.einsum("ij,ij->j", rows, rows)
-        self.B = np.concatenate([self.B, rows])
-
-
 class _TopArms:
     """The best three candidates in plain floats: NumPy's overhead on three numbers exceeds the work on them.
 
@@ -320,43 +323,59 @@ class _TopArms:
     arm is a single step.
 
     Args:
-        candidates: The set they are taken from.
-        members: Their positions among the candidates, in increasing order, shape (f,) with f at most 3.
+        arms: In increasing order, shape (f,) with f at most 3.
+        mean: Shape (f,).
+        v: Present variances, shape (f,).
+        C: Present reducible covariance, shape (f, f).
         outside: No other arm has a higher score.
         width: Multiplies the standard deviation, at least 0.
+        lam: Noise variance.
 
     Attributes:
         arms: The arms.
         v: Present variances.
         best: Which has the highest score; the first in a tie.
+        highest: Its score.
         leads: Whether `best` is certainly the best of all arms.
     """
 
-    def __init__(self, candidates: _ArmSet, members: Int[np.ndarray, " f"], outside: float, width: float) -> None:
-        self._members: list[int] = members.tolist()
-        self.arms: list[int] = candidates.arms[members].tolist()
+    def __init__(
+        self,
+        arms: Int[np.ndarray, " f"],
+        mean: Float[np.ndarray, " f"],
+        v: Float[np.ndarray, " f"],
+        C: Float[np.ndarray, "f f"],
+        outside: float,
+        width: float,
+        lam: float,
+    ) -> None:
+        self.arms: list[int] = arms.tolist()
         # Where there are fewer than three, others that nothing pulls make up for them.
-        missing = _TOP - len(members)
-        self.v: list[float] = candidates.v[members].tolist() + [0.0] * missing
-        self._mean: list[float] = candidates.mean[members].tolist() + [-inf] * missing
-        self._C: list[list[float]] = [row + [0.0] * missing for row in candidates.covariance(members).tolist()]
+        missing = _TOP - len(arms)
+        self.v: list[float] = v.tolist() + [0.0] * missing
+        self._mean: list[float] = mean.tolist() + [-inf] * missing
+        self._C: list[list[float]] = [row + [0.0] * missing for row in C.tolist()]
         self._C += [[0.0] * _TOP for _ in range(missing)]
         self._counts = [0] * _TOP
-        self._outside, self._width, self._lam = outside, width, candidates.lam
+        self._outside, self._width, self._lam = outside, width, lam
         self._score()
-        self.leads = True  # even in a tie with another candidate, whose index is higher
+        self.leads = True  # even in a tie with an arm outside, whose index is higher
+
+    def others_up_to(self, score: float) -> None:
+        """There are other arms too, whose score is at most that, and below `highest`."""
+        self._outside = max(self._outside, score)
 
     @property
     def pulls(self) -> Counter[int]:
-        """Pulls since the candidates were chosen, by position among them."""
-        return Counter({j: n for j, n in zip(self._members, self._counts) if n})
+        """Pulls of these arms."""
+        return Counter({arm: n for arm, n in zip(self.arms, self._counts) if n})
 
     def _score(self) -> None:
         width = self._width
         self._scores = [m + width * sqrt(v) if v > 0 else m for m, v in zip(self._mean, self.v)]
-        highest = max(self._scores)
-        self.best = self._scores.index(highest)
-        self.leads = highest > self._outside
+        self.highest = max(self._scores)
+        self.best = self._scores.index(self.highest)
+        self.leads = self.highest > self._outside
 
     def run(self, limit: int) -> int:
         """How often in a row, from 1 to `limit`, the best surely stays best; never too often."""

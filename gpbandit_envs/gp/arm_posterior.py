@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -11,6 +10,7 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
 from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.look_ahead import Covariance, LookAhead, RowsAhead
 
 __all__ = ["ArmPosterior"]
 
@@ -67,11 +67,14 @@ class ArmPosterior(ABC):
         Pulling x changes the variance of every arm a by `-c(a)^2 / (c(x) + lam)`, where c is this covariance with x.
         """
 
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+    def reducible_among(self, arms: Int[np.ndarray, " n"]) -> Covariance:
         """`reducible_covariance` among `arms`, by their place in it, prepared once for many calls."""
         return partial(_among, self.reducible_covariance(arms, arms))
+
+    def look_ahead(self) -> LookAhead:
+        """The variance of every arm under pulls without feedback, while the posterior stays as it is."""
+        B = np.zeros((0, self.n_arms))
+        return RowsAhead(self.variance, B, self.reducible_covariance, self.reducible_among, self.lam)
 
     @abstractmethod
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:

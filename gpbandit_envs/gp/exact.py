@@ -26,7 +26,7 @@ counts and sums: n pulls of an arm with mean feedback s / n are one observation 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite, log, sqrt
@@ -39,6 +39,7 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
+from gpbandit_envs.gp.look_ahead import Covariance
 
 __all__ = ["ExactPosterior", "ExactPosteriors"]
 
@@ -569,9 +570,7 @@ class ExactPosterior(ArmPosterior):
 
     reducible_covariance = covariance
 
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
+    def reducible_among(self, arms: Int[np.ndarray, " n"]) -> Covariance:
         # A partial, and no closure: batches are saved while they are open.
         return partial(_among, self.rows.kernel, self.rows.X[arms], self.engine.whitened(self.i)[:, arms])
 

@@ -13,14 +13,16 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.compiled import few_combinations, has_compiler
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows"]
+__all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows", "products"]
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**26
 _BLOCK_BYTES = 2**22
-_BLOCK_COLUMNS = 2**16
+_BLOCK_COLUMNS = 2**13
 _FEW, _FEW_COMPILED = 4, 8
+_FEW_COLUMNS = 64
+_COPY = 10  # a product of so many rows takes as long as a copy of what it reads
 
 
 class KernelWithRows(Kernel):
@@ -50,8 +52,9 @@ class KernelRows:
     A row is computed when it is first needed, always in the same way, so that its bits do not depend on what else is
     needed, and kept in a slot of one of a few large chunks.
     Rows that are not in use make room for others: those that nothing has needed for longest go first.
-    `product` keeps, besides the rows it needs, a quarter more, or 64 MB. `take` keeps what the budget allows, of rows
-    that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to compute it.
+    `product` keeps, besides the rows it needs, half as many more, or 64 MB. `take` keeps what the budget allows, of
+    rows that were needed before: many are needed once, and to keep one of 4,177 entries takes half as long as to
+    compute it.
 
     Args:
         kernel: Prior covariance.
@@ -171,16 +174,16 @@ class KernelRows:
     def at(self, positions: Int[np.ndarray, " s"], arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "s p"]:
         """Covariances of the added arms at `positions` with `arms`, from kept rows where there are any."""
         slots = self._slot[self._arms[positions]]
-        if len(self._chunks) == 1 and (slots >= 0).all():
+        if len(self._chunks) == 1 and len(arms) <= _FEW_COLUMNS and (slots >= 0).all():
             return self._chunks[0][slots[:, None], arms]
         K = np.empty((len(positions), len(arms)))
-        where = np.where(slots < 0, -1, slots // self._chunk_rows)
-        for chunk in np.unique(where).tolist():
-            mine = where == chunk
-            if chunk < 0:
-                K[mine] = self.kernel(self.X[self._arms[positions[mine]]], self.X[arms])
-            else:
-                K[mine] = self._chunks[chunk][(slots[mine] % self._chunk_rows)[:, None], arms]
+        missing = slots < 0
+        if missing.any():
+            K[missing] = self.kernel(self.X[self._arms[positions[missing]]], self.X[arms])
+        # A row at a time: two index arrays at once take twice as long.
+        for row, slot in zip(K, slots.tolist()):
+            if slot >= 0:
+                np.take(self._kept_row(slot), arms, out=row, mode="clip")
         return K
 
     def product(
@@ -206,7 +209,11 @@ class KernelRows:
         if not used.all():
             C, positions = C[:, used], positions[used]
         arms = self._arms[positions]
-        self._keep(arms, min(self._budget, max(self._roomy, 5 * len(arms) // 4)))
+        self._keep(arms, min(self._budget, max(self._roomy, 3 * len(arms) // 2)))
+        # Rows in several chunks, or among many others, are gathered where a product is long enough to be worth a copy.
+        if len(C) > _COPY and (len(self._chunks) > 1 or len(C) * (len(self._owner) - len(arms)) > _COPY * len(arms)):
+            yield from self._gathered(C, arms)
+            return
         few = len(C) <= _FEW_COMPILED and has_compiler()
         parts = list(self._parts(C, arms, in_place=few))
         copied = 0 if few else max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
@@ -219,9 +226,26 @@ class KernelRows:
                     term = few_combinations(coefficients, chunk, rows, columns)
                 else:
                     K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
-                    term = _few_rows(coefficients, K) if len(C) <= _FEW else coefficients @ K
+                    term = _product(coefficients, K)
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
+
+    def _gathered(
+        self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "p b"]]]:
+        """One product for each block of columns, with a copy of the rows there."""
+        slots = self._slot[arms]
+        missing = np.flatnonzero(slots < 0)
+        width = max(1024, _BLOCK_BYTES // (8 * (len(C) + len(arms))))
+        K = np.empty((len(arms), width))
+        for columns in _blocks(len(self.X), width):
+            block = K[:, : columns.stop - columns.start]
+            for row, slot in zip(block, slots.tolist()):
+                if slot >= 0:
+                    row[:] = self._kept_row(slot)[columns]
+            if len(missing):
+                block[missing] = self.kernel(self.X[arms[missing]], self.X[columns])
+            yield columns, C @ block
 
     def _parts(
         self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"], in_place: bool
@@ -309,6 +333,18 @@ class KernelRows:
             self._put(arm, slot)
         self._needed = state["needed"]
         self._time = state["time"]
+
+
+def products(
+    C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s n"]
+) -> Iterator[tuple[slice, Float[np.ndarray, "p b"]]]:
+    """`C K` in blocks of columns whose results stay in the processor's cache."""
+    for columns in _blocks(K.shape[1], max(1024, _BLOCK_BYTES // (8 * max(len(C), 1)))):
+        yield columns, _product(C, K[:, columns])
+
+
+def _product(C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s b"]) -> Float[np.ndarray, "p b"]:
+    return _few_rows(C, K) if len(C) <= _FEW else C @ K
 
 
 def _few_rows(C: Float[np.ndarray, "p s"], K: Float[np.ndarray, "s b"]) -> Float[np.ndarray, "p b"]:

@@ -17,15 +17,15 @@ Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
+from gpbandit_envs.gp.kernel_rows import products
 from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.linalg import whitened
+from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["SketchedArmPosterior"]
 
@@ -213,11 +213,8 @@ class SketchedArmPosterior(ArmPosterior):
         """`lam z^T V^-1 z'`: pulls change V, and never what the dictionary cannot express (BBKB, Alg. 1, line 7)."""
         return self._product(self.lam * self._embedding.P, arms, others)
 
-    def reducible_among(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]:
-        # A partial, and no closure: batches are saved while they are open.
-        return partial(_reducible, self._embedding.of_arms(arms), self.lam * self._embedding.P)
+    def look_ahead(self) -> LookAhead:
+        return _ArmsAhead(self)
 
     def _product(self, M: np.ndarray, arms: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         """`Z M Z'^T`."""
@@ -235,7 +232,69 @@ class SketchedArmPosterior(ArmPosterior):
         return self._embedding.weights(self._n, self._s) @ K, variance
 
 
-def _reducible(
-    Z: Float[np.ndarray, "m n"], M: Float[np.ndarray, "m m"], some: np.ndarray, others: np.ndarray | None = None
-) -> Float[np.ndarray, "p q"]:
-    return (Z[:, some].T @ M) @ (Z if others is None else Z[:, others])
+class _BasisAhead(LookAhead):
+    """Some arms whose reducible covariance is `Z^T M Z`: pulls change M, and nothing is kept for each of them.
+
+    Args:
+        v: Variance, shape (k,).
+        Z: Embedding of the arms, shape (m, k).
+        M: `lam P`, less what pulls have taken off it, shape (m, m).
+        lam: Noise variance.
+    """
+
+    def __init__(
+        self, v: Float[np.ndarray, " k"], Z: Float[np.ndarray, "m k"], M: Float[np.ndarray, "m m"], lam: float
+    ) -> None:
+        self.v, self._Z, self._M, self._lam = v, Z, M, lam
+
+    def covariance(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        Z = self._Z[:, arms]
+        return Z.T @ (self._M @ Z)
+
+    def pull(self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> None:
+        F, self._M = _pulled(self._M, self._Z[:, arms], self._lam / counts)
+        self.v = self.v.copy()
+        for columns, H in products(F, self._Z):
+            self.v[columns] -= np.einsum("ij,ij->j", H, H)
+
+    def among(self, arms: Int[np.ndarray, " n"]) -> _BasisAhead:
+        return _BasisAhead(self.v[arms], self._Z[:, arms], self._M, self._lam)
+
+
+class _ArmsAhead(LookAhead):
+    """The same of all arms of a posterior, whose embedding is not kept.
+
+    Args:
+        posterior: It must not change.
+    """
+
+    def __init__(self, posterior: SketchedArmPosterior) -> None:
+        self._embedding, self._rows, self._lam = posterior._embedding, posterior.rows, posterior.lam
+        self._M = self._lam * self._embedding.P
+        self.v = posterior.variance
+
+    def covariance(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        Z = self._embedding.of_arms(arms)
+        return Z.T @ (self._M @ Z)
+
+    def pull(self, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> None:
+        embedding = self._embedding
+        F, self._M = _pulled(self._M, embedding.of_arms(arms), self._lam / counts)
+        self.v = self.v.copy()
+        for columns, H in self._rows.products(F @ embedding.T.T, embedding.S):
+            self.v[columns] -= np.einsum("ij,ij->j", H, H)
+
+    def among(self, arms: Int[np.ndarray, " n"]) -> _BasisAhead:
+        return _BasisAhead(self.v[arms], self._embedding.of_arms(arms), self._M, self._lam)
+
+
+def _pulled(
+    M: Float[np.ndarray, "m m"], Z: Float[np.ndarray, "m p"], noise: Float[np.ndarray, " p"]
+) -> tuple[Float[np.ndarray, "r m"], Float[np.ndarray, "m m"]]:
+    """F and `M - F^T F` after noisy observations of `Z^T M Z`: of at most m rows, however many pulls."""
+    H = (M @ Z).T
+    F = whitened(H, H @ Z, noise)
+    rest = M - F.T @ F
+    if len(F) > len(M):
+        F = np.asarray(np.linalg.qr(F, mode="r"))
+    return F, rest

@@ -569,8 +569,8 @@ class Oracle:
         instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
         self._instance = instance if isinstance(instance, str) else None
         self._now = now
-        # One call for all arms: a recommendation a step would cost a call each.
-        self._regrets = (self._optimum - means).tolist() if self.known and isinstance(means, np.ndarray) else None
+        # One call for all arms: a recommendation a step would cost a call each. A list takes four times the memory.
+        self._regrets = self._optimum - means if self.known and isinstance(means, np.ndarray) else None
         self._mean = means if self.known and callable(means) else None
 
     @classmethod
@@ -600,7 +600,7 @@ class Oracle:
             with ENVIRONMENT:
                 return float(check_means(self._now(np.array([action])), 1)[0])
         if self._regrets is not None:
-            return self._regrets[int(action)]
+            return self._regrets.item(int(action))
         if self._mean is None:
             return math.nan
         with ENVIRONMENT:
@@ -611,8 +611,9 @@ class Oracle:
         """Hash of arms and means, equal for equal data; or what the certificate states, if it does."""
         if self._instance is not None or self._regrets is None:
             return self._instance
-        digest = hashlib.blake2b(np.ascontiguousarray(self._arms).tobytes(), digest_size=16)
-        digest.update(np.array(self._regrets).tobytes())
+        # Views, since there may be millions of arms.
+        digest = hashlib.blake2b(np.ascontiguousarray(self._arms).data.cast("B"), digest_size=16)
+        digest.update(self._regrets.data)
         return digest.hexdigest()
 
     def facts(self) -> dict[str, float]:

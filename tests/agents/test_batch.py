@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.core import batch
 from agents.core.batch import LazyBatch, RowBatch
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.look_ahead import RowsAhead
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 
@@ -53,20 +58,29 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     n_candidates=st.sampled_from([1, 2, 7, 12, 20]),
     max_candidates=st.sampled_from([None, 10, 35, 100]),
     n_pending=st.integers(0, 4),
+    many=st.sampled_from([1, 20, 2_048]),
 )
 def test_lazy_equals_eager(
-    kind: str, seed: int, n_arms: int, lam: float, n_candidates: int, max_candidates: int | None, n_pending: int
+    kind: str,
+    seed: int,
+    n_arms: int,
+    lam: float,
+    n_candidates: int,
+    max_candidates: int | None,
+    n_pending: int,
+    many: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     posterior = posterior_of(kind, rng, n_arms, lam)
     pending = rng.integers(0, n_arms, n_pending)
     picks, leads = eager(posterior, 2.0, 60, pending)
     builder = LazyBatch(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_candidates=max_candidates)
-    for pick, lead in zip(picks, leads, strict=True):
-        mine = builder.next()
-        if lead < 1e-9:
-            break  # a tie up to rounding: from here on the two may differ honestly
-        assert mine == pick
+    with patch.multiple(batch, _MANY=many, _FEW=2):  # so that candidates have candidates
+        for pick, lead in zip(picks, leads, strict=True):
+            mine = builder.next()
+            if lead < 1e-9:
+                break  # a tie up to rounding: from here on the two may differ honestly
+            assert mine == pick
 
 
 @settings(max_examples=60)
@@ -208,7 +222,49 @@ def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     builder = LazyBatch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
-    assert len(builder._all.B) <= 2 * 40 + 40
+    assert isinstance(builder._arms.ahead, RowsAhead)
+    assert len(builder._arms.ahead.B) <= 2 * 40 + 40
+
+
+def large(n_arms: int) -> SketchedArmPosterior:
+    """A sketched posterior on which a batch has hundreds of distinct picks."""
+    rng = np.random.default_rng(8)
+    posterior = SketchedArmPosterior(SE(0.3), rng.random((n_arms, 2)), 1.0)
+    arms = rng.choice(n_arms, 60, replace=False)
+    posterior.record(arms, np.ones(60), rng.normal(size=60))
+    posterior.embed(arms)
+    return posterior
+
+
+def test_a_batch_on_a_sketch_needs_the_memory_of_a_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_arms = 40_000
+    posterior = large(n_arms)
+    updated: list[int] = []
+    update = batch._Arms._update
+
+    def counting(self: batch._Arms) -> None:
+        updated.append(len(self))
+        update(self)
+
+    monkeypatch.setattr(batch._Arms, "_update", counting)
+    tracemalloc.start()
+    builder = LazyBatch(posterior, 3.0, max_candidates=2_000)
+    distinct = len({builder.next() for _ in range(600)})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert updated.count(n_arms) >= 20
+    assert distinct > 200
+    # A row for every distinct pick would be 200 rows and more; blocks and candidates take a dozen.
+    assert peak < 40 * 8 * n_arms
+
+
+def test_a_batch_on_a_sketch_picks_as_with_a_row_for_every_pick() -> None:
+    posterior = large(6_000)
+    mine = LazyBatch(posterior, 3.0)
+    with patch.object(SketchedArmPosterior, "look_ahead", ArmPosterior.look_ahead):
+        plain = LazyBatch(posterior, 3.0)
+    assert type(plain._arms.ahead) is not type(mine._arms.ahead)
+    assert [mine.next() for _ in range(600)] == [plain.next() for _ in range(600)]
 
 
 def test_picked_variance_is_the_one_before_the_pick() -> None:

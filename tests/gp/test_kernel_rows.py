@@ -72,6 +72,20 @@ def test_many_arms_are_taken_in_blocks_of_columns(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(rows.product(C), C @ SE(0.2)(points[:6], points), atol=1e-13)
 
 
+@pytest.mark.parametrize("kept", [None, 4])
+def test_long_products_gather_rows_of_several_chunks(kept: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(3).random((5000, 1))
+    monkeypatch.setattr(module, "_CHUNK_BYTES", 16 * 8 * 5000)
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 1024)
+    rows = KernelRows(SE(0.2), points, None if kept is None else kept * 8 * 5000)
+    rows.add(np.arange(40))
+    C, positions = np.random.default_rng(4).normal(size=(15, 30)), np.random.default_rng(5).permutation(40)[:30]
+    blocks = list(rows.products(C, positions))
+    assert [columns.stop - columns.start for columns, _ in blocks] == [1024] * 4 + [904]
+    expected = C @ SE(0.2)(points[positions], points)
+    np.testing.assert_allclose(np.concatenate([block for _, block in blocks], axis=1), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("kernel", [SE(0.3), 2.0 * Matern(0.3), Linear(0.5)], ids=repr)
 @pytest.mark.parametrize("kept", [None, 0, 7, 1000])
 @pytest.mark.parametrize("chunk", [16, 50])

@@ -187,3 +187,35 @@ def test_an_arm_that_depended_on_one_that_leaves_takes_its_place() -> None:
     assert len(posterior.dictionary) == 13
     assert 25 - twin in posterior.dictionary
     assert posterior.refreshes == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 20])
+def test_a_look_ahead_is_the_dense_downdate(size: int) -> None:
+    """Of all arms and of some, for fewer pulled arms than the dictionary has and for more, and without any."""
+    rng = np.random.default_rng(size)
+    X, lam = rng.random((60, 2)), 0.01
+    posterior = SketchedArmPosterior(SE(0.3), X, lam)
+    if size:
+        arms = rng.choice(60, size, replace=False)
+        posterior.record(arms, np.ones(size), rng.normal(size=size))
+        posterior.embed(arms)
+    start = posterior.variance
+    v, C = start.copy(), posterior.reducible_covariance(np.arange(60))
+    every = posterior.look_ahead()
+    some = np.array([3, 8, 20, 41, 59])
+    apart = every.among(some)
+    for pulled in (np.array([5]), np.arange(20, 35), np.array([41, 3])):
+        counts = rng.integers(1, 9, len(pulled)).astype(float)
+        every.pull(pulled, counts)
+        G = C[:, pulled] @ np.linalg.inv(C[np.ix_(pulled, pulled)] + np.diag(lam / counts))
+        v, C = v - np.einsum("ij,ij->i", G, C[:, pulled]), C - G @ C[pulled]
+        np.testing.assert_allclose(every.v, v, atol=1e-10)
+        np.testing.assert_allclose(every.covariance(some), C[np.ix_(some, some)], atol=1e-10)
+        fewer = every.among(some).among(np.array([0, 2]))
+        np.testing.assert_allclose(fewer.v, v[[3, 20]], atol=1e-10)
+        np.testing.assert_allclose(fewer.covariance(np.array([1, 0])), C[np.ix_([20, 3], [20, 3])], atol=1e-10)
+    np.testing.assert_array_equal(apart.v, start[some])
+    apart.pull(np.array([1]), np.array([2.0]))
+    c = posterior.reducible_covariance(some, some[1:2])[:, 0]
+    np.testing.assert_allclose(apart.v, start[some] - c**2 / (c[1] + lam / 2), atol=1e-10)
+    np.testing.assert_array_equal(posterior.variance, start)
