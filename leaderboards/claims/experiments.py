@@ -175,7 +175,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment(
                 "uhe-synthetic",
                 "uhe-bo",
-                uhe.synthetic(),
+                _noted(uhe.synthetic(), tried.UHE),
                 Quick(12, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
             ),
             Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ABALONE", "CADATA", "F1", "F2", "NAS201", "ROSENBROCK", "SCALINGS"]
+__all__ = ["ABALONE", "CADATA", "F1", "F2", "NAS201", "ROSENBROCK", "SCALINGS", "UHE"]
 
 _BANDWIDTH = (
     "Table 1's bandwidth acts on features whose scale the paper does not give; standardised here. At 15 and 17.5 runs "
@@ -99,4 +99,29 @@ F2: Mapping[str, str] = {
 ROSENBROCK: Mapping[str, str] = {
     "as-good-as-sm-mei": "The width decides little of it: tried afterwards on repetitions 0 to 14, the relative "
     "difference is 0.14 +- 0.08 at a constant width of 3, 0.10 +- 0.08 at 2 and 0.08 +- 0.08 at 1.",
+}
+_DRAWS = (
+    "UHE-BO spends evaluations on draws for its estimate. Looked at afterwards in the same 50 repetitions: its mean "
+    "simple regret after 100 evaluations is 0.20 (0.21 with the prior of rate 10), that of Wang-deFreitas after 50 is "
+    "0.22 (0.21) and that of A-GP-UCB 0.25 (0.21)."
+)
+_TRAPS = (
+    "It pays where MAP-UCB is trapped. Looked at afterwards: in the 17 of 50 repetitions in which MAP-UCB meets the "
+    "hill of the maximum, the regret of A-GP-UCB is larger by 0.06 +- 0.09 and that of Wang-deFreitas by 0.09 +- 0.07; "
+    "in the other 33 they are smaller by 0.11 and 0.12 +- 0.04."
+)
+_COPIES = (
+    "Noise that is estimated from pseudo-observations takes copied feedback for noise: where it is stated instead, all "
+    "else the same, the difference on Branin is 0.02, and UHE-BO is ahead in about half of the runs."
+)
+UHE: Mapping[str, str] = {
+    "deceptive-better-than-wang-defreitas": _DRAWS,
+    "deceptive-better-than-a-gp-ucb-gamma-rate": _DRAWS,
+    "deceptive-better-than-wang-defreitas-gamma-rate": _DRAWS,
+    "h1-a-gp-ucb-explores": _TRAPS,
+    "h1-wang-defreitas-explores": _TRAPS,
+    "mostly-better-than-a-gp-ucb-pseudo": _COPIES,
+    "mostly-better-than-portfolio-pseudo": _COPIES,
+    "branin-comparable-to-mcmc-ucb-pseudo": _COPIES,
+    "branin-comparable-to-portfolio-pseudo": _COPIES,
 }

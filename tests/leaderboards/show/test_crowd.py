@@ -293,7 +293,9 @@ def test_an_agent_says_what_it_is_and_its_code_is_a_link_away(crowd: Path, open_
         about = page.locator("section[aria-labelledby=about]")
         assert "Evaluate argmax mean" in about.inner_text()
         assert "Srinivas, Krause, Kakade and Seeger (2010)" in about.inner_text()
-        about.locator("summary").click()
+        about.get_by_text("BibTeX", exact=True).click()
+        assert "@inproceedings{srinivas2010,\n" in about.locator("pre").inner_text()
+        about.get_by_text("arguments, of which width is set").click()
         row = about.locator("tr", has=page.get_by_text("width", exact=True)).first
         assert "2.0" in row.inner_text()
         assert "set here" in row.inner_text()
