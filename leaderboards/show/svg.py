@@ -26,7 +26,7 @@ def swatch(style: LineStyle) -> Markup:
     )
 
 
-def forest(interval: Interval, low: float, high: float, style: LineStyle, reference: float | None = None) -> Markup:
+def forest(interval: Interval, low: float, high: float, style: LineStyle) -> Markup:
     """An estimate with its interval on an axis from `low` to `high`; the text beside it says the same."""
     drawing_width, drawing_height = 110.0, 16.0
 
@@ -35,8 +35,6 @@ def forest(interval: Interval, low: float, high: float, style: LineStyle, refere
 
     # Numbers and constants alone: nothing is to be escaped, and a page has thousands of these.
     parts = [f'<line class="axis" x1="5" x2="{drawing_width - 5}" y1="8" y2="8"/>']
-    if reference is not None:
-        parts.append(f'<line class="axis" x1="{x(reference)}" x2="{x(reference)}" y1="2" y2="14"/>')
     if interval.is_known:
         ends = f'x1="{x(interval.low)}" x2="{x(interval.high)}"'
         parts.append(f'<line class="whisker hue{style.hue}" {ends} y1="8" y2="8"/>')
