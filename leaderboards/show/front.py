@@ -1,6 +1,7 @@
 """The front page of the site: a short ranking of every board, with links to its pages, its files and the documentation.
 
 SITE/index.html        the front page
+SITE/plotly.min.js     the plotting library of all boards
 SITE/board/NAME/       the pages of a board, and its files to download: scores, papers of the agents, runs
 SITE/docs/             the documentation
 """
@@ -20,6 +21,7 @@ from leaderboards.score.summary import score_table, summarise
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.page import build_page, page_templates
 from leaderboards.show.paper import latex_table
+from leaderboards.show.plotting_library import copy_library
 from leaderboards.show.site import Site, make_site
 
 __all__ = ["build_front"]
@@ -83,11 +85,13 @@ def build_front(out: str | os.PathLike[str]) -> Path:
         StoreError: if a board is damaged.
     """
     folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    library = copy_library(folder)
     cards = []
     for name in board_names():
         found = board(name)
         if found.done_keys():
-            cards.append(_card(found, name, folder / "board" / name))
+            cards.append(_card(found, name, folder / "board" / name, library))
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -100,9 +104,9 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, folder: Path) -> BoardCard:
+def _card(found: Board, name: str, folder: Path, library: Path) -> BoardCard:
     summary = summarise(found)
-    build_page(found, out=folder)
+    build_page(found, out=folder, library=library)
     site = make_site(summary)
     sha256 = _downloads(found, site, name, folder)
     suite = found.suite()

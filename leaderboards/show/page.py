@@ -25,7 +25,7 @@ from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
 from leaderboards.show.overview import filtered_rankings, overview_page
-from leaderboards.show.plotting_library import plotting_library
+from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.site import COMPARISON_FILE, Site, make_site
@@ -43,6 +43,7 @@ def build_page(
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
+    library: Path | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
@@ -52,6 +53,7 @@ def build_page(
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
         out: Where to write it; a board, which nothing writes to, needs a folder.
+        library: A copy of the plotting library beside several sites that share it; None for one among the assets.
 
     Returns:
         The overview, `index.html` in that folder; the other pages and their assets are below `site`.
@@ -70,8 +72,13 @@ def build_page(
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
-    _copy_assets(own_folder(folder / "assets"))
-    templates = _templates(site)
+    assets = own_folder(folder / "assets")
+    _copy_assets(assets)
+    if library is None:
+        library = copy_library(assets)
+    else:
+        (assets / LIBRARY).unlink(missing_ok=True)
+    templates = _templates(site, Path(os.path.relpath(library, folder)).as_posix())
     # Not by glob, which is silent about folders that cannot be listed.
     stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     for task, file in site.task_files.items():
@@ -168,12 +175,14 @@ def page_templates() -> jinja2.Environment:
     )
 
 
-def _templates(site: Site) -> jinja2.Environment:
+def _templates(site: Site, library: str) -> jinja2.Environment:
+    """The templates with what all pages share; `library` leads from their folder to the plotting library."""
     templates = page_templates()
     templates.filters["embed"] = embed
     templates.filters["prose"] = prose
     templates.filters["key"] = sort_key
-    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
+    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
+    templates.globals.update(compare=COMPARISON_FILE, library=library)
     return templates
 
 
@@ -201,7 +210,6 @@ def dumped(value: Any) -> str:
 
 
 def _copy_assets(folder: Path) -> None:
-    assets = [resources.files("leaderboards.show") / "static" / name for name in _ASSETS]
-    for source in [*assets, plotting_library()]:
-        with written_whole(folder / source.name) as temporary:
-            temporary.write_bytes(source.read_bytes())
+    for name in _ASSETS:
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())

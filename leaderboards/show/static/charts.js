@@ -1,7 +1,7 @@
 "use strict";
 // The charts of a page, as leaderboards/show/chart.py describes them, and the comparison of two agents.
 {
-  const { all, css, address, load, saveRows, stem, whenNear } = window.gpbandit;
+  const { all, css, address, load, plotting, saveRows, stem, whenNear } = window.gpbandit;
   const element = (id) => document.getElementById(id);
   const small = matchMedia("(max-width: 40rem)");
   const checked = (id) => element(id).checked;
@@ -331,6 +331,8 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     document.addEventListener("themechange", draw);
   }
+  // The library is read when the reader comes near the chart.
+  const drawable = () => new Promise((near) => whenNear(element("chart-section"), near)).then(plotting);
   const source = element("chart-data");
   if (source) {
     const given = JSON.parse(source.textContent);
@@ -351,9 +353,7 @@
       addEventListener("hashchange", restore);
       restore();
     };
-    // Where tables come first, the library is read when the reader comes near the chart.
-    if (window.Plotly) begin();
-    else whenNear(element("chart-section"), async () => { await load(source.dataset.plotly); begin(); });
+    drawable().then(begin);
   }
 
   // ---- comparison of two agents: the address says which, their numbers come from a script beside the page ----
@@ -404,7 +404,8 @@
       const chosen = [first.value, second.value, task.value];
       await load(first.selectedOptions[0].dataset.script);
       // Another pair may have been chosen meanwhile.
-      if (chosen.some((value, i) => value !== [first, second, task][i].value)) return;
+      const outdated = () => chosen.some((value, i) => value !== [first, second, task][i].value);
+      if (outdated()) return;
       const found = window.comparisons[first.value][second.value];
       const versus = document.createElement("small");
       versus.textContent = " against ";
@@ -417,6 +418,8 @@
       const note = element("apart");
       note.hidden = !apart.length;
       note.textContent = `No repetition with known regret in common on ${apart.join(", ")}.`;
+      await drawable();
+      if (outdated()) return;
       const only = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !task.value || line.name === task.value) });
       page = { ...found.chart, charts: found.chart.charts.map(only).filter((chart) => chart.lines.length) };
       restoreShown();

@@ -33,6 +33,10 @@
     return loading.get(source);
   };
 
+  // 4.8 MB, which pages share: read when there is a chart to draw, not before the page can be used.
+  const { plotly } = document.currentScript.dataset;
+  const plotting = () => load(plotly);
+
   const whenNear = (element, act) => new IntersectionObserver((seen, observer) => {
     if (!seen.some((one) => one.isIntersecting)) return;
     observer.disconnect();
@@ -59,7 +63,7 @@
     save(`${name}.csv`, lines.map((line) => `${line.map(quoted).join(",")}\n`).join(""), "text/csv");
   };
   const stem = location.pathname.split("/").pop().replace(/\.html$/, "") || "page";
-  window.gpbandit = { all, css, address, load, saveRows, stem, whenNear };
+  window.gpbandit = { all, css, address, load, plotting, saveRows, stem, whenNear };
 
   // ---- tables ----
   const value = (row, column, kind) => {
