@@ -25,7 +25,7 @@ from leaderboards.show.format import NONE, number, span, suite_command
 from leaderboards.show.site import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["best_found_text", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
+__all__ = ["best_found_text", "filtered_charts", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
@@ -132,7 +132,7 @@ def overview_page(site: Site) -> dict[str, Any]:
     """Context of `index.html.j2`."""
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
-    charts = {one.name: _charts(site, one) for one in site.classes}
+    charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
     return {
         "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
@@ -173,6 +173,24 @@ def filtered_rankings(site: Site) -> list[Subsets]:
     return found
 
 
+def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
+    """The charts over the tasks that filters leave, by their positions such as "0,2", one entry a class of tasks.
+
+    The charts over all tasks of a class are on the overview itself.
+    """
+    cards = {task: _card(site, task) for task in site.summary.tasks}
+    filters = _filters(list(cards.values()))
+    found = []
+    for one in site.classes:
+        subsets = {}
+        for kept in _kept(one, cards, filters):
+            if len(kept) < len(one.tasks):
+                tasks = [one.tasks[i] for i in kept]
+                subsets[",".join(map(str, kept))] = _charts(site, tasks, site.over(tasks))
+        found.append(subsets)
+    return found
+
+
 def _entrants(site: Site) -> list[str]:
     """The classes of entrants, if there are several."""
     there = {site.entrant(agent) for agent in site.summary.agents}
@@ -180,10 +198,9 @@ def _entrants(site: Site) -> list[str]:
     return found if len(found) > 1 else []
 
 
-def _charts(site: Site, one: TaskClass) -> dict[str, Any]:
-    """Charts over all tasks of a class: evaluations to target and performance profiles."""
-    tasks = [task for task in one.tasks if site.summary.tasks[task].in_suite]
-    found = site.overall.get(one.name)
+def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> dict[str, Any]:
+    """Charts over tasks of a class, with the ranking over them: evaluations to target and performance profiles."""
+    tasks = [task for task in among if site.summary.tasks[task].in_suite]
     placed = () if found is None else found.ordered
     horizon = max((site.summary.tasks[task].horizon for task in tasks), default=1)
     ratios = (

@@ -24,7 +24,7 @@ from leaderboards.show.comparison import all_comparisons, comparison_data, compa
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
-from leaderboards.show.overview import filtered_rankings, overview_page
+from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
@@ -126,15 +126,15 @@ def _write_script(path: Path, name: str, data: Any) -> Path:
 
 
 def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
-    """The script with the rankings that filters of the overview leave; the page loads it when one is used."""
+    """The script with the rankings and charts that filters of the overview leave; the page loads it when one is set."""
     cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
-    data = [
-        {
+    data = {}
+    for one, subsets, charts in zip(site.classes, filtered_rankings(site), filtered_charts(site)):
+        rankings = {
             key: {"basis": f"{basis}.", "rows": [[str(cells.rank(row)), str(cells.mean(row))] for row in rows]}
             for key, (basis, rows) in subsets.items()
         }
-        for subsets in filtered_rankings(site)
-    ]
+        data[one.name] = {"rankings": rankings, "charts": charts}
     return _write_script(folder / "rankings.js", "rankingData", data)
 
 

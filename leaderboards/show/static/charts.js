@@ -336,11 +336,23 @@
   const source = element("chart-data");
   if (source) {
     const given = JSON.parse(source.textContent);
-    const sets = element("chart-set");
+    const sets = element("chart-set"); // on the overview: a class of environments has charts of its own
     const pick = () => {
-      page = sets ? given[sets.value] : given;
+      page = sets ? filteredCharts() : given;
       restoreShown();
       setCharts(page);
+    };
+    // The charts over the environments that the filters of the overview leave, of the agents that they leave.
+    const filteredCharts = () => {
+      const { tasks, entrants } = window.gpbandit.filtered ?? { tasks: {}, entrants: "" };
+      for (const option of sets.options) option.disabled = tasks[option.value] === "";
+      if (sets.selectedOptions[0].disabled) sets.value = Array.from(sets.options).find((option) => !option.disabled)?.value ?? sets.value;
+      if (tasks[sets.value] === "") return { charts: [] };
+      const some = window.rankingData?.[sets.value].charts[tasks[sets.value]];
+      const found = some ?? given[sets.value];
+      const left = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !entrants || found.groups[line.name] === entrants) });
+      element("over-all").textContent = `Over ${some ? "the environments chosen" : "all environments"}${entrants ? `, agents ${entrants}` : ""}`;
+      return { ...found, charts: found.charts.map(left).filter((chart) => chart.lines.length) };
     };
     const restore = () => {
       const asked = address.get();
@@ -350,6 +362,7 @@
     };
     const begin = () => {
       sets?.addEventListener("change", () => { address.set({ class: sets.selectedIndex ? sets.value : [], show: [] }); pick(); });
+      document.addEventListener("filtered", pick);
       addEventListener("hashchange", restore);
       restore();
     };
