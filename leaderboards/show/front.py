@@ -36,11 +36,13 @@ class BoardRow:
     Attributes:
         rank: Rank of its tie group.
         agent: Its label.
+        file: Address of its page from that of the board.
         mean_rank: Mean rank with its 95 % interval, as text.
     """
 
     rank: str
     agent: str
+    file: str
     mean_rank: str
 
 
@@ -86,12 +88,12 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    library = copy_library(folder)
+    copy_library(folder)
     cards = []
     for name in board_names():
         found = board(name)
         if found.done_keys():
-            cards.append(_card(found, name, folder / "board" / name, library))
+            cards.append(_card(found, name, folder))
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -104,9 +106,9 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, folder: Path, library: Path) -> BoardCard:
-    summary = summarise(found)
-    build_page(found, out=folder, library=library)
+def _card(found: Board, name: str, front: Path) -> BoardCard:
+    summary, folder = summarise(found), front / "board" / name
+    build_page(found, out=folder, front=front)
     site = make_site(summary)
     sha256 = _downloads(found, site, name, folder)
     suite = found.suite()
@@ -136,7 +138,8 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
         i = found.agents.index(agent)
         group, mean = found.ranking.group[i], found.mean_rank[i]
         tied = "=" if (found.ranking.group == group).sum() > 1 else ""
-        rows.append(BoardRow(f"{group}{tied}", agent, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
+        file = f"site/{site.agent_files[agent]}"
+        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
     among = "" if len(overall) == 1 else f" ({name})"
     basis = (
         f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "

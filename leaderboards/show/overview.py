@@ -32,13 +32,20 @@ _UNSAID = "not recorded"
 _LEADING_SHOWN = 5
 _CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
 _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
+_IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
     "learned": "learned: kernel and noise are a modelling choice, or unknown",
 }
 
-Filter = tuple[str, str, list[str]]
-"""A filter of environments: name, title and values."""
+_KNOWN = {
+    "oracle": "true kernel and noise given",
+    "learned": "kernel and noise assumed or unknown",
+    "misspecified": "wrong kernel or noise given",
+}
+
+Filter = tuple[str, str, dict[str, str]]
+"""A filter of environments: name, title, and values with their words."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,7 @@ class TaskCard:
         in_words: The same in words.
         in_suite: Whether the suite lists the task.
         knowledge: Knowledge level.
+        known: The same in words.
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
         domain: `"arms"` or `"boxes"`; "not recorded" if no run is done.
@@ -121,6 +129,7 @@ class TaskCard:
     in_words: str
     in_suite: bool
     knowledge: str
+    known: str
     family: str
     repetitions: int
     domain: str
@@ -411,6 +420,7 @@ def _card(site: Site, task: str) -> TaskCard:
         in_words=parse_feedback(about.feedback).words,
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
+        known=_KNOWN.get(about.knowledge, f"knowledge {_UNSAID}"),
         family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
         best_found=task in site.summary.best_found,
@@ -431,7 +441,8 @@ def _filters(cards: list[TaskCard]) -> list[Filter]:
     """Name, title and values of each filter of environments that has something to choose."""
     found = []
     for name, title in _FILTERS:
-        values = list(dict.fromkeys(str(getattr(card, name)) for card in cards))
+        words = _IN_WORDS.get(name, name)
+        values = {str(getattr(card, name)): str(getattr(card, words)) for card in cards}
         if len(values) > 1:
             found.append((name, title, values))
     return found

@@ -43,7 +43,7 @@ def build_page(
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
-    library: Path | None = None,
+    front: Path | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
@@ -53,7 +53,8 @@ def build_page(
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
         out: Where to write it; a board, which nothing writes to, needs a folder.
-        library: A copy of the plotting library beside several sites that share it; None for one among the assets.
+        front: Folder of the front page of several sites, which share the plotting library there; None for a site of
+            its own, with the library among its assets.
 
     Returns:
         The overview, `index.html` in that folder; the other pages and their assets are below `site`.
@@ -74,11 +75,11 @@ def build_page(
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
     assets = own_folder(folder / "assets")
     _copy_assets(assets)
-    if library is None:
-        library = copy_library(assets)
+    if front is None:
+        copy_library(assets)
     else:
         (assets / LIBRARY).unlink(missing_ok=True)
-    templates = _templates(site, Path(os.path.relpath(library, folder)).as_posix())
+    templates = _templates(site, None if front is None else Path(os.path.relpath(front, folder)).as_posix())
     # Not by glob, which is silent about folders that cannot be listed.
     stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     for task, file in site.task_files.items():
@@ -175,14 +176,14 @@ def page_templates() -> jinja2.Environment:
     )
 
 
-def _templates(site: Site, library: str) -> jinja2.Environment:
-    """The templates with what all pages share; `library` leads from their folder to the plotting library."""
+def _templates(site: Site, front: str | None) -> jinja2.Environment:
+    """The templates with what all pages share; `front` leads from their folder to that of a common front page."""
     templates = page_templates()
     templates.filters["embed"] = embed
     templates.filters["prose"] = prose
     templates.filters["key"] = sort_key
     templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
-    templates.globals.update(compare=COMPARISON_FILE, library=library)
+    templates.globals.update(compare=COMPARISON_FILE, front=front, library=f"{front or 'assets'}/{LIBRARY}")
     return templates
 
 

@@ -247,6 +247,7 @@
     scale.checked = chart.y.log;
     scale.disabled = chart.y.signed;
     element("log-x").disabled = chart.x.log;
+    element("show-bands").disabled = !chart.lines.some((line) => line.low);
     element("show-runs").disabled = !page.repeated?.includes(chart.key);
     makeLegend();
     draw();
