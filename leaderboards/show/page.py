@@ -14,7 +14,7 @@ from markupsafe import Markup
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.board import Board, open_results
-from leaderboards.play.limits import own_folder
+from leaderboards.play.folder import own_folder
 from leaderboards.play.store import StoreView
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
