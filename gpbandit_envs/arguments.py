@@ -3,7 +3,7 @@
 Posteriors and widths square what they are given, and multiply two such squares. So that none of it overflows, a number
 has a magnitude of at most `LARGEST`, and one that something is divided by, of at least `LEAST`; a variance, which is a
 square already, lies between the squares of both. Features, rewards, costs and means may be as small as they like. What
-is counted is at most `MANY`.
+is counted, horizons and repetitions of runs among it, is at most `MANY`.
 """
 
 from __future__ import annotations

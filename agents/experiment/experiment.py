@@ -422,12 +422,17 @@ class Experiment:
     def predict(self, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
 
+        Returns:
+            A row a point; none for no points, whatever the policy.
+
         Raises:
             TypeError, ValueError: if a point is out of range.
             ValueError: if the policy has no model.
         """
         import pandas as pd
 
+        if not len(points):  # policies need not expect empty arrays
+            return pd.DataFrame({"mean": [], "half_width": []}, dtype=np.float64)
         actions = np.array([self._evaluation(point, asked=False).action for point in points])
         X = actions if self._problem.arms is None else self._problem.arms[actions]
         found = self._informed().predict(X)

@@ -14,8 +14,9 @@ from leaderboards.play.adopt import prepare
 from leaderboards.play.board import Board
 from leaderboards.play.board_file import INDEX, AgentFile, Source, instance_key, write_agent, write_index
 from leaderboards.play.fingerprint import fingerprint
+from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
-from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.limits import read_limited
 from leaderboards.play.make import check_agent_ref
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run_file import SUFFIX, RunEntry

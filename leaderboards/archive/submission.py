@@ -30,7 +30,8 @@ from leaderboards.play import exchange
 from leaderboards.play.board import Board, open_results
 from leaderboards.play.board_file import Source
 from leaderboards.play.fingerprint import fingerprint, imported_files
-from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.folder import StoreError
+from leaderboards.play.limits import read_limited
 from leaderboards.play.make import is_own_env
 from leaderboards.play.run_file import first_error
 from leaderboards.play.spec import Ref

@@ -27,7 +27,7 @@ class UserError(Exception):
 def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
     # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
-    from leaderboards.play.store import StoreError
+    from leaderboards.play.folder import StoreError
     from leaderboards.play.suite import SuiteError
     from leaderboards.play.workers import ExecutorError
 

@@ -22,8 +22,9 @@ import pandas as pd
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.board_file import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index
 from leaderboards.play.fingerprint import fingerprint
+from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
-from leaderboards.play.limits import StoreError, read_limited
+from leaderboards.play.limits import read_limited
 from leaderboards.play.provenance import TrustLevel
 from leaderboards.play.run_file import RunEntry
 from leaderboards.play.store import Store, StoreView

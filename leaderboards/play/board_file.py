@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KEPT, KeptRun
-from leaderboards.play.limits import MOST_JSON, StoreError, read_limited
+from leaderboards.play.limits import MOST_JSON, read_limited
 from leaderboards.play.run_file import Origin, RunEntry, Seeds, first_error
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import MOST_JSON
 from leaderboards.play.provenance import Provenance
 from leaderboards.play.run_file import (
@@ -22,7 +23,6 @@ from leaderboards.play.run_file import (
     SUFFIX,
     FileError,
     RunEntry,
-    StoreError,
     copy_runs,
     origin,
     read_columns,

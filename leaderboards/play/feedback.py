@@ -156,7 +156,9 @@ class FeedbackRule:
             return f"batches of {self._number}" if self.value > 1 else "feedback after each evaluation"
         if self.name == "workers":
             return f"{self._number} workers" if self.value > 1 else "one worker"
-        return f"delay {self._number}" if self.name == "delay" else f"{self.name} delay of mean {self._number}"
+        if self.name == "delay":
+            return f"delay {self._number}"
+        return f"{'Poisson' if self.name == 'poisson' else self.name} delay of mean {self._number}"
 
     @property
     def _number(self) -> str:

@@ -6,7 +6,8 @@
 | `MOST_VALUES` | 2^27 | 1 GiB of numbers in one file: 20 columns of six million evaluations |
 | `MOST_RUNS` | 1,000,000 | the keys of so many runs of a suite take half a minute |
 | `LONGEST_NAME` | 200 | characters of a label or a column's name, which stands in hundreds of places of the pages |
-| `LARGEST_COUNT` | 2^31 - 1 | horizons and repetitions; beyond it no run ends |
+
+Horizons and repetitions are at most `gpbandit_envs.arguments.MANY`, as all that is counted.
 """
 
 from __future__ import annotations
@@ -14,26 +15,12 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-__all__ = [
-    "LARGEST_COUNT",
-    "LONGEST_NAME",
-    "MOST_JSON",
-    "MOST_RUNS",
-    "MOST_VALUES",
-    "StoreError",
-    "own_folder",
-    "read_limited",
-]
+__all__ = ["LONGEST_NAME", "MOST_JSON", "MOST_RUNS", "MOST_VALUES", "read_limited"]
 
 MOST_JSON = 2**26
 MOST_VALUES = 2**27
 MOST_RUNS = 1_000_000
 LONGEST_NAME = 200
-LARGEST_COUNT = 2**31 - 1
-
-
-class StoreError(Exception):
-    """A results folder cannot serve a request; the text says what to do."""
 
 
 def read_limited(path: Path) -> bytes:
@@ -50,18 +37,3 @@ def read_limited(path: Path) -> bytes:
     if len(content) > MOST_JSON:
         raise ValueError(f"expected at most {MOST_JSON:,} bytes, got more")
     return content
-
-
-def own_folder(folder: Path) -> Path:
-    """`folder`, made if it is not there.
-
-    Files are written to it and deleted from it; in a results folder that a stranger made, a link would lead elsewhere.
-
-    Raises:
-        OSError: if it cannot be made.
-        StoreError: if it is a symbolic link.
-    """
-    if folder.is_symlink():
-        raise StoreError(f"{folder} is a link to {folder.readlink()}, and nothing is written through it: remove it")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

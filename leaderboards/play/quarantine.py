@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaderboards.play.limits import StoreError, own_folder
+from leaderboards.play.folder import StoreError, own_folder
 
 __all__ = ["Quarantine", "Quarantined"]
 

@@ -42,7 +42,7 @@ from pydantic import (
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.play.limits import LONGEST_NAME, MOST_JSON, MOST_VALUES, StoreError
+from leaderboards.play.limits import LONGEST_NAME, MOST_JSON, MOST_VALUES
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.sealed import SEALED, TAIL, SealError, check_parquet, footer_of, seal_parquet, tail_size
 from leaderboards.play.spec import RunSpec
@@ -59,7 +59,6 @@ __all__ = [
     "Origin",
     "RunEntry",
     "Seeds",
-    "StoreError",
     "copy_runs",
     "first_error",
     "open_table",

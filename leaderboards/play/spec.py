@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gpbandit_envs.arguments import MANY
 from gpbandit_envs.registry import OWN
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.limits import LARGEST_COUNT, LONGEST_NAME
+from leaderboards.play.limits import LONGEST_NAME
 from leaderboards.text import visible
 
 __all__ = ["Ref", "RunSpec", "canonical_json", "describe", "task_key"]
@@ -117,8 +118,8 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("repetition", 0, LARGEST_COUNT),
-            ("horizon", 1, LARGEST_COUNT),
+            ("repetition", 0, MANY),
+            ("horizon", 1, MANY),
             ("seed", 0, _LARGEST_SEED),
         ):
             value = getattr(self, name)

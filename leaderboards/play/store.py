@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
 from gpbandit_envs.version import __version__
+from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import read_limited
 from leaderboards.play.provenance import Provenance, TrustLevel
@@ -38,7 +39,6 @@ from leaderboards.play.run_file import (
     NewerFileError,
     Origin,
     RunEntry,
-    StoreError,
     first_error,
     read_columns,
     read_runs,

@@ -25,9 +25,10 @@ from pydantic import (
     model_validator,
 )
 
+from gpbandit_envs.arguments import MANY
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.limits import LARGEST_COUNT, MOST_RUNS
+from leaderboards.play.limits import MOST_RUNS
 from leaderboards.play.make import check_agent_ref, check_env_ref, make_env, pinned
 from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import Ref, RunSpec, task_key
@@ -50,7 +51,7 @@ __all__ = [
 
 HOLDOUT = "holdout"
 
-Count = Annotated[PositiveInt, Field(le=LARGEST_COUNT)]
+Count = Annotated[PositiveInt, Field(le=MANY)]
 
 
 class SuiteError(ValueError):

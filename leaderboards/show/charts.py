@@ -13,7 +13,7 @@ from leaderboards.audit.report import AuditReport
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
-from leaderboards.score.metrics import METRICS, Metric, has_batches, workers_of
+from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile, score_interval
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
@@ -142,7 +142,7 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
         "frontier",
         "Accuracy and time",
         Axis("policy seconds for an evaluation", log=True),
-        Axis("cumulative regret at the end", log=_is_wide(regret for _, regret in points.values())),
+        Axis("cumulative regret at the end", REWARD, log=_is_wide(regret for _, regret in points.values())),
         tuple(lines),
         meaning="Each agent by its seconds for an evaluation and its regret, with the 95 % interval; the line joins "
         "those that no other beats in both.",
@@ -177,7 +177,7 @@ def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, Au
         "guarantee",
         "Regret and guarantee",
         Axis("share of runs whose band held", limits=(-0.05, 1.05)),
-        Axis("final cumulative regret", log=_is_wide(regret for _, regret in points.values())),
+        Axis("final cumulative regret", REWARD, log=_is_wide(regret for _, regret in points.values())),
         tuple(lines),
         meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, "
         "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a "
@@ -331,7 +331,11 @@ def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
         f"{study.kind}-{'relative' if relative else 'regret'}",
         title,
         Axis(unit),
-        Axis(f"regret above immediate{', as a share of it' if relative else ''}", signed=True),
+        Axis(
+            "regret above immediate, as a share of it" if relative else "regret above immediate",
+            "" if relative else REWARD,
+            signed=True,
+        ),
         tuple(lines),
         meaning=f"Mean paired difference of each agent with itself: final cumulative regret with so many {unit}, minus "
         f"that with feedback after every evaluation, on the same instances{', over the latter' if relative else ''}. "

@@ -39,9 +39,9 @@ from leaderboards.show.table import LAST, TableCell, gap_rows, number_cell, scor
 __all__ = ["environment_page", "task_charts"]
 
 _FACTS = {
-    "optimum": "Best mean (average of the instances)",
-    "optimum_tol": "Error of the best mean, at most",
-    "gap": "Gap to the second-best arm",
+    "optimum": "Best mean (unit of the reward, average of the instances)",
+    "optimum_tol": "Error of the best mean, at most (unit of the reward)",
+    "gap": "Gap to the second-best arm (unit of the reward)",
     "norm": "RKHS norm",
 }
 

@@ -1,6 +1,7 @@
 """The front page of the site: a short ranking of every board, with links to its pages, its files and the documentation.
 
 SITE/index.html        the front page
+SITE/plotly.min.js     the plotting library of all boards
 SITE/board/NAME/       the pages of a board, and its files to download: scores, papers of the agents, runs
 SITE/docs/             the documentation
 """
@@ -20,6 +21,7 @@ from leaderboards.score.summary import score_table, summarise
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.page import build_page, page_templates
 from leaderboards.show.paper import latex_table
+from leaderboards.show.plotting_library import copy_library
 from leaderboards.show.site import Site, make_site
 
 __all__ = ["build_front"]
@@ -34,11 +36,13 @@ class BoardRow:
     Attributes:
         rank: Rank of its tie group.
         agent: Its label.
+        file: Address of its page from that of the board.
         mean_rank: Mean rank with its 95 % interval, as text.
     """
 
     rank: str
     agent: str
+    file: str
     mean_rank: str
 
 
@@ -83,11 +87,13 @@ def build_front(out: str | os.PathLike[str]) -> Path:
         StoreError: if a board is damaged.
     """
     folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    copy_library(folder)
     cards = []
     for name in board_names():
         found = board(name)
         if found.done_keys():
-            cards.append(_card(found, name, folder / "board" / name))
+            cards.append(_card(found, name, folder))
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -100,9 +106,9 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, folder: Path) -> BoardCard:
-    summary = summarise(found)
-    build_page(found, out=folder)
+def _card(found: Board, name: str, front: Path) -> BoardCard:
+    summary, folder = summarise(found), front / "board" / name
+    build_page(found, out=folder, front=front)
     site = make_site(summary)
     sha256 = _downloads(found, site, name, folder)
     suite = found.suite()
@@ -132,7 +138,8 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
         i = found.agents.index(agent)
         group, mean = found.ranking.group[i], found.mean_rank[i]
         tied = "=" if (found.ranking.group == group).sum() > 1 else ""
-        rows.append(BoardRow(f"{group}{tied}", agent, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
+        file = f"site/{site.agent_files[agent]}"
+        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
     among = "" if len(overall) == 1 else f" ({name})"
     basis = (
         f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "

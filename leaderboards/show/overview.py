@@ -25,20 +25,27 @@ from leaderboards.show.format import NONE, number, span, suite_command
 from leaderboards.show.site import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["best_found_text", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
+__all__ = ["best_found_text", "filtered_charts", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
 _LEADING_SHOWN = 5
 _CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
 _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
+_IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
     "learned": "learned: kernel and noise are a modelling choice, or unknown",
 }
 
-Filter = tuple[str, str, list[str]]
-"""A filter of environments: name, title and values."""
+_KNOWN = {
+    "oracle": "true kernel and noise given",
+    "learned": "kernel and noise assumed or unknown",
+    "misspecified": "wrong kernel or noise given",
+}
+
+Filter = tuple[str, str, dict[str, str]]
+"""A filter of environments: name, title, and values with their words."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,7 @@ class TaskCard:
         in_words: The same in words.
         in_suite: Whether the suite lists the task.
         knowledge: Knowledge level.
+        known: The same in words.
         family: Group of environments.
         repetitions: Largest number of finished repetitions.
         domain: `"arms"` or `"boxes"`; "not recorded" if no run is done.
@@ -121,6 +129,7 @@ class TaskCard:
     in_words: str
     in_suite: bool
     knowledge: str
+    known: str
     family: str
     repetitions: int
     domain: str
@@ -132,7 +141,7 @@ def overview_page(site: Site) -> dict[str, Any]:
     """Context of `index.html.j2`."""
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
-    charts = {one.name: _charts(site, one) for one in site.classes}
+    charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
     return {
         "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
@@ -173,6 +182,24 @@ def filtered_rankings(site: Site) -> list[Subsets]:
     return found
 
 
+def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
+    """The charts over the tasks that filters leave, by their positions such as "0,2", one entry a class of tasks.
+
+    The charts over all tasks of a class are on the overview itself.
+    """
+    cards = {task: _card(site, task) for task in site.summary.tasks}
+    filters = _filters(list(cards.values()))
+    found = []
+    for one in site.classes:
+        subsets = {}
+        for kept in _kept(one, cards, filters):
+            if len(kept) < len(one.tasks):
+                tasks = [one.tasks[i] for i in kept]
+                subsets[",".join(map(str, kept))] = _charts(site, tasks, site.over(tasks))
+        found.append(subsets)
+    return found
+
+
 def _entrants(site: Site) -> list[str]:
     """The classes of entrants, if there are several."""
     there = {site.entrant(agent) for agent in site.summary.agents}
@@ -180,10 +207,9 @@ def _entrants(site: Site) -> list[str]:
     return found if len(found) > 1 else []
 
 
-def _charts(site: Site, one: TaskClass) -> dict[str, Any]:
-    """Charts over all tasks of a class: evaluations to target and performance profiles."""
-    tasks = [task for task in one.tasks if site.summary.tasks[task].in_suite]
-    found = site.overall.get(one.name)
+def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> dict[str, Any]:
+    """Charts over tasks of a class, with the ranking over them: evaluations to target and performance profiles."""
+    tasks = [task for task in among if site.summary.tasks[task].in_suite]
     placed = () if found is None else found.ordered
     horizon = max((site.summary.tasks[task].horizon for task in tasks), default=1)
     ratios = (
@@ -394,6 +420,7 @@ def _card(site: Site, task: str) -> TaskCard:
         in_words=parse_feedback(about.feedback).words,
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
+        known=_KNOWN.get(about.knowledge, f"knowledge {_UNSAID}"),
         family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
         repetitions=max((len(each) for each in scores.values()), default=0),
         best_found=task in site.summary.best_found,
@@ -414,7 +441,8 @@ def _filters(cards: list[TaskCard]) -> list[Filter]:
     """Name, title and values of each filter of environments that has something to choose."""
     found = []
     for name, title in _FILTERS:
-        values = list(dict.fromkeys(str(getattr(card, name)) for card in cards))
+        words = _IN_WORDS.get(name, name)
+        values = {str(getattr(card, name)): str(getattr(card, words)) for card in cards}
         if len(values) > 1:
             found.append((name, title, values))
     return found

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.board import Board, open_results
-from leaderboards.play.limits import own_folder
+from leaderboards.play.folder import own_folder
 from leaderboards.play.store import StoreView
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
@@ -24,8 +24,8 @@ from leaderboards.show.comparison import all_comparisons, comparison_data, compa
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
-from leaderboards.show.overview import filtered_rankings, overview_page
-from leaderboards.show.plotting_library import plotting_library
+from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
+from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.site import COMPARISON_FILE, Site, make_site
@@ -43,6 +43,7 @@ def build_page(
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
+    front: Path | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
@@ -52,6 +53,8 @@ def build_page(
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
         out: Where to write it; a board, which nothing writes to, needs a folder.
+        front: Folder of the front page of several sites, which share the plotting library there; None for a site of
+            its own, with the library among its assets.
 
     Returns:
         The overview, `index.html` in that folder; the other pages and their assets are below `site`.
@@ -70,8 +73,13 @@ def build_page(
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     folder = own_folder(directory / _PAGES)
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
-    _copy_assets(own_folder(folder / "assets"))
-    templates = _templates(site)
+    assets = own_folder(folder / "assets")
+    _copy_assets(assets)
+    if front is None:
+        copy_library(assets)
+    else:
+        (assets / LIBRARY).unlink(missing_ok=True)
+    templates = _templates(site, None if front is None else Path(os.path.relpath(front, folder)).as_posix())
     # Not by glob, which is silent about folders that cannot be listed.
     stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     for task, file in site.task_files.items():
@@ -119,15 +127,15 @@ def _write_script(path: Path, name: str, data: Any) -> Path:
 
 
 def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
-    """The script with the rankings that filters of the overview leave; the page loads it when one is used."""
+    """The script with the rankings and charts that filters of the overview leave; the page loads it when one is set."""
     cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
-    data = [
-        {
+    data = {}
+    for one, subsets, charts in zip(site.classes, filtered_rankings(site), filtered_charts(site)):
+        rankings = {
             key: {"basis": f"{basis}.", "rows": [[str(cells.rank(row)), str(cells.mean(row))] for row in rows]}
             for key, (basis, rows) in subsets.items()
         }
-        for subsets in filtered_rankings(site)
-    ]
+        data[one.name] = {"rankings": rankings, "charts": charts}
     return _write_script(folder / "rankings.js", "rankingData", data)
 
 
@@ -168,12 +176,14 @@ def page_templates() -> jinja2.Environment:
     )
 
 
-def _templates(site: Site) -> jinja2.Environment:
+def _templates(site: Site, front: str | None) -> jinja2.Environment:
+    """The templates with what all pages share; `front` leads from their folder to that of a common front page."""
     templates = page_templates()
     templates.filters["embed"] = embed
     templates.filters["prose"] = prose
     templates.filters["key"] = sort_key
-    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
+    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
+    templates.globals.update(compare=COMPARISON_FILE, front=front, library=f"{front or 'assets'}/{LIBRARY}")
     return templates
 
 
@@ -201,7 +211,6 @@ def dumped(value: Any) -> str:
 
 
 def _copy_assets(folder: Path) -> None:
-    assets = [resources.files("leaderboards.show") / "static" / name for name in _ASSETS]
-    for source in [*assets, plotting_library()]:
-        with written_whole(folder / source.name) as temporary:
-            temporary.write_bytes(source.read_bytes())
+    for name in _ASSETS:
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())

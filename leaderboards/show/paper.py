@@ -15,7 +15,7 @@ import numpy as np
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.play.board import open_results
-from leaderboards.play.limits import own_folder
+from leaderboards.play.folder import own_folder
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import summarise

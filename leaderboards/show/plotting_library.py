@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
-__all__ = ["plotting_library"]
+from gpbandit_envs.atomic import written_whole
 
-_NAME = "plotly.min.js"
-_OURS = resources.files("leaderboards.show") / "static" / _NAME
+__all__ = ["LIBRARY", "copy_library", "plotting_library"]
+
+LIBRARY = "plotly.min.js"
+_OURS = resources.files("leaderboards.show") / "static" / LIBRARY
 
 
 def plotting_library() -> Traversable:
@@ -20,9 +23,22 @@ def plotting_library() -> Traversable:
     if _OURS.is_file():
         return _OURS
     try:
-        return resources.files("plotly") / "package_data" / _NAME
+        return resources.files("plotly") / "package_data" / LIBRARY
     except ModuleNotFoundError:
         raise ImportError(
             "pages draw with plotly.min.js, which is in neither this package nor an installed Plotly: pip install -e . "
             "in the checkout, or pip install plotly"
         ) from None
+
+
+def copy_library(folder: Path) -> Path:
+    """Write `plotly.min.js`, 4.8 MB, into a folder that is there; returns the copy.
+
+    Raises:
+        ImportError: if there is none to copy.
+        OSError: if it cannot be written.
+    """
+    path = folder / LIBRARY
+    with written_whole(path) as temporary:
+        temporary.write_bytes(plotting_library().read_bytes())
+    return path

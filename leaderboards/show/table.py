@@ -106,8 +106,14 @@ def slope_cell(slope: Slope | None) -> TableCell:
     if slope is None:
         return TableCell(NONE, why="no regret to fit")
     interval: Interval = slope.exponent
-    ends = f"{interval.low:.2f} – {interval.high:.2f}" if interval.is_known else ""
-    return TableCell(f"{interval.estimate:.2f}", interval.estimate, ends, why=f"fitted from t = {slope.start}")
+    ends = _with_minus(f"{interval.low:.2f} – {interval.high:.2f}") if interval.is_known else ""
+    return TableCell(
+        _with_minus(f"{interval.estimate:.2f}"), interval.estimate, ends, why=f"fitted from t = {slope.start}"
+    )
+
+
+def _with_minus(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def tie_mark(site: Site, task: str, rank: int | None) -> str:

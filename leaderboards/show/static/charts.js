@@ -1,7 +1,7 @@
 "use strict";
 // The charts of a page, as leaderboards/show/chart.py describes them, and the comparison of two agents.
 {
-  const { all, css, address, load, saveRows, stem, whenNear } = window.gpbandit;
+  const { all, css, address, load, plotting, saveRows, stem, whenNear } = window.gpbandit;
   const element = (id) => document.getElementById(id);
   const small = matchMedia("(max-width: 40rem)");
   const checked = (id) => element(id).checked;
@@ -247,6 +247,7 @@
     scale.checked = chart.y.log;
     scale.disabled = chart.y.signed;
     element("log-x").disabled = chart.x.log;
+    element("show-bands").disabled = !chart.lines.some((line) => line.low);
     element("show-runs").disabled = !page.repeated?.includes(chart.key);
     makeLegend();
     draw();
@@ -331,14 +332,28 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     document.addEventListener("themechange", draw);
   }
+  // The library is read when the reader comes near the chart.
+  const drawable = () => new Promise((near) => whenNear(element("chart-section"), near)).then(plotting);
   const source = element("chart-data");
   if (source) {
     const given = JSON.parse(source.textContent);
-    const sets = element("chart-set");
+    const sets = element("chart-set"); // on the overview: a class of environments has charts of its own
     const pick = () => {
-      page = sets ? given[sets.value] : given;
+      page = sets ? filteredCharts() : given;
       restoreShown();
       setCharts(page);
+    };
+    // The charts over the environments that the filters of the overview leave, of the agents that they leave.
+    const filteredCharts = () => {
+      const { tasks, entrants } = window.gpbandit.filtered ?? { tasks: {}, entrants: "" };
+      for (const option of sets.options) option.disabled = tasks[option.value] === "";
+      if (sets.selectedOptions[0].disabled) sets.value = Array.from(sets.options).find((option) => !option.disabled)?.value ?? sets.value;
+      if (tasks[sets.value] === "") return { charts: [] };
+      const some = window.rankingData?.[sets.value].charts[tasks[sets.value]];
+      const found = some ?? given[sets.value];
+      const left = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !entrants || found.groups[line.name] === entrants) });
+      element("over-all").textContent = `Over ${some ? "the environments chosen" : "all environments"}${entrants ? `, agents ${entrants}` : ""}`;
+      return { ...found, charts: found.charts.map(left).filter((chart) => chart.lines.length) };
     };
     const restore = () => {
       const asked = address.get();
@@ -348,12 +363,11 @@
     };
     const begin = () => {
       sets?.addEventListener("change", () => { address.set({ class: sets.selectedIndex ? sets.value : [], show: [] }); pick(); });
+      document.addEventListener("filtered", pick);
       addEventListener("hashchange", restore);
       restore();
     };
-    // Where tables come first, the library is read when the reader comes near the chart.
-    if (window.Plotly) begin();
-    else whenNear(element("chart-section"), async () => { await load(source.dataset.plotly); begin(); });
+    drawable().then(begin);
   }
 
   // ---- comparison of two agents: the address says which, their numbers come from a script beside the page ----
@@ -404,7 +418,8 @@
       const chosen = [first.value, second.value, task.value];
       await load(first.selectedOptions[0].dataset.script);
       // Another pair may have been chosen meanwhile.
-      if (chosen.some((value, i) => value !== [first, second, task][i].value)) return;
+      const outdated = () => chosen.some((value, i) => value !== [first, second, task][i].value);
+      if (outdated()) return;
       const found = window.comparisons[first.value][second.value];
       const versus = document.createElement("small");
       versus.textContent = " against ";
@@ -417,6 +432,8 @@
       const note = element("apart");
       note.hidden = !apart.length;
       note.textContent = `No repetition with known regret in common on ${apart.join(", ")}.`;
+      await drawable();
+      if (outdated()) return;
       const only = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !task.value || line.name === task.value) });
       page = { ...found.chart, charts: found.chart.charts.map(only).filter((chart) => chart.lines.length) };
       restoreShown();

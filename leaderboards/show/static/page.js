@@ -33,6 +33,10 @@
     return loading.get(source);
   };
 
+  // 4.8 MB, which pages share: read when there is a chart to draw, not before the page can be used.
+  const { plotly } = document.currentScript.dataset;
+  const plotting = () => load(plotly);
+
   const whenNear = (element, act) => new IntersectionObserver((seen, observer) => {
     if (!seen.some((one) => one.isIntersecting)) return;
     observer.disconnect();
@@ -59,7 +63,7 @@
     save(`${name}.csv`, lines.map((line) => `${line.map(quoted).join(",")}\n`).join(""), "text/csv");
   };
   const stem = location.pathname.split("/").pop().replace(/\.html$/, "") || "page";
-  window.gpbandit = { all, css, address, load, saveRows, stem, whenNear };
+  window.gpbandit = { all, css, address, load, plotting, saveRows, stem, whenNear };
 
   // ---- tables ----
   const value = (row, column, kind) => {
@@ -132,7 +136,7 @@
     place.after(line);
   }
 
-  // ---- filters: environments, as columns and cards, and entrants; what is left is ranked anew ----
+  // ---- filters: environments, as columns and cards, and entrants; what is left is ranked and drawn anew ----
   const filters = document.querySelector(".filters.ranking");
   if (filters) {
     const selects = all("select", filters);
@@ -142,21 +146,29 @@
     const parts = all(".ranked").map((part) => ({ part, rows: all("tbody > tr", part) }));
     const filter = async () => {
       for (const card of all(".card")) card.hidden = !kept(card);
-      const asked = parts.map(({ part, rows }) => {
+      const tasks = parts.map(({ part, rows }) => {
         const columns = all("thead th", part).map((header, column) => ({ header, column })).filter(({ header }) => header.dataset.family !== undefined);
         for (const { header, column } of columns) for (const row of all("tr", part)) row.children[column].hidden = !kept(header);
         for (const row of rows) row.hidden = Boolean(entrants()) && row.dataset.entrants !== entrants();
         const left = columns.flatMap(({ header }, i) => (kept(header) ? [i] : [])).join(",");
         part.hidden = left === "" || rows.every((row) => row.hidden);
-        return `${left}|${entrants()}`;
+        return left;
       });
+      const asked = { tasks: Object.fromEntries(parts.map(({ part }, i) => [part.dataset.class, tasks[i]])), entrants: entrants() };
       const state = JSON.stringify(asked);
+      latest = state;
       await load(filters.dataset.script);
       // Something else may have been chosen meanwhile.
-      if (state === JSON.stringify(asked) && filters.dataset.state !== state) { filters.dataset.state = state; rankAnew(asked); }
+      if (state !== latest || filters.dataset.state === state) return;
+      filters.dataset.state = state;
+      rankAnew(asked);
+      window.gpbandit.filtered = asked;
+      document.dispatchEvent(new Event("filtered"));
     };
-    const rankAnew = (asked) => parts.forEach(({ part, rows }, i) => {
-      const found = window.rankingData[i][asked[i]];
+    let latest = "";
+    const rankAnew = (asked) => parts.forEach(({ part, rows }) => {
+      const name = part.dataset.class;
+      const found = window.rankingData[name].rankings[`${asked.tasks[name]}|${asked.entrants}`];
       if (!found) return;
       part.querySelector(".basis").textContent = found.basis;
       // Rows that the choice leaves out have no place in it.
@@ -176,7 +188,7 @@
       }
       if (selects.some((select) => select.value) || filters.dataset.state) filter();
     };
-    filters.hidden = false;
+    for (const part of [filters, document.querySelector(".with-filters")]) part.hidden = false;
     for (const select of selects) {
       select.addEventListener("change", () => { address.set({ [select.name]: select.value }); filter(); });
     }

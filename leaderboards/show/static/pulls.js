@@ -1,7 +1,7 @@
 "use strict";
 // The mean function of one instance and where an agent pulled, as leaderboards/show/pulls.py describes them.
 {
-  const { css, address, load, whenNear } = window.gpbandit;
+  const { css, address, load, plotting, whenNear } = window.gpbandit;
   const plot = document.getElementById("pulls");
   const choice = document.getElementById("pull-agent");
   const BLUES = [[0, "#f7fbff"], [0.5, "#6baed6"], [1, "#08306b"]];
@@ -14,7 +14,9 @@
     }],
     grid: ({ x, y, z }) => [{ x, y, z, type: "heatmap", colorscale: BLUES, zsmooth: "best", colorbar: { title: { text: "mean", side: "right" }, thickness: 12, outlinewidth: 0 } }],
   };
+  let ready = false; // data and library are there
   const draw = () => {
+    if (!ready) return;
     const { kind, labels, best, agents, top } = window.pullData;
     const found = agents[choice.value];
     const ink = css("--ink"), soft = css("--soft"), rule = css("--rule"), strong = css("--hue1");
@@ -40,15 +42,16 @@
   const restore = () => {
     const asked = address.get().get("pulls");
     if (Array.from(choice.options).some((option) => option.value === asked)) choice.value = asked;
-    if (window.pullData) draw();
+    draw();
   };
   choice.addEventListener("change", () => { address.set({ pulls: choice.selectedIndex ? choice.value : [] }); draw(); });
-  document.addEventListener("themechange", () => { if (window.pullData) draw(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (window.pullData) draw(); });
+  document.addEventListener("themechange", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   addEventListener("hashchange", restore);
   restore();
   whenNear(plot, async () => {
-    await load(plot.dataset.script);
+    await Promise.all([load(plot.dataset.script), plotting()]);
+    ready = true;
     draw();
   });
 }

@@ -91,6 +91,9 @@ def test_it_finds_the_maximum_and_the_minimum() -> None:
     assert value == formula(point) == -low > 0.7
     expected = highs.predict([point])["mean"][0]
     assert lows.predict([point])["mean"][0] == pytest.approx(-expected)
+    nothing = highs.predict([])
+    assert nothing.shape == (0, 2)
+    assert nothing.dtypes.equals(highs.predict([point]).dtypes)
     assert expected == pytest.approx(value, abs=0.3)
     assert list(highs.recommend()) == list(RANGES)
 

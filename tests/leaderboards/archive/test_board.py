@@ -17,8 +17,8 @@ from leaderboards.play import board as boards
 from leaderboards.play.board import Board, board, board_of, noted, open_results, pack_board, write_note
 from leaderboards.play.board_file import INDEX
 from leaderboards.play.fingerprint import fingerprint, plain_source
+from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KEPT, trace_digest
-from leaderboards.play.limits import StoreError
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import load_suite, parse_suite

@@ -17,7 +17,6 @@ from leaderboards.play.board_file import INDEX, read_agent, read_index, write_ag
 from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import summarise
-from leaderboards.show.front import build_front
 from tests.leaderboards.archive.boards import REPETITIONS
 
 Made = tuple[Store, Board]
@@ -159,26 +158,3 @@ def test_a_lite_suite_states_its_agreement(made: Made) -> None:
     assert choose_lite(summary, 1, 2, ["d = 2"]).tasks == ("d = 2",)
     with pytest.raises(ValueError, match="n_tasks: expected at most 2"):
         choose_lite(summary, 3, 2)
-
-
-# ---- the site ----
-
-
-@pytest.mark.slow
-def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) -> None:
-    front = build_front(tmp_path / "site")
-    text = front.read_text()
-    assert "36 of 36 runs played, 3 agents, 2 tasks" in text
-    assert "GP-UCB, width 2" in text
-    for link in (
-        "board/small/index.html",
-        "board/small/files/scores.csv",
-        "board/small/files/papers.bib",
-        "board/small/files/small.zip",
-    ):
-        assert f'href="{link}"' in text
-        assert (front.parent / link).is_file()
-    assert "docs/index.html" not in text
-    (front.parent / "docs").mkdir()
-    (front.parent / "docs" / "index.html").write_text("")
-    assert 'href="docs/index.html"' in build_front(tmp_path / "site").read_text()

@@ -19,7 +19,7 @@ from leaderboards.cli.errors import UserError
 from leaderboards.play import run_file
 from leaderboards.play.board import Board
 from leaderboards.play.exchange import pack
-from leaderboards.play.limits import StoreError
+from leaderboards.play.folder import StoreError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.store import Store
 from leaderboards.play.verify import FEWEST, Verdict, parting, settled

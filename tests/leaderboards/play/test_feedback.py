@@ -66,7 +66,7 @@ def test_bad_texts_say_what_was_expected(text: str) -> None:
         ("batch:1", "feedback after each evaluation"),
         ("batch:10", "batches of 10"),
         ("delay:30", "delay 30"),
-        ("poisson:2.5", "poisson delay of mean 2.5"),
+        ("poisson:2.5", "Poisson delay of mean 2.5"),
         ("workers:1", "one worker"),
         ("workers:4", "4 workers"),
     ],

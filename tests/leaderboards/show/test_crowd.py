@@ -14,6 +14,7 @@ import pytest
 
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
+from leaderboards.score.statistics import performance_profile
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.site import NOT_TOLD, TOLD, make_site
@@ -158,6 +159,59 @@ def test_filters_stand_in_the_address_and_are_restored(crowd: Path, open_page: O
         assert names == sorted(names, key=found.ordered.index)
         page.locator("select[name=entrants]").select_option(TOLD)
         page.wait_for_function("document.querySelector('.basis').textContent.includes('of 8 agents')")
+
+
+def test_charts_follow_the_filters(crowd: Path, open_page: Open) -> None:
+    summary = summarise(Store(crowd))
+    title, drawn = "document.getElementById('over-all').textContent", "document.getElementById('plot').data"
+
+    def profile(page: Any, tasks: list[str]) -> None:
+        page.locator("[role=tab]", has_text="Performance profiles").click()
+        x, y = page.evaluate(f"(({{x, y}}) => [x, y])({drawn}.find(d => d.meta === 'GP-UCB, width 2'))")
+        strata = [summary.scores[task, "GP-UCB, width 2"].finals["regret_ratio"] for task in tasks]
+        np.testing.assert_allclose(y, performance_profile(strata, np.array(x)), atol=1e-3)
+
+    with open_page(crowd / "index.html") as page:
+        opened(page)
+        assert page.evaluate(title) == "Over all environments"
+        profile(page, ["RKHS", "Needle", "Branin"])
+        page.locator("select[name=family]").select_option("drawn functions")
+        page.wait_for_function(f"{title} === 'Over the environments chosen'")
+        profile(page, ["RKHS", "Needle"])
+        assert len(page.evaluate(NAMES)) == 15
+        page.locator("select[name=entrants]").select_option(NOT_TOLD)
+        page.wait_for_function(f"{title} === 'Over the environments chosen, agents {NOT_TOLD}'")
+        assert len(page.evaluate(NAMES)) == 7
+        assert page.locator("#legend li").count() == 7
+        address = page.url
+        for name in ("family", "entrants"):
+            page.locator(f"select[name={name}]").select_option("")
+        page.wait_for_function(f"{title} === 'Over all environments'")
+        profile(page, ["RKHS", "Needle", "Branin"])
+        assert len(page.evaluate(NAMES)) == 15
+    with open_page(crowd / "index.html") as page:
+        page.goto("about:blank")
+        page.goto(address)
+        opened(page)
+        page.wait_for_function(f"{title} === 'Over the environments chosen, agents {NOT_TOLD}'")
+        assert len(page.evaluate(NAMES)) == 7
+
+
+def test_a_class_that_filters_leave_empty_has_no_charts(real: Path, open_page: Open) -> None:
+    classes = "Array.from(document.getElementById('chart-set').options, o => [o.value, o.disabled])"
+    with open_page(real / "index.html") as page:
+        opened(page)
+        names = [name for name, _ in page.evaluate(classes)]
+        assert len(names) == 4
+        page.locator("select[name=feedback]").select_option("delay:8")
+        page.wait_for_function("document.getElementById('chart-set').selectedIndex === 1")
+        assert [off for _, off in page.evaluate(classes)] == [True, False, True, True]
+        assert sorted(page.evaluate(NAMES)) == ["GP-BUCB", "Uniform"]
+        page.locator("select[name=knowledge]").select_option("misspecified")
+        page.locator("#chart-section").wait_for(state="hidden")
+        page.locator("select[name=feedback]").select_option("")
+        page.locator("#chart-section").wait_for(state="visible")
+        assert [off for _, off in page.evaluate(classes)] == [True, True, True, False]
 
 
 def test_a_hover_lists_agents_as_their_curves_lie(crowd: Path, open_page: Open) -> None:

@@ -70,7 +70,6 @@ def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
 ) -> None:
     directory: Path = request.getfixturevalue(folder)
     with open_page(directory / "index.html", DESKTOP) as page:
-        page.wait_for_load_state("networkidle")  # leaving while it fetches Plotly would be a fault
         for path in pages(directory):
             page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
             page.goto(path.resolve().as_uri())

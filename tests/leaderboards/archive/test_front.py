@@ -1,0 +1,89 @@
+"""The site of several boards: its front page, what leads from it, and what its boards share."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from leaderboards.play.board import Board
+from leaderboards.show.front import build_front
+from tests.browser import Open
+
+
+@pytest.mark.slow
+def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) -> None:
+    front = build_front(tmp_path / "site")
+    text = front.read_text()
+    assert "36 of 36 runs played, 3 agents, 2 tasks" in text
+    assert "GP-UCB, width 2" in text
+    for link in (
+        "board/small/index.html",
+        "board/small/files/scores.csv",
+        "board/small/files/papers.bib",
+        "board/small/files/small.zip",
+    ):
+        assert f'href="{link}"' in text
+        assert (front.parent / link).is_file()
+    assert "docs/index.html" not in text
+    (front.parent / "docs").mkdir()
+    (front.parent / "docs" / "index.html").write_text("")
+    assert 'href="docs/index.html"' in build_front(tmp_path / "site").read_text()
+
+
+class Page(HTMLParser):
+    """The links of a page and the ids that links may lead to."""
+
+    LINKS = ("href", "src", "data-script", "data-plotly", "data-repetitions", "data-file")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.add(value)
+            elif name in self.LINKS and value and not value.startswith("data:"):
+                self.links.append(value)
+
+
+@pytest.mark.slow
+def test_every_link_of_a_site_leads_somewhere_and_every_page_is_reached(own: Board, tmp_path: Path) -> None:
+    front = build_front(tmp_path / "site").resolve()
+    pages = {path: Page(path) for path in front.parent.rglob("*.html")}
+    reached, waiting = {front}, [front]
+    while waiting:
+        path = waiting.pop()
+        for link in pages[path].links:
+            address, fragment = urldefrag(link)
+            target = (path.parent / unquote(address)).resolve() if address else path
+            assert target.is_file(), f"{path.name} links to {link}"
+            # What has a = is a choice that the script of the page reads.
+            assert not fragment or "=" in fragment or fragment in pages[target].ids, f"{path.name} links to {link}"
+            if target in pages and target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    assert reached == pages.keys()
+    assert len(pages) > 10
+    for path in pages:
+        assert front in {(path.parent / link).resolve() for link in pages[path].links}, f"no way back from {path.name}"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_boards_share_one_plotting_library(own: Board, tmp_path: Path, open_page: Open) -> None:
+    board = tmp_path / "site" / "board" / "small"
+    alone = board / "site" / "assets" / "plotly.min.js"
+    alone.parent.mkdir(parents=True)
+    alone.write_text("of an older site")
+    front = build_front(tmp_path / "site")
+    assert list(front.parent.rglob("plotly*.js")) == [front.parent / "plotly.min.js"]
+    for name in ("index.html", "site/env-d-1.html", "site/compare.html"):
+        with open_page(board / name) as page:
+            page.locator("#chart-section").scroll_into_view_if_needed()
+            page.locator("#plot .main-svg").first.wait_for()
