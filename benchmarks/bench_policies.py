@@ -25,7 +25,7 @@ from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from tests.reference.published import PublishedSketch, play
+from tests.reference.published import QR, Inverse, PublishedSketch, play
 
 XI = 0.01
 T_DUAL = 400  # evaluations of the cases of DMM
@@ -81,25 +81,42 @@ def seconds_of_agent(id: str, problem: Problem, mean: np.ndarray, **kwargs: Any)
     return time.process_time() - start
 
 
-def seconds_of_published(policy: str, problem: Problem, mean: np.ndarray, lazy: bool = True) -> float:
+def seconds_of_published(
+    policy: str, problem: Problem, mean: np.ndarray, lazy: bool = True, form: type[Inverse] | type[QR] = Inverse
+) -> float:
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.horizon is not None
     start = time.process_time()
-    run = PublishedSketch(problem.kernel, problem.arms, XI, 1.0, 1 / problem.horizon, 2.0, 0, lazy)
+    run = PublishedSketch(problem.kernel, problem.arms, XI, 1.0, 1 / problem.horizon, 2.0, 0, lazy, form)
     play(run, policy, problem.horizon, noisy(mean, 1))
     return time.process_time() - start
 
 
 def sketched_case(
-    name: str, goal: float, id: str, policy: str, task: tuple[Problem, np.ndarray], lazy: bool = True, **kw: Any
+    name: str,
+    goal: float,
+    id: str,
+    policy: str,
+    task: tuple[Problem, np.ndarray],
+    lazy: bool = True,
+    form: type[Inverse] | type[QR] = Inverse,
+    **kw: Any,
 ) -> Case:
     return Case(
         name,
         goal,
         lambda: seconds_of_agent(id, *task, draws="arm", **kw),
-        lambda: seconds_of_published(policy, *task, lazy=lazy),
+        lambda: seconds_of_published(policy, *task, lazy=lazy, form=form),
     )
+
+
+def authors_case(
+    what: str, goal: float, id: str, policy: str, lengthscale: float, horizon: int, **kw: Any
+) -> Callable[[], Case]:
+    """Against the form of the authors' code: QR decompositions."""
+    name = f"{what}, Abalone {lengthscale:g}, T = {horizon:g}, over the authors' form (QR)"
+    return lambda: sketched_case(name, goal, id, policy, abalone(lengthscale, horizon), form=QR, **kw)
 
 
 def dense_variance_step(K: np.ndarray, arms: np.ndarray, lam: float) -> None:
@@ -320,6 +337,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "bkb-5-coupled": lambda: sketched_case(
         "BKB coupled, Abalone 5, T = 2000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
     ),
+    "bbkb-17.5-qr": authors_case("BBKB", 100, "BBKB", "bbkb", 17.5, 10_000),
+    "bbkb-5-qr": authors_case("BBKB", 40, "BBKB", "bbkb", 5.0, 10_000),
+    "local-5-qr": authors_case("BBKB-GlobalLocal", 80, "BBKB-GlobalLocal", "bbkb-local", 5.0, 10_000),
+    "bkb-5-qr": authors_case("BKB", 50, "BKB", "bkb", 5.0, 2000),
+    "bkb-5-coupled-qr": authors_case("BKB coupled", 80, "BKB", "bkb", 5.0, 2000, resampling="coupled"),
     "gp-ucb-step": gp_ucb_step_case,
     "gp-ucb-dmm": lambda: dmm_case(1_000),
     "gp-ucb-dmm-4000": lambda: dmm_case(4_000),

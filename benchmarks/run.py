@@ -51,6 +51,11 @@ POLICIES = {
     "bkb-17.5": 1,
     "bbkb-5": 1,
     "local-17.5": 1,
+    "bbkb-17.5-qr": 3,
+    "bbkb-5-qr": 3,
+    "local-5-qr": 1,
+    "bkb-5-qr": 1,
+    "bkb-5-coupled-qr": 1,
 }
 """Cases of `bench_policies` that fit a few minutes together, and in how many rounds."""
 
