@@ -8,7 +8,8 @@ __all__ = ["ABALONE", "CADATA", "F1", "F2", "NAS201", "ROSENBROCK", "SCALINGS", 
 
 _BANDWIDTH = (
     "Table 1's bandwidth acts on features whose scale the paper does not give; standardised here. At 15 and 17.5 most "
-    "runs of any policy end in one of two arms, with regret ratios of 0.107 or 0.316, and their first decides in which. "
+    "runs of any policy end in one of two arms, with regret ratios of 0.107 or 0.316, and their first arm decides in "
+    "which. "
 )
 ABALONE: Mapping[str, str] = {
     "smaller-regret-than-epsgreedy": _BANDWIDTH + "Against BBKB at 12.5, EpsGreedy has 1.30 +- 0.38 more.",
