@@ -11,6 +11,7 @@ Honest NumPy and SciPy, no more.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from math import log, sqrt
 
 import numpy as np
@@ -24,12 +25,6 @@ class Inverse:
 
     def __init__(self, V: np.ndarray) -> None:
         self.inverse = np.linalg.inv(V)
-
-    def copy(self) -> Inverse:
-        """Another to be updated within a batch."""
-        other = Inverse.__new__(Inverse)
-        other.inverse = self.inverse.copy()
-        return other
 
     def add(self, z: np.ndarray) -> None:
         """`V + z z'`."""
@@ -50,12 +45,6 @@ class QR:
 
     def __init__(self, V: np.ndarray) -> None:
         self.Q, self.R = qr(V)
-
-    def copy(self) -> QR:
-        """Another to be updated within a batch."""
-        other = QR.__new__(QR)
-        other.Q, other.R = self.Q.copy(), self.R.copy()
-        return other
 
     def add(self, z: np.ndarray) -> None:
         """`V + z z'`."""
@@ -138,7 +127,7 @@ class PublishedSketch:
         """The next batch of BBKB with the practical width, Global or GlobalLocal."""
         beta = sqrt(self.lam) * self.F + self.xi * sqrt(c * self.log_sum + log(1 / self.delta))
         ucb = self.mean + beta * np.sqrt(self.lev)
-        V = self.V.copy()
+        V = deepcopy(self.V)
         batch: list[int] = []
         total = 1.0
         ratios = np.ones(len(self.X))
