@@ -62,9 +62,10 @@ def test_each_reading_is_compared_with_rivals_of_its_own() -> None:
     }
     made = runs(**{f"{row}@H1": [value + 1e-3 * r for r in range(6)] for row, value in regrets.items()})
     claims = {one.name: one.check(made).interval.estimate for one in uhe.synthetic()}
-    assert claims["h1-better-than-map-ucb"] == pytest.approx(0.1 - 0.4)
-    assert claims["h1-better-than-map-ucb-gamma-rate"] == pytest.approx(0.2 - 0.8)
-    assert claims["h1-better-than-random"] == pytest.approx(0.1 - 1.6)
+    unit = 1.6 + 2.5e-3  # mean of random search
+    assert claims["h1-better-than-map-ucb"] == pytest.approx((0.1 - 0.4) / unit)
+    assert claims["h1-better-than-map-ucb-gamma-rate"] == pytest.approx((0.2 - 0.8) / unit)
+    assert claims["h1-better-than-random"] == pytest.approx((0.1 - 1.6) / unit)
     assert "h1-better-than-random-gamma-rate" not in claims
     assert all(one.reading for one in uhe.synthetic() if one.name.endswith(("-gamma-rate", "-pseudo", "-stated")))
 
