@@ -140,7 +140,7 @@ def test_the_claims_name_rows_of_their_suites() -> None:
 
 @pytest.mark.slow
 def test_averaging_over_hyperparameters_costs_many_times_as_much(tmp_path: Path) -> None:
-    """In a process of its own: annotations, enforced in this one, take half of UHE-BO's time and little of MCMC-UCB's."""
+    """In a process of its own: annotations, enforced in this one, take half of UHE-BO's time, little of MCMC-UCB's."""
     command = [sys.executable, "-m", "leaderboards.cli", "reproduce", "uhe-synthetic", "--quick", "--workers", "1"]
     subprocess.run([*command, "--out", str(tmp_path)], check=True)
     (claim,) = json.loads((tmp_path / "claims.json").read_text())["claims"]
