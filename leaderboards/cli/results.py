@@ -48,6 +48,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def figures(
     directory: Annotated[Path, typer.Argument(help="Results folder.")],
     out: Annotated[Path | None, typer.Option(help="Where to write; DIRECTORY/figures by default.")] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Show this agent alone, named as on the page or by its id; may be repeated. Ranks are then of the "
+            "agents shown."
+        ),
+    ] = None,
 ) -> None:
     """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
@@ -55,7 +62,11 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        for path in make_figures(directory, out):
+        try:
+            files = make_figures(directory, out, agents=agent or ())
+        except ValueError as error:
+            raise UserError(f"--agent: {str(error).removeprefix('agents: ')}") from None
+        for path in files:
             say(str(path))
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "TaskRanking",
     "class_rankings",
     "overall_ranking",
+    "ranked_among",
     "ranking_over",
     "task_classes",
     "task_ranking",
@@ -164,6 +165,16 @@ def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> 
         metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     return TaskRanking(metric, agents, blocks, Y, rank(Y, pairwise_p(Y, _generator())))
+
+
+def ranked_among(found: TaskRanking, agents: Collection[str]) -> TaskRanking | None:
+    """The ranking of some agents among themselves, on the same blocks; None if none of them is ranked."""
+    kept = [i for i, name in enumerate(found.agents) if name in agents]
+    if not kept:
+        return None
+    Y = found.Y[:, kept]
+    names = tuple(found.agents[i] for i in kept)
+    return TaskRanking(found.metric, names, found.blocks, Y, rank(Y, pairwise_p(Y, _generator())))
 
 
 def class_rankings(

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -110,6 +110,11 @@ class Chart:
     def on_log_axes(self, x: bool = True, y: bool = True) -> Chart:
         """The same chart with logarithmic axes."""
         return replace(self, x=replace(self.x, log=x or self.x.log), y=replace(self.y, log=y or self.y.log))
+
+    def only(self, names: Container[str]) -> Chart:
+        """The same chart with the lines of some names alone."""
+        lines = tuple(line for line in self.lines if line.name in names)
+        return replace(self, lines=lines, frontier=tuple(name for name in self.frontier if name in names))
 
     def without_bands(self) -> Chart:
         """The same chart with means alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,9 @@ from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.play.board import open_results
 from leaderboards.play.folder import own_folder
 from leaderboards.score.metrics import METRICS, Metric
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, mean_interval
-from leaderboards.score.summary import summarise
+from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
 from leaderboards.show.charts import (
     band_chart,
@@ -54,6 +56,7 @@ __all__ = [
 FORMATS = ("png", "pdf")
 
 _COLUMNS = 3  # panels beside each other
+_LEGEND_INCHES = 0.6  # a legend of three rows, for which the panels leave room
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "star": "*"}
 _DECADE = 10.0
@@ -66,7 +69,10 @@ _LATEX = {
 
 
 def make_figures(
-    directory: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, formats: tuple[str, ...] = FORMATS
+    directory: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    formats: tuple[str, ...] = FORMATS,
+    agents: Sequence[str] = (),
 ) -> list[Path]:
     """Write the figures and tables of a results folder.
 
@@ -82,12 +88,14 @@ def make_figures(
         directory: The results folder.
         out: Where to write; by default `directory/figures`.
         formats: File formats that matplotlib knows.
+        agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
+            Ranks and tie groups are then of these agents among themselves.
 
     Returns:
         The files.
 
     Raises:
-        ValueError: if the folder holds no finished run.
+        ValueError: if the folder holds no finished run, or none of one of `agents`.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     directory = Path(directory)
@@ -96,6 +104,8 @@ def make_figures(
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
     site = make_site(summary, audits=audit_reports(store, summary))
+    if agents:
+        site = site.of(_chosen(summary, agents))
     folder = Path(out) if out is not None else directory / "figures"
     if out is None:
         own_folder(folder)
@@ -119,6 +129,20 @@ def make_figures(
             temporary.write_text(table, encoding="utf-8")
         files.append(path)
     return files
+
+
+def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
+    """The agents with finished runs that names or ids stand for."""
+    played = {agent: summary.agents[agent].id for _, agent in summary.scores}
+    chosen: set[str] = set()
+    for name in agents:
+        found = {name} & played.keys() or {agent for agent, id in played.items() if id == name}
+        if not found:
+            close = difflib.get_close_matches(name, [*played, *played.values()], n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise ValueError(f"agents: no finished run of {name!r}; {hint}there are {', '.join(map(repr, played))}")
+        chosen |= found
+    return chosen
 
 
 def _figures(site: Site) -> dict[str, Figure]:
@@ -150,13 +174,13 @@ def _figures(site: Site) -> dict[str, Figure]:
     panels["guarantee"] = [
         chart and replace(chart.on_log_axes(x=False), title=task)
         for task, found in audits.items()
-        for chart in [guarantee_chart(site.summary.on(task), found)]
+        for chart in [guarantee_chart(_cells(site, task), found)]
     ]
     panels["sketches"] = [_panel(task, variance_chart(audits[task])) for task in site.summary.tasks if task in audits]
     figures = {}
     for name, charts in panels.items():
-        known = [chart for chart in charts if chart is not None]
-        if known:
+        known = [chart.only(site.styles) for chart in charts if chart is not None]
+        if any(chart.lines for chart in known):
             figures[name] = draw_panels(known, site.styles)
     several = {name: found for name, found in site.overall.items() if len(found.agents) > 1}
     files = file_names("ranks", several) if len(site.classes) > 1 else dict.fromkeys(several, "ranks.html")
@@ -174,7 +198,7 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
     for task in site.summary.tasks:
         cells = {
             name: cell
-            for name, cell in site.summary.on(task).items()
+            for name, cell in _cells(site, task).items()
             if np.isfinite(cell.curves[metric.name][:, -1]).all()
         }
         chart = metric_chart(metric, cells)
@@ -182,6 +206,11 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
             chart = chart.without_bands()  # many bands hide the curves
         panels.append(_panel(task, chart))
     return panels
+
+
+def _cells(site: Site, task: str) -> dict[str, AgentScores]:
+    """Scores on a task of the agents that are shown."""
+    return {name: cell for name, cell in site.summary.on(task).items() if name in site.styles}
 
 
 def _panel(title: str, chart: Chart | None, log_y: bool = True) -> Chart | None:
@@ -352,15 +381,21 @@ def _new_figure(width_inches: float, height_inches: float) -> Figure:
 
 
 def _legend(figure: Figure, curves: Mapping[str, Line2D]) -> None:
-    """One legend below the figure for all curves."""
-    figure.legend(
-        list(curves.values()),
-        # A label is given here alone: of a curve's own labels, matplotlib leaves out those that begin with "_".
-        [_plain(name) for name in curves],
-        loc="outside lower center",
-        ncols=min(len(curves), int(2 * figure.get_figwidth() / 2.9)),
-        frameon=False,
-    )
+    """One legend below the figure for all curves, in as many columns as fit; the figure grows by rows beyond three."""
+    for n_columns in range(min(len(curves), int(2 * figure.get_figwidth() / 2.9)), 0, -1):
+        legend = figure.legend(
+            list(curves.values()),
+            # A label is given here alone: of a curve's own labels, matplotlib leaves out those that begin with "_".
+            [_plain(name) for name in curves],
+            loc="outside lower center",
+            ncols=n_columns,
+            frameon=False,
+        )
+        extent = legend.get_window_extent()
+        if extent.width <= figure.bbox.width or n_columns == 1:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + max(0.0, extent.height / figure.dpi - _LEGEND_INCHES))
 
 
 def _plain(name: str) -> str:
@@ -407,7 +442,7 @@ def latex_table(site: Site) -> str:
 
 def _order(site: Site) -> list[str]:
     placed = dict.fromkeys(agent for found in site.overall.values() for agent in found.ordered)
-    return [*placed, *sorted(agent for agent in site.summary.agents if agent not in placed)]
+    return [*placed, *sorted(agent for agent in site.styles if agent not in placed)]
 
 
 def _score(site: Site, task: str, agent: str) -> Interval | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -22,6 +22,7 @@ from leaderboards.score.rankings import (
     TaskClass,
     TaskRanking,
     class_rankings,
+    ranked_among,
     ranking_over,
     task_classes,
     task_ranking,
@@ -122,6 +123,22 @@ class Site:
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         return ranking_over(self.summary, tasks, self.rankings, agents)
+
+    def of(self, agents: Collection[str]) -> Site:
+        """The same with some agents alone, ranked among themselves and in styles of their own.
+
+        `summary` stays that of all: what their regret and its ratio are measured against may be among the others.
+        """
+        rankings = {
+            task: None if found is None else ranked_among(found, agents) for task, found in self.rankings.items()
+        }
+        return replace(
+            self,
+            rankings=rankings,
+            overall=class_rankings(self.summary, self.classes, rankings),
+            styles=line_styles({name: ref for name, ref in self.summary.agents.items() if name in agents}),
+            audits={key: report for key, report in self.audits.items() if key[1] in agents},
+        )
 
     def best_agents(self, task: str | None = None) -> list[str]:
         """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,50 @@ def test_inference_regret_has_intervals_unless_agents_are_many(tmp_path: Path) -
         (chart,) = metric_panels(site, METRICS["inference_regret"])
         assert chart is not None
         assert {line.high is not None for line in chart.lines} == {filled}
+
+
+def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_path: Path) -> None:
+    store = folder(tmp_path, agents=AGENTS, repetitions=6)
+    site = make_site(summarise(store))
+    chosen = site.of({"EpsGreedy", "GP-UCB"})
+    assert list(chosen.styles) == ["EpsGreedy", "GP-UCB"]
+    (overall,) = chosen.overall.values()
+    assert overall.ordered == ("GP-UCB", "EpsGreedy")
+    assert [rank.estimate for rank in overall.mean_rank] == [2, 1]
+    for task, found in chosen.rankings.items():
+        whole = site.rankings[task]
+        assert found is not None
+        assert whole is not None
+        assert found.metric == whole.metric == "regret_ratio"
+        assert (whole.Y[:, [whole.agents.index(name) for name in found.agents]] == found.Y).all()
+        assert [chosen.rank(task, name) for name in ("GP-UCB", "EpsGreedy", "Uniform")] == [1, 2, None]
+    names = {path.name for path in make_figures(tmp_path, formats=("png",), agents=["EpsGreedy", "GP-UCB"])}
+    assert {"cumulative_regret.png", "ranks.png", "profiles.png", "targets.png"} <= names
+
+
+def test_an_id_stands_for_all_agents_that_have_it(tmp_path: Path) -> None:
+    agents = [Ref("GP-UCB", {"width": 1.0}, "narrow"), Ref("GP-UCB", {"width": 9.0}, "wide"), Ref("Uniform")]
+    folder(tmp_path, agents=agents, repetitions=2)
+    make_figures(tmp_path, formats=(), agents=["GP-UCB"])
+    rows = (tmp_path / "figures" / "scores.md").read_text().splitlines()
+    assert {row.split(" | ")[0] for row in rows[2:4]} == {"| narrow", "| wide"}
+    assert not rows[4]
+
+
+def test_a_long_legend_is_inside_the_figure_and_leaves_room_for_the_panels() -> None:
+    names = [f"an agent of some long name, {i}" for i in range(38)]
+    t = np.arange(1, 30)
+    lines = tuple(Line(name, t, t * (i + 1.0)) for i, name in enumerate(names))
+    charts = [Chart("key", f"panel {i}", Axis("x"), Axis("y"), lines) for i in range(6)]
+    with paper_style(), warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib's, of axes that collapse
+        figure = draw_panels(charts, {name: LineStyle(0, "solid") for name in names})
+        figure.draw_without_rendering()
+    (legend,) = figure.legends
+    shown = legend.get_window_extent()
+    assert shown.x0 >= 0
+    assert shown.x1 <= figure.bbox.width
+    assert min(ax.get_window_extent().height for ax in figure.axes) > 0.9 * figure.dpi
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
