@@ -32,10 +32,13 @@ __all__ = [
     "env_arguments",
     "env_spec",
     "horizon_of",
+    "is_findable",
     "is_own_env",
+    "load_class",
     "loaded_agent",
     "make_agent",
     "make_env",
+    "named_agents",
     "named_code",
     "not_here",
     "pinned",
@@ -153,7 +156,7 @@ def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, 
 def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     if ":" not in id and not id.endswith(".py"):
         return agents.make(id, **to_plain_dict(kwargs))
-    found = _load_class(id)
+    found = load_class(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
@@ -199,6 +202,11 @@ def named_code(specs: Iterable[RunSpec]) -> list[str]:
     return sorted({id for id in agent_ids if not _is_own_agent(id)} | {id for id in env_ids if not is_own_env(id)})
 
 
+def named_agents(specs: Iterable[RunSpec]) -> list[str]:
+    """Agents of `specs` that are named `module:Class`, sorted: to say more of them than their runs do, import them."""
+    return sorted({spec.agent.id for spec in specs if ":" in spec.agent.id and spec.agent.rebuildable})
+
+
 def not_here(spec: RunSpec) -> str | None:
     """Why this process cannot build the agent or the environment of `spec`; None if it may.
 
@@ -211,7 +219,7 @@ def not_here(spec: RunSpec) -> str | None:
         module, colon, _ = ref.id.partition(":")
         if not colon and ref.id not in known:
             return f"{kind} {ref.id!r} is not registered here: install its distribution, or name it as 'module:...'"
-        if colon and not _findable(module):
+        if colon and not is_findable(module):
             return (
                 f"module {module!r} that defines {kind} {ref.id!r} is not importable here: give the command in the "
                 "folder of the module, or put that on PYTHONPATH"
@@ -219,7 +227,7 @@ def not_here(spec: RunSpec) -> str | None:
     return None
 
 
-def _findable(module: str) -> bool:
+def is_findable(module: str) -> bool:
     """Whether the import system finds the module; of a dotted name its first part, since more would import that."""
     first = module.partition(".")[0]
     try:
@@ -306,7 +314,7 @@ def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
     raise TypeError(f"{name}: expected an id, an (id, kwargs) pair or {kind}, got {thing!r}{hint}")
 
 
-def _load_class(id: str) -> object:
+def load_class(id: str) -> object:
     """The class named by `"package.module:Class"` names.
 
     Raises:

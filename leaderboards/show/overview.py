@@ -346,7 +346,8 @@ def _rows(
         return basis, [_unplaced(site, name, listed, shown) for name in agents]
     basis = f"Ranks rest on {len(listed)} {what} and are of {placed} {'agent' if placed == 1 else 'agents'}"
     if placed < len(agents):
-        basis += f"; the other {len(agents) - placed} have not finished all repetitions of all"
+        others = len(agents) - placed
+        basis += f"; the other {'has' if others == 1 else f'{others} have'} not finished all repetitions of all"
     rows = [
         _placed(site, name, found, shown) if name in found.agents else _unplaced(site, name, listed, shown)
         for name in agents
