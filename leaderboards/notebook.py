@@ -21,6 +21,7 @@ from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.adopt import prepare
 from leaderboards.play.board import board_of, write_note
+from leaderboards.play.edited import edited_agents
 from leaderboards.play.make import AgentLike, describe_env
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.schedule import run_missing
@@ -119,6 +120,9 @@ def run_suite(
     for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in specs}.items():
         if reason is not None:
             _log.warning("skipped: %s, %s; the same call tries again", env, reason)
+    played_keys = {spec.key for spec in specs}
+    for text in edited_agents(run for key, run in store.entries().items() if key in played_keys):
+        _log.warning("%s", text)
     for line in report.failed():
         _log.warning("%s", line)
     return Results(store.directory, report)

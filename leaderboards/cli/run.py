@@ -21,6 +21,8 @@ from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.adopt import prepare
 from leaderboards.play.board import write_note
 from leaderboards.play.checkpoint import DEFAULT_EVERY
+from leaderboards.play.edited import edited_agents
+from leaderboards.play.make import named_agents
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
@@ -133,6 +135,9 @@ def run(
         finally:
             workforce.close()
         print_report(report, directory, time.monotonic() - started)
+        asked = {spec.key for spec in specs}
+        for text in edited_agents(entry for key, entry in store.entries().items() if key in asked):
+            say(f"  note: {text}", err=True)
         print_gaps(store, specs, without_data)
         print_end(store, shard is not None)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
@@ -168,10 +173,11 @@ def print_end(store: Store, is_shard: bool) -> None:
     if is_shard:
         say(f"next: gpbandit merge {shlex.quote(str(store.directory))} OTHER ... --out ALL, once all shards are done")
         return
-    own = {store.entry(key).spec.agent.label for key in store.done_keys()}
-    for line in short_ranking(opened(store.directory), also=own):
+    here = {store.entry(key).spec.agent.label for key in store.done_keys()}
+    for line in short_ranking(opened(store.directory), also=here):
         say(line)
-    say(f"next: gpbandit page {shlex.quote(str(store.directory))}")
+    own = " --import-agents" if named_agents(entry.spec for entry in store.entries().values()) else ""
+    say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")
 
 
 def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str, str]) -> None:

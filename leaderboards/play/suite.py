@@ -154,7 +154,10 @@ class Suite(_Strict):
     def _labels_differ(cls, entries: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
         twice = [label for label, n in Counter(entry.ref.label for entry in entries).items() if n > 1]
         if twice:
-            raise ValueError(f"label {twice[0]!r} stands for several entries; give each a label of its own")
+            raise ValueError(
+                f"label {twice[0]!r} stands for several entries; give each a label of its own, in Python as "
+                "{'id': ..., 'kwargs': ..., 'label': ...}"
+            )
         return entries
 
     @model_validator(mode="after")
@@ -264,7 +267,8 @@ class Suite(_Strict):
                 try:
                     check(entry.ref)
                 except (Exception, SystemExit) as error:
-                    raise SuiteError(f"suite {self.name!r}, {kind}, {entry.ref.label!r}: {_fault(error)}") from None
+                    where = f"suite {self.name!r}, {kind}, {entry.ref.label!r}"
+                    raise SuiteError(f"{where}: {_fault(error)}{_on_objects(entry.ref)}") from None
         twice = [key for key, n in Counter(spec.key for spec in self.specs()).items() if n > 1]
         if twice:
             spec = next(spec for spec in self.specs() if spec.key == twice[0])
@@ -311,7 +315,8 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
         except DataError as error:
             without_data[spec.env.key] = data_reason(error)
         except Exception as error:
-            raise SuiteError(f"{spec.env.label} cannot be built: {type(error).__name__}: {error}") from None
+            fault = f"{type(error).__name__}: {error}{_on_objects(spec.env)}"
+            raise SuiteError(f"{spec.env.label} cannot be built: {fault}") from None
     return without_data
 
 
@@ -400,6 +405,17 @@ def _fault(error: BaseException) -> str:
     if isinstance(error, SyntaxError) or not frames:
         return kind  # which names its own line
     return f"{kind} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+
+
+def _on_objects(ref: Ref) -> str:
+    """What to do about settings that are objects, which a spec can only describe; "" if none is."""
+    objects = [name for name, value in ref.kwargs.items() if isinstance(value, Mapping) and "$object" in value]
+    if not objects:
+        return ""
+    return (
+        f"; a suite cannot hand on the object given as {objects[0]!r}: in Python, give the built agent under a label, "
+        "as {'mine': agents.make(...)}; in an environment, state it in a class or recipe of your own"
+    )
 
 
 def _first_error(error: ValidationError) -> str:

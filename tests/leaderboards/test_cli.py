@@ -76,7 +76,7 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     assert [line.split()[1] for line in lines[2:5]] == ["GP-UCB", "Uniform", "Worst"]
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
-    assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'}"
+    assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'} --import-agents"
     alone = tmp_path / "alone.toml"
     alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
     _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
@@ -699,3 +699,51 @@ def test_a_suite_names_a_csv_file_and_an_edited_one_plays_anew(call: Call, tmp_p
     code, _, err = call("run", suite, "--out", out)
     assert code == 2
     assert err.startswith("error: suite 'lab', environments, 'Table': file: there is no file")
+
+
+def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
+    call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'from agents.exact.gp_ucb import GPUCB\n\n\nclass Told(GPUCB):\n    """Is told everything."""\n'
+    (tmp_path / "own_told.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    code, text, _ = call("run", suite, "--agent", "own_told:Told", "--workers", 1)
+    assert code == 0
+    assert text.splitlines()[-1] == "next: gpbandit page results/tiny --import-agents"
+    page = tmp_path / "results" / "tiny" / "site" / "agent-told.html"
+    sys.modules.pop("own_told")  # as in a process of its own
+    code, _, told = call("page", "results/tiny")
+    assert code == 0
+    assert "note: own_told:Told: shown without description" in told
+    assert "--import-agents" in told
+    assert "Is told everything" not in page.read_text()
+    assert "own_told" not in sys.modules
+    code, _, told = call("page", "results/tiny", "--import-agents")
+    assert code == 0
+    assert not told
+    assert "Is told everything" in page.read_text()
+    assert "told the kernel" in page.read_text()
+    sys.modules.pop("own_told")
+    (tmp_path / "own_told.py").write_text("1 / 0\n")
+    code, _, told = call("page", "results/tiny", "--import-agents")
+    assert code == 0
+    assert "note: own_told:Told could not be imported (ZeroDivisionError: division by zero)" in told
+    (tmp_path / "own_told.py").unlink()
+    code, _, told = call("page", "results/tiny", "--import-agents")
+    assert code == 0
+    assert told.count("note:") == 1
+    assert "is not importable here" in told
+
+
+def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert call("run", suite, "--out", out, "--executor", "serial", "--agent", "EpsGreedy")[0] == 0
+    code, _, told = call("figures", out, "--agent", "EpsGredy")
+    assert code == 2
+    assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'? there are")
+    assert call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy")[0] == 0
+    table = (out / "figures" / "scores.md").read_text()
+    assert "GP-UCB" in table
+    assert "EpsGreedy" in table
+    assert "Uniform" not in table

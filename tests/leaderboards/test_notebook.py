@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import leaderboards
 from agents import Agent, Capabilities, Feedback, Pending
 from agents.core.finite import FiniteArmAgent
 from gpbandit_envs import from_function, from_table
+from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.notebook import as_suite, run_suite
 from leaderboards.play.store import Store
@@ -177,6 +181,56 @@ def test_objects_with_other_settings_are_other_agents(tmp_path: Path) -> None:
     assert set(traces.query("agent == 'other'")["action"]) == {7}
     assert not hasattr(one, "problem"), "the object itself has not played"
     assert not quiet(keys(agents=[]), {"one": one, "other": other}, out=tmp_path).report.ended  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class Bumps(Kernel):
+    """A kernel that no spec can name."""
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return np.exp(-np.abs(X[:, None, :] - Y).sum(axis=-1))
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X))
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"name": "bumps"}
+
+
+def test_a_kernel_of_ones_own_plays_inside_an_agent_and_not_as_a_setting(tmp_path: Path) -> None:
+    built = {"Uniform": "Uniform", "mine": agents.make("GP-UCB", kernel=Bumps())}
+    results = run_suite(keys(agents=built), out=tmp_path, progress=False)
+    assert set(results.runs()["status"]) == {"done"}
+    for wrong in (
+        keys(agents={"mine": ("GP-UCB", {"kernel": Bumps()})}),
+        keys(gym.make(RKHS[0], n_arms=20, kernel=Bumps())),
+    ):
+        with pytest.raises(SuiteError, match="cannot hand on the object given as 'kernel': in Python, give the built"):
+            run_suite(wrong, out=tmp_path / "wrong", progress=False)
+
+
+def test_two_settings_of_one_agent_need_labels_and_the_error_says_how(tmp_path: Path) -> None:
+    twice = [("GP-UCB", {"width": 1.0}), ("GP-UCB", {"width": 2.0})]
+    with pytest.raises(SuiteError, match=r"in Python as \{'id': ..., 'kwargs': ..., 'label': ...\}"):
+        as_suite(keys(agents=twice))
+    labelled = [{"id": id, "kwargs": kwargs, "label": f"width {kwargs['width']}"} for id, kwargs in twice]
+    assert [entry.ref.label for entry in as_suite(keys(agents=labelled)).agents] == ["width 1.0", "width 2.0"]
+
+
+def test_runs_of_an_agent_whose_file_was_edited_since_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "own_edited.py"
+    file.write_text("from agents.baselines.eps_greedy import EpsGreedy\n\n\nclass Mine(EpsGreedy):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    suite = keys(agents=["Uniform", "own_edited:Mine"])
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        run_suite(suite, out=tmp_path / "r", progress=False)
+        assert "own_edited" not in caplog.text
+        later = time.time() + 5
+        os.utime(file, (later, later))
+        run_suite(suite, out=tmp_path / "r", progress=False)
+    assert "own_edited.py was changed after 2 of these runs were played, which stay as they are" in caplog.text
 
 
 def test_an_edited_frame_plays_anew(tmp_path: Path) -> None:
