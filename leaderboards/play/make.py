@@ -329,12 +329,25 @@ def load_class(id: str) -> object:
         )
     try:
         return load_entry_point(id)
+    except ValueError:
+        known = vars(sys.modules[module]) if module in sys.modules and attribute else {}
+        there = [name for name, value in known.items() if _is_defined(value, module)]
+        if not there:
+            raise
+        close = difflib.get_close_matches(attribute, there, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"its agents are {', '.join(there)}"
+        raise ValueError(f"agent: module {module!r} has no attribute {attribute!r}; {hint}") from None
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise  # the module is there, and imports another that is not
         raise ValueError(
             f"agent: {id!r} names a module that is neither in this folder nor installed ({error})"
         ) from None
+
+
+def _is_defined(value: object, module: str) -> bool:
+    """Whether `value` is a class of agents that the module itself defines."""
+    return isinstance(value, type) and issubclass(value, Agent) and value.__module__ == module
 
 
 def env_spec(id: str) -> gym.envs.registration.EnvSpec:

@@ -103,6 +103,8 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str
             "ask for the same runs of 'Uniform'",
         ),
         ('id = "EpsGreedy"', 'id = "no_such_module:Agent"', "No module named 'no_such_module'"),
+        ('"EpsGreedy"', '"tests.leaderboards.play.players:Wosrt"', "has no attribute 'Wosrt'; did you mean 'Worst'"),
+        ('"EpsGreedy"', '"tests.leaderboards.play.players:Mine"', "has no attribute 'Mine'; its agents are .*Worst"),
     ],
 )
 def test_wrong_ids_and_settings_are_found_before_anything_runs(
