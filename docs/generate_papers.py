@@ -45,13 +45,15 @@ def summary() -> str:
         papers = ", ".join(f"[{name}](papers/{key}.md)" if key in written else name for key, name in names.items())
         values = kept(one.name)
         if values is None:
-            lines.append(f"| `{one.name}` | {papers} | not played here | | | | | | |")
+            lines.append(f"| `{one.name}` | {papers} | not played here |{' |' * (len(head) - 3)}")
             continue
         counts = Counter(claim["verdict"] for claim in values["claims"])
         least, asked = values["repetitions"], values["repetitions_asked"]
         most = max((row["repetitions"] for row in values["table"]), default=least)
         played = f"{least} to {most}" if least < most else f"{least}"
-        repetitions = played if least >= asked else f"{played} of {asked}"
+        # A row may have more than the experiment states, where its claims need them.
+        cut = f"{played} of {asked}" if most <= asked else f"{played}, where {asked} are stated"
+        repetitions = played if least >= asked else cut
         verdicts = " | ".join(str(counts[verdict]) for verdict in _VERDICTS)
         lines.append(f"| `{one.name}` | {papers} | {values['horizon'] or '–'} | {repetitions} | {verdicts} |")
     return "\n".join(lines) + "\n"
