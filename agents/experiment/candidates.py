@@ -111,10 +111,15 @@ class Candidates:
     @classmethod
     def of(cls, frame: pd.DataFrame, log: tuple[str, ...]) -> Candidates:
         """The candidates in the rows of a frame."""
-        missing = np.argwhere(frame.isna().to_numpy())
-        if len(missing):
-            i, j = missing[0]
-            raise ValueError(f"table: expected a value in every cell, got none in row {i}, column {frame.columns[j]!r}")
+        missing = frame.isna()
+        rows = np.flatnonzero(missing.any(axis="columns")).tolist()
+        if rows:
+            columns = [repr(name) for name in frame.columns if missing[name].any()]
+            shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+            raise ValueError(
+                f"table: expected a value in every cell, got none in {len(rows)} of {len(frame)} rows ({shown}, "
+                f"counted from 0), in {', '.join(columns)}; fill them in or drop the rows (DataFrame.dropna)"
+            )
         points = [{name: plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
         return cls(points, log)  # type: ignore[arg-type]
 

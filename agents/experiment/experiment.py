@@ -127,7 +127,7 @@ class Experiment:
             self.parameters = Parameters.of(parameters)
         else:
             frame = as_frame("parameters", parameters)
-            if self.outcome in frame.columns:
+            if self._is_among(frame):
                 known = frame[frame[self.outcome].notna()]
                 before = [] if len(known) == 0 else [known]
                 frame = frame.drop(columns=self.outcome)
@@ -145,8 +145,17 @@ class Experiment:
 
     # What is set up once.
 
+    def _is_among(self, frame: pd.DataFrame) -> bool:
+        """Whether a column has the outcome's name; one that differs in spelling alone would become a parameter."""
+        for name in frame.columns:
+            if name != self.outcome and name.strip().casefold() == self.outcome.strip().casefold():
+                raise ValueError(
+                    f"outcome: expected the name of a column, got {self.outcome!r}; did you mean {name!r}?"
+                )
+        return self.outcome in frame.columns
+
     def _take_over(self, frame: pd.DataFrame) -> None:
-        if self.outcome not in frame.columns:
+        if not self._is_among(frame):
             raise ValueError(
                 f"data: expected a column {self.outcome!r} with the outcomes, got {', '.join(frame.columns)}; "
                 "outcome= names it"
@@ -155,6 +164,8 @@ class Experiment:
             point = {str(name): plain(value) for name, value in row.items()}
             outcome = point.pop(self.outcome)
             try:
+                if outcome is None or outcome != outcome:
+                    raise ValueError(f"{self.outcome}: expected a number, got none; leave out rows not measured yet")
                 new = self._evaluation(point, asked=False)
                 self._refuse_repeat(new)
                 new.outcome, new.status = _finite(self.outcome, outcome), "done"
@@ -419,8 +430,11 @@ class Experiment:
         same = self._same(action, evaluated)
         return dict((evaluated[same[0]] if same else self._proposal(action)).point)
 
-    def predict(self, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    def predict(self, points: Point | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
+
+        Args:
+            points: Dicts with a value for every parameter, or one such dict.
 
         Returns:
             A row a point; none for no points, whatever the policy.
@@ -433,6 +447,7 @@ class Experiment:
 
         if not len(points):  # policies need not expect empty arrays
             return pd.DataFrame({"mean": [], "half_width": []}, dtype=np.float64)
+        points = [points] if isinstance(points, Mapping) else points
         actions = np.array([self._evaluation(point, asked=False).action for point in points])
         X = actions if self._problem.arms is None else self._problem.arms[actions]
         found = self._informed().predict(X)
@@ -461,7 +476,7 @@ class Experiment:
 
     def __repr__(self) -> str:
         if self.candidates is not None:
-            what = f"{len(self.candidates.points)} candidates"
+            what = f"{len(self.candidates.points)} candidates of {', '.join(self.candidates.names)}"
         else:
             assert self.parameters is not None
             what = ", ".join(self.parameters.names)

@@ -91,6 +91,7 @@ def test_it_finds_the_maximum_and_the_minimum() -> None:
     assert value == formula(point) == -low > 0.7
     expected = highs.predict([point])["mean"][0]
     assert lows.predict([point])["mean"][0] == pytest.approx(-expected)
+    assert highs.predict(point).equals(highs.predict([point]))
     nothing = highs.predict([])
     assert nothing.shape == (0, 2)
     assert nothing.dtypes.equals(highs.predict([point]).dtypes)
@@ -471,12 +472,30 @@ def test_points_of_a_table_that_are_refused() -> None:
             {"x": (0, 1)},
             {"data": [{"x": 0.5, "outcome": None}]},
             ValueError,
-            "data, row 0 (counted from 0): outcome: expected a finite number",
+            "data, row 0 (counted from 0): outcome: expected a number, got none; leave out rows not measured yet",
         ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcome": "high"}]},
+            ValueError,
+            "data, row 0 (counted from 0): outcome: expected a finite number, got 'high'",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "Yield ": 1.0}], "outcome": "yield"},
+            ValueError,
+            "outcome: expected the name of a column, got 'yield'; did you mean 'Yield '?",
+        ),
+        (TABLE.assign(Yield=1.0), {"outcome": "yield"}, ValueError, "got 'yield'; did you mean 'Yield'?"),
         (TABLE.iloc[:0], {}, ValueError, "parameters: expected at least one row, got none"),
         (TABLE.iloc[[0, 1, 0]], {}, ValueError, "table: expected different candidates, got rows 0 and 2 equal"),
         (TABLE.iloc[:1], {}, ValueError, "table: expected a column that varies, got 1 equal rows"),
-        (TABLE.assign(x=pd.Series([1, None] * 4 + [2])), {}, ValueError, "got none in row 1, column 'x'"),
+        (
+            TABLE.assign(x=pd.Series([1, None] * 4 + [2])),
+            {},
+            ValueError,
+            "got none in 4 of 9 rows (1, 3, 5, 7, counted from 0), in 'x'; fill them",
+        ),
         (TABLE.assign(id=list("abcdefghi")), {}, ValueError, "table: column 'id' has another text in every row"),
         (
             TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])),
@@ -509,7 +528,7 @@ def test_nothing_told_has_no_best() -> None:
 def test_it_says_briefly_where_it_stands() -> None:
     lab = Experiment(TABLE, "Random", data=[{"ligand": "XPhos", "celsius": 90, "scale": 1, "outcome": 1.0}])
     lab.tell(lab.ask(3)[0], failed=True)
-    assert repr(lab) == "Experiment(9 candidates; Random; 1 before, 1 failed, 2 open)"
+    assert repr(lab) == "Experiment(9 candidates of ligand, celsius, scale; Random; 1 before, 1 failed, 2 open)"
 
 
 class TestPlot:
