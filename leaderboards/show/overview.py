@@ -142,9 +142,10 @@ def overview_page(site: Site) -> dict[str, Any]:
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
     charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
+    done = summary.runs[summary.runs["status"] == "done"]
     return {
         "description": "" if summary.suite is None else summary.suite.description,
-        "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
+        "counts": site.counts() | done["standing"].value_counts().to_dict(),
         "tasks": list(cards.values()),
         "filters": _filters(list(cards.values())),
         "entrants": _entrants(site),
@@ -346,7 +347,8 @@ def _rows(
         return basis, [_unplaced(site, name, listed, shown) for name in agents]
     basis = f"Ranks rest on {len(listed)} {what} and are of {placed} {'agent' if placed == 1 else 'agents'}"
     if placed < len(agents):
-        basis += f"; the other {len(agents) - placed} have not finished all repetitions of all"
+        others = "one has" if len(agents) - placed == 1 else f"{len(agents) - placed} have"
+        basis += f"; the other {others} not finished all repetitions of all"
     rows = [
         _placed(site, name, found, shown) if name in found.agents else _unplaced(site, name, listed, shown)
         for name in agents

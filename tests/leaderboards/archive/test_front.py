@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -56,6 +57,19 @@ def test_the_runs_of_a_part_are_downloaded_with_its_whole(
         assert f'<a href="board/small/files/small.zip">{said}</a>' in section
         assert f"--against ADDRESS/small.zip#sha256={sha256}" in section
     assert len(leaderboards.board(f"{archive}#sha256={sha256}", part).done_keys()) == 12
+
+
+@pytest.mark.slow
+def test_a_board_shows_what_it_has(own: Board, tmp_path: Path) -> None:
+    pages = build_front(tmp_path / "site").parent / "board" / "small"
+    environment = (pages / "site" / "env-d-1.html").read_text()
+    theory = environment.split('aria-labelledby="theory"')[1].split("</table>")[0]
+    assert "Fitted exponent" in theory
+    # They are worked out from whole traces, which a board does not have.
+    assert "Information gain" not in theory
+    assert "Effective dimension" not in theory
+    rows = re.findall(r"<tr>.*?</tr>", theory, re.DOTALL)
+    assert {len(re.findall(r"<t[dh]\b", row)) for row in rows} == {len(re.findall(r"<th\b", rows[0]))}
 
 
 class Page(HTMLParser):
