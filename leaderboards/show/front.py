@@ -36,13 +36,15 @@ class BoardRow:
         rank: Rank of its tie group.
         agent: Its label.
         file: Address of its page from that of the board.
-        mean_rank: Mean rank with its 95 % interval, as text.
+        mean_rank: Mean rank.
+        interval: Its 95 % interval.
     """
 
     rank: str
     agent: str
     file: str
     mean_rank: str
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,8 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
         group, mean = found.ranking.group[i], found.mean_rank[i]
         tied = "=" if (found.ranking.group == group).sum() > 1 else ""
         file = f"site/{site.agent_files[agent]}"
-        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
+        interval = f"{mean.low:.2f} – {mean.high:.2f}"
+        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f}", interval))
     among = "" if len(overall) == 1 else f" ({name})"
     basis = (
         f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "

@@ -403,15 +403,16 @@
       cell.dataset.sort = key || NO_VALUE;
       cell.classList.toggle("none", !key);
       cell.querySelector(".value").textContent = text;
-      if (interval) cell.querySelector("small").textContent = interval;
+      if (interval) cell.querySelector("small").prepend(interval);
     };
     const comparisonRow = ([option, metric, [difference, differenceKey, ...interval], places, [share, shareKey, low, high], p, verdict, n, needed], names) => {
       const row = element("comparison-row").content.firstElementChild.cloneNode(true);
       const [name, mean, won, level, better, runs, wanted] = row.children;
-      name.classList.toggle("short", option.value.length <= 24);
+      name.classList.toggle("short", option.value.length <= 26);
       name.dataset.sort = name.firstElementChild.textContent = option.value;
       name.firstElementChild.href = option.dataset.file;
-      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "one repetition"} · ${metric}`]);
+      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "one repetition"} `]);
+      mean.querySelector(".unit").textContent = `· ${metric}`;
       const forest = mean.querySelector(".forest");
       if (places.length) {
         const [whisker, dot] = forest.querySelectorAll(".whisker, .dot");
