@@ -12,7 +12,8 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -25,9 +26,10 @@ from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from tests.reference.published import QR, Inverse, PublishedSketch, play
+from tests.reference.published import QR, PublishedSketch, play
 
 XI = 0.01
+Published: TypeAlias = Callable[..., PublishedSketch]
 T_DUAL = 400  # evaluations of the cases of DMM
 
 
@@ -81,14 +83,16 @@ def seconds_of_agent(id: str, problem: Problem, mean: np.ndarray, **kwargs: Any)
     return time.process_time() - start
 
 
-def seconds_of_published(
-    policy: str, problem: Problem, mean: np.ndarray, lazy: bool = True, form: type[Inverse] | type[QR] = Inverse
-) -> float:
+AS_PRINTED = partial(PublishedSketch, lazy=False)
+AS_THE_AUTHORS = partial(PublishedSketch, form=QR)
+
+
+def seconds_of_published(policy: str, problem: Problem, mean: np.ndarray, published: Published) -> float:
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.horizon is not None
     start = time.process_time()
-    run = PublishedSketch(problem.kernel, problem.arms, XI, 1.0, 1 / problem.horizon, 2.0, 0, lazy, form)
+    run = published(problem.kernel, problem.arms, XI, 1.0, 1 / problem.horizon, 2.0, 0)
     play(run, policy, problem.horizon, noisy(mean, 1))
     return time.process_time() - start
 
@@ -99,15 +103,14 @@ def sketched_case(
     id: str,
     policy: str,
     task: tuple[Problem, np.ndarray],
-    lazy: bool = True,
-    form: type[Inverse] | type[QR] = Inverse,
+    published: Published = PublishedSketch,
     **kw: Any,
 ) -> Case:
     return Case(
         name,
         goal,
         lambda: seconds_of_agent(id, *task, draws="arm", **kw),
-        lambda: seconds_of_published(policy, *task, lazy=lazy, form=form),
+        lambda: seconds_of_published(policy, *task, published),
     )
 
 
@@ -115,8 +118,8 @@ def authors_case(
     what: str, goal: float, id: str, policy: str, lengthscale: float, horizon: int, **kw: Any
 ) -> Callable[[], Case]:
     """Against the form of the authors' code: QR decompositions."""
-    name = f"{what}, Abalone {lengthscale:g}, T = {horizon:g}, over the authors' form (QR)"
-    return lambda: sketched_case(name, goal, id, policy, abalone(lengthscale, horizon), form=QR, **kw)
+    name = f"{what}, Abalone {lengthscale:g}, T = {horizon:,}, over the authors' form (QR)"
+    return lambda: sketched_case(name, goal, id, policy, abalone(lengthscale, horizon), AS_THE_AUTHORS, **kw)
 
 
 def dense_variance_step(K: np.ndarray, arms: np.ndarray, lam: float) -> None:
@@ -301,19 +304,19 @@ def dmm_case(n_arms: int) -> Case:
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    "bbkb-17.5": lambda: sketched_case("BBKB, Abalone 17.5, T = 1e4", 30, "BBKB", "bbkb", abalone(17.5, 10_000)),
-    "bbkb-5": lambda: sketched_case("BBKB, Abalone 5, T = 1e4", 18, "BBKB", "bbkb", abalone(5.0, 10_000)),
+    "bbkb-17.5": lambda: sketched_case("BBKB, Abalone 17.5, T = 10,000", 30, "BBKB", "bbkb", abalone(17.5, 10_000)),
+    "bbkb-5": lambda: sketched_case("BBKB, Abalone 5, T = 10,000", 18, "BBKB", "bbkb", abalone(5.0, 10_000)),
     "local-17.5": lambda: sketched_case(
-        "BBKB-GlobalLocal, Abalone 17.5, T = 1e4", 80, "BBKB-GlobalLocal", "bbkb-local", abalone(17.5, 10_000)
+        "BBKB-GlobalLocal, Abalone 17.5, T = 10,000", 80, "BBKB-GlobalLocal", "bbkb-local", abalone(17.5, 10_000)
     ),
     "local-5": lambda: sketched_case(
-        "BBKB-GlobalLocal, Abalone 5, T = 1e4", 35, "BBKB-GlobalLocal", "bbkb-local", abalone(5.0, 10_000)
+        "BBKB-GlobalLocal, Abalone 5, T = 10,000", 35, "BBKB-GlobalLocal", "bbkb-local", abalone(5.0, 10_000)
     ),
     "bbkb-17.5-printed": lambda: sketched_case(
-        "BBKB, Abalone 17.5, over Alg. 1 as printed", 30, "BBKB", "bbkb", abalone(17.5, 10_000), lazy=False
+        "BBKB, Abalone 17.5, over Alg. 1 as printed", 30, "BBKB", "bbkb", abalone(17.5, 10_000), AS_PRINTED
     ),
     "bbkb-5-printed": lambda: sketched_case(
-        "BBKB, Abalone 5, over Alg. 1 as printed", 18, "BBKB", "bbkb", abalone(5.0, 10_000), lazy=False
+        "BBKB, Abalone 5, over Alg. 1 as printed", 18, "BBKB", "bbkb", abalone(5.0, 10_000), AS_PRINTED
     ),
     "local-17.5-printed": lambda: sketched_case(
         "BBKB-GlobalLocal, Abalone 17.5, over Alg. 1 as printed",
@@ -321,13 +324,15 @@ CASES: dict[str, Callable[[], Case]] = {
         "BBKB-GlobalLocal",
         "bbkb-local",
         abalone(17.5, 10_000),
-        lazy=False,
+        AS_PRINTED,
     ),
-    "bkb-17.5": lambda: sketched_case("BKB, Abalone 17.5, T = 2000", 17, "BKB", "bkb", abalone(17.5, 2000)),
-    "bkb-5": lambda: sketched_case("BKB, Abalone 5, T = 2000", 25, "BKB", "bkb", abalone(5.0, 2000)),
-    "bbkb-20640": lambda: sketched_case("BBKB, A = 20,640, T = 2000", 8, "BBKB", "bbkb", synthetic(20_640, 12.5, 2000)),
+    "bkb-17.5": lambda: sketched_case("BKB, Abalone 17.5, T = 2,000", 17, "BKB", "bkb", abalone(17.5, 2000)),
+    "bkb-5": lambda: sketched_case("BKB, Abalone 5, T = 2,000", 25, "BKB", "bkb", abalone(5.0, 2000)),
+    "bbkb-20640": lambda: sketched_case(
+        "BBKB, A = 20,640, T = 2,000", 8, "BBKB", "bbkb", synthetic(20_640, 12.5, 2000)
+    ),
     "bbkb-20640-coupled": lambda: sketched_case(
-        "BBKB coupled, A = 20,640, T = 2000",
+        "BBKB coupled, A = 20,640, T = 2,000",
         15,
         "BBKB",
         "bbkb",
@@ -335,7 +340,7 @@ CASES: dict[str, Callable[[], Case]] = {
         resampling="coupled",
     ),
     "bkb-5-coupled": lambda: sketched_case(
-        "BKB coupled, Abalone 5, T = 2000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
+        "BKB coupled, Abalone 5, T = 2,000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
     ),
     "bbkb-17.5-qr": authors_case("BBKB", 100, "BBKB", "bbkb", 17.5, 10_000),
     "bbkb-5-qr": authors_case("BBKB", 40, "BBKB", "bbkb", 5.0, 10_000),

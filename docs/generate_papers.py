@@ -12,7 +12,7 @@ from leaderboards.claims.report import authors, markdown, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
-_VERDICTS = ("agrees", "disagrees", "cannot be told", "not testable here")
+_VERDICTS = ("agrees", "disagrees", "no difference", "cannot be told", "not testable here")
 
 
 def kept(name: str) -> dict[str, Any] | None:
@@ -37,17 +37,15 @@ def pages() -> dict[str, str]:
 
 def summary() -> str:
     """A table of all experiments: what was played and how many claims have which verdict."""
-    lines = [
-        "| experiment | paper | evaluations | repetitions | agree | disagree | cannot be told | not testable here |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    head = ("experiment", "paper", "evaluations", "repetitions", "agree", "disagree", *_VERDICTS[2:])
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     written = pages()
     for one in EXPERIMENTS.values():
         names = {key: authors(key) for key in one.papers}
         papers = ", ".join(f"[{name}](papers/{key}.md)" if key in written else name for key, name in names.items())
         values = kept(one.name)
         if values is None:
-            lines.append(f"| `{one.name}` | {papers} | not played here | | | | | |")
+            lines.append(f"| `{one.name}` | {papers} | not played here | | | | | | |")
             continue
         counts = Counter(claim["verdict"] for claim in values["claims"])
         least, asked = values["repetitions"], values["repetitions_asked"]

@@ -10,13 +10,14 @@ import inspect
 import os
 from collections.abc import Callable
 from functools import cache, update_wrapper
+from time import process_time
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["compiled", "few_combinations", "has_compiler"]
+__all__ = ["compiled", "few_combinations", "has_compiler", "loading_seconds"]
 
 _BLOCK = 2**16  # numbers of the matrix that are read once and then used from the processor's cache: 512 KB
 
@@ -25,16 +26,57 @@ _BLOCK = 2**16  # numbers of the matrix that are read once and then used from th
 def _compiler() -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]] | None:
     if os.environ.get("GPBANDIT_COMPILED", "1") == "0":
         return None
-    try:
-        from numba import njit
-    except ImportError:
-        return None
-    return njit
+    with _LOADING:
+        try:
+            from numba import njit
+        except ImportError:
+            return None
+        return njit
+
+
+class _Stopwatch:
+    """Adds up the processor time of the blocks that it is the context of."""
+
+    seconds = 0.0
+    _begun = 0.0
+
+    def __enter__(self) -> None:
+        self._begun = process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += process_time() - self._begun
+
+
+_LOADING = _Stopwatch()
 
 
 def has_compiler() -> bool:
     """Whether there is numba, and use of it."""
     return _compiler() is not None
+
+
+def loading_seconds() -> float:
+    """Processor time that this process has spent on making loops ready: numba's import, and the first call of each.
+
+    A second where their code is on disk and ten where it is not, once a process: whoever times policies subtracts it.
+    """
+    return _LOADING.seconds
+
+
+class _Loop:
+    """Machine code whose first call, in which it is compiled or read from disk, is timed."""
+
+    def __init__(self, code: Callable[..., Any]) -> None:
+        self._code = code
+        self._is_ready = False
+
+    def __call__(self, *args: Any) -> Any:
+        if self._is_ready:
+            return self._code(*args)
+        with _LOADING:
+            result = self._code(*args)
+        self._is_ready = True
+        return result
 
 
 @cache
@@ -49,10 +91,15 @@ def compiled(
         any_order: Whether sums may be taken in another order, several terms at once, as BLAS does.
     """
     compiler = _compiler()
-    if compiler is None:
-        return None
+    return None if compiler is None else _Loop(_code(compiler, function, called, any_order))
+
+
+@cache
+def _code(
+    compiler: Callable[..., Any], function: Callable[..., Any], called: tuple[Callable[..., Any], ...], any_order: bool
+) -> Callable[..., Any]:
     plain = inspect.unwrap(function)  # tests wrap functions, to enforce annotations
-    names = {**plain.__globals__, **{each.__name__: compiled(each, any_order=any_order) for each in called}}
+    names = {**plain.__globals__, **{each.__name__: _code(compiler, each, (), any_order) for each in called}}
     # "contract": one rounding for a product and its addition.
     fastmath = {"contract", "reassoc", "nsz"} if any_order else {"contract"}
     return compiler(cache=True, fastmath=fastmath)(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, ALIKE_LOG10, Claim
 from leaderboards.claims.measures import (
     bandwidths,
     batches,
@@ -40,6 +40,7 @@ def _smaller(rival: str, reading: str = "") -> Claim:
         f"relative difference of the cumulative regret, {rival} against BBKB",
         more_regret(f"{rival}{row if uses_it else ''}", f"BBKB{row}"),
         low=0.0,
+        alike=ALIKE,
         quick=rival == "EpsGreedy" and not reading,
         reading=reading,
     )
@@ -58,6 +59,7 @@ def _sum_rule() -> Claim:
         "log of the number of batches by the product over that by the sum, GP-AUCB with either",
         fewer_batches("GP-AUCB, sum", "GP-AUCB"),
         low=0.0,
+        alike=ALIKE,
         note="Pulls of one arm have the same sum and product, so where batches are runs of few arms both rules agree.",
     )
 
@@ -150,6 +152,7 @@ def scalings() -> tuple[Claim, ...]:
                     f"relative difference of the cumulative regret, {rival} against BBKB",
                     more_regret(row.format(rival), row.format("BBKB")),
                     low=0.0,
+                    alike=ALIKE,
                     reading=reading,
                 )
                 for rival in ("GP-UCB", "GP-AUCB")
@@ -170,6 +173,7 @@ def regression(own: float) -> tuple[Claim, ...]:
                 f"log10 of the seconds of {rival} over those of BBKB in the first 2,000 evaluations",
                 faster("BBKB", rival, 2_000),
                 low=_ABOVE_ZERO,
+                alike=ALIKE_LOG10,
             )
             for rival in _RIVALS[1:]
         ),

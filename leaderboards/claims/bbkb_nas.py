@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, ALIKE_LOG10, Claim
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
 from leaderboards.score.metrics import batch_lengths, simple_regret, simulated_time
@@ -24,6 +24,7 @@ __all__ = ["COLUMNS", "architectures", "batch_growth", "mean_simple", "more_batc
 COLUMNS = ("cost",)
 _ABOVE_ZERO = math.nextafter(0.0, 1.0)
 _INITIAL = 2_000
+_MATCHES = 0.002
 _SETTLED = 100  # evaluations, before which most batches have one arm
 _GLOBAL, _LOCAL, _EVOLUTION = "BBKB", "BBKB-GlobalLocal", "REG-EVOLUTION"
 
@@ -127,6 +128,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
                 "relative difference of the cumulative regret, REG-EVOLUTION against BBKB",
                 more_regret(row.format(_EVOLUTION), row.format(_GLOBAL)),
                 low=_ABOVE_ZERO,
+                alike=ALIKE,
                 quick=where == "plain",
                 note=""
                 if where == "plain"
@@ -144,7 +146,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "With initial data, BBKB matches REG-EVOLUTION's simple regret.",
             "difference of the simple regrets averaged over the run, BBKB less REG-EVOLUTION, in units of the reward",
             mean_simple(informed.format(_GLOBAL), informed.format(_EVOLUTION)),
-            high=0.002,
+            high=_MATCHES,
             note="Matches is read as at most 0.002 more, of values between 0 and 1. The best of the initial data "
             "counts for both. The last 100 of the data are REG-EVOLUTION's first population; the paper does not say "
             "how it uses them.",
@@ -156,6 +158,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "difference of the simple regrets averaged over the run, REG-EVOLUTION less BBKB, in units of the reward",
             mean_simple(plain.format(_EVOLUTION), plain.format(_GLOBAL)),
             low=_ABOVE_ZERO,
+            alike=_MATCHES,
         ),
         Claim(
             "initial-data-hurt",
@@ -164,6 +167,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             "difference of the simple regrets averaged over the run, with initial data less without",
             mean_simple(informed.format(_GLOBAL), plain.format(_GLOBAL)),
             low=_ABOVE_ZERO,
+            alike=_MATCHES,
             note="The best of the initial data counts.",
         ),
     )
@@ -178,6 +182,7 @@ def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]
             "log of the mean batch length of BBKB-GlobalLocal over that of BBKB",
             more_batches(row.format(_GLOBAL), row.format(_LOCAL)),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         *(
             Claim(
@@ -210,6 +215,7 @@ def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]
                 "log10 of the total time of REG-EVOLUTION over that of the policy",
                 total_time(row.format(agent), row.format(_EVOLUTION)),
                 low=_ABOVE_ZERO,
+                alike=ALIKE_LOG10,
                 quick=where == "plain",
             )
             for name, agent in (("global", _GLOBAL), ("local", _LOCAL))
@@ -221,5 +227,6 @@ def _costs(where: str, initial: str, row: str, source: str) -> tuple[Claim, ...]
             "log10 of the total time of BBKB over that of BBKB-GlobalLocal",
             total_time(row.format(_LOCAL), row.format(_GLOBAL)),
             low=_ABOVE_ZERO,
+            alike=ALIKE_LOG10,
         ),
     )

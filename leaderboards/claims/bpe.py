@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import batches, gap, more_regret, order_kept, spread
 
 __all__ = ["fixed_function", "second_function"]
@@ -28,6 +28,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
             "relative difference of the cumulative regret, 3-BPE against 6-BPE",
             more_regret("3-BPE", "6-BPE"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         Claim(
             "six-beats-original",
@@ -36,6 +37,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
             "relative difference of the cumulative regret, BPE against 6-BPE",
             more_regret("BPE", "6-BPE"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         Claim(
             "gp-ucb-lowest",
@@ -44,6 +46,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
             "relative difference of the cumulative regret, 6-BPE against GP-UCB",
             more_regret("6-BPE", "GP-UCB"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
             quick=True,
         ),
         *(
@@ -66,6 +69,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
             "gap in regret at B = 3 less that at B = 6, over the regret of 3-BPE",
             gap("Fixed 3-BPE", "3-BPE", "Fixed 6-BPE", "6-BPE"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         *(
             Claim(
@@ -87,6 +91,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
             "gap of 3-BPE over 6-BPE with the batch's data less that with all data, over the regret of 6-BPE",
             gap("3-BPE", "6-BPE", "3-BPE, full", "6-BPE, full"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         Claim(
             "growing-beta",
@@ -119,6 +124,7 @@ def second_function(curves: str, growing: str) -> tuple[Claim, ...]:
             "log of the standard deviation of the regret, GP-UCB over 6-BPE",
             spread("GP-UCB", "6-BPE"),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
             note="Its width was tuned by hand on a function that the paper shows only as a plot, and a failure needs a "
             "width that is just too small for that function.",
         ),

@@ -1,9 +1,10 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
 The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
-means, *disagrees* if all of it lies outside, *cannot be told* otherwise; a claim that nothing here measures is *not
-testable here*. Where a paper uses a word (clearly, close), the range is our reading of it and stands beside the
-verdict.
+means, *disagrees* if all of it lies outside. Where a statement puts one thing before another, and the interval has room
+for either order but not for a difference of a tenth, there is *no difference*: a tenth is what the papers' own "about"
+and "comparable" are read as. Otherwise it *cannot be told*. A claim that nothing here measures is *not testable here*.
+Where a paper uses a word (clearly, close), the range is our reading of it and stands beside the verdict.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Literal
 from leaderboards.claims.runs import NotPlayedError, Runs
 from leaderboards.score.statistics import Interval
 
-__all__ = ["Checked", "Claim", "Verdict", "judge"]
+__all__ = ["ALIKE", "ALIKE_LOG10", "Checked", "Claim", "Verdict", "judge"]
 
-Verdict = Literal["agrees", "disagrees", "cannot be told", "not testable here"]
+Verdict = Literal["agrees", "disagrees", "no difference", "cannot be told", "not testable here"]
+ALIKE = 0.1
+"""A difference, of one, up to which two things are alike: what the papers' "about" and "comparable" are read as."""
+ALIKE_LOG10 = math.log10(1 + ALIKE)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Claim:
         measure: Computes the figure; None if nothing here can measure it, and `note` then says why.
         low: Least value with which the statement holds.
         high: Largest value with which it holds.
+        alike: Where the one bound of the range is that of an order, such as 0 for a relative difference: how far from
+            it two things count as alike, in the unit of the figure. 0 where there is no such bound.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
         note: What the paper leaves open, or what was tried where we disagree.
         paper: Key of the paper that says it; empty for the experiment's own.
@@ -46,6 +52,7 @@ class Claim:
     measure: Callable[[Runs], Interval] | None
     low: float = -math.inf
     high: float = math.inf
+    alike: float = 0.0
     quick: bool = False
     note: str = ""
     paper: str = ""
@@ -54,6 +61,8 @@ class Claim:
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise ValueError(f"low, high: expected low < high, got {self.low!r} and {self.high!r}")
+        if self.alike < 0 or (self.alike > 0 and math.isfinite(self.low) == math.isfinite(self.high)):
+            raise ValueError(f"alike: expected 0, or a positive number and one finite bound, got {self.alike!r}")
         if self.measure is None and not self.note:
             raise ValueError(f"note: expected the reason why nothing measures {self.name!r}, got an empty one")
 
@@ -77,7 +86,7 @@ class Claim:
             interval = self.measure(runs)
         except NotPlayedError:
             interval = nothing
-        return Checked(self, interval, judge(interval, self.low, self.high))
+        return Checked(self, interval, judge(interval, self.low, self.high, self.alike))
 
 
 @dataclass(frozen=True)
@@ -92,23 +101,28 @@ class Checked:
     def needs(self) -> int | None:
         """Repetitions with which an open verdict would be one, were the estimate to stay; None if that is not known.
 
-        The half-width of an interval falls with the root of the number of repetitions.
+        The half-width of an interval falls with the root of the number of repetitions. Where two things may be alike,
+        that would be found as soon as the interval fits there.
         """
-        known, low, high = self.interval, self.claim.low, self.claim.high
+        known, claim = self.interval, self.claim
         if self.verdict != "cannot be told" or not known.is_known:
             return None
-        distance = min(abs(known.estimate - bound) for bound in (low, high) if math.isfinite(bound))
+        off = min(abs(known.estimate - bound) for bound in (claim.low, claim.high) if math.isfinite(bound))
+        distance = max(off, claim.alike - off)
         half = (known.high - known.low) / 2
         factor = (half / distance) ** 2 if distance > 0 else math.inf
         return math.ceil(known.n * factor) if math.isfinite(factor) else None
 
 
-def judge(interval: Interval, low: float, high: float) -> Verdict:
-    """The verdict on a figure that should lie in `[low, high]`."""
+def judge(interval: Interval, low: float, high: float, alike: float = 0.0) -> Verdict:
+    """The verdict on a figure that should lie in `[low, high]`, where `alike` has the meaning of `Claim.alike`."""
     if not interval.is_known:
         return "cannot be told"
     if interval.low >= low and interval.high <= high:
         return "agrees"
     if interval.high < low or interval.low > high:
         return "disagrees"
+    bound = low if math.isfinite(low) else high
+    if bound - alike <= interval.low and interval.high <= bound + alike:
+        return "no difference"
     return "cannot be told"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
 from leaderboards.score.statistics import Interval, mean_interval, paired_difference
@@ -61,6 +61,7 @@ CLAIMS: tuple[Claim, ...] = (
             "cumulative contextual regret of GP-UCB less that of the form that ignores the context, over the latter's",
             more_regret(f"GP-UCB@{task}", f"GP-UCB, context ignored@{task}"),
             high=0.0,
+            alike=ALIKE,
             quick=name == "product",
         )
         for name, task in zip(("product", "sum"), _TASKS, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
 from leaderboards.score.statistics import Interval, mean_interval
@@ -68,6 +68,7 @@ def _on(attack: str, budget: int) -> tuple[Claim, ...]:
             "relative difference of the cumulative regret, RGP-UCB against RGP-PE",
             more_regret(f"RGP-UCB@{task}", f"RGP-PE@{task}"),
             high=0.0,
+            alike=ALIKE,
             quick=quick,
         )
     )

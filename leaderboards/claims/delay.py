@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import Measure, gap, more_regret
 from leaderboards.claims.runs import Runs
 from leaderboards.score.statistics import Interval, paired_difference
@@ -39,6 +39,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"relative difference of the cumulative regret, BPE-Delay against {rival}",
             more_regret(_late(mean), _late(mean, rival)),
             high=0.0,
+            alike=ALIKE,
             quick=mean == 50 and not suffix,
             reading=reading,
             note=f"The paper's text could not be consulted; settings are those of the code that its authors published, "
@@ -87,6 +88,7 @@ CLAIMS: tuple[Claim, ...] = (
             "extra regret under delay, BPE-Delay less GP-UCB-SDF, over the regret of BPE-Delay without delay",
             gap(_late(mean), _AT_ONCE, _late(mean, "GP-UCB-SDF"), "GP-UCB-SDF@no delay"),
             high=0.0,
+            alike=ALIKE,
         )
         for mean in _MEANS
     ),

@@ -7,7 +7,7 @@ arms and on data that are not public; these tasks have 200 arms.
 
 from __future__ import annotations
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.contexts import exponents
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
@@ -35,6 +35,7 @@ def _less(
         f"cumulative regret of {a} less that of {b}, over the latter's mean ({task})",
         more_regret(f"{a}@{task}", f"{b}@{task}"),
         high=0.0,
+        alike=ALIKE,
         paper=paper,
         quick=quick,
         note=note,
@@ -98,6 +99,7 @@ CLAIMS: tuple[Claim, ...] = (
         "regret of TV-GP-UCB, told the true rate, at a rate of 0.01 less that at 0.001, over the latter's mean",
         more_regret(f"TV-GP-UCB@{_FAST}", f"TV-GP-UCB, 0.001@{_SLOW}"),
         low=0.0,
+        alike=ALIKE,
     ),
     _less(
         "window-beats-gp-ucb",

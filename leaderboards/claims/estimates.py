@@ -33,7 +33,7 @@ from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import map_estimate
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.replay import Replayed
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.runs import Runs
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.statistics import Interval, paired_difference
@@ -214,6 +214,7 @@ def _claims(case: str) -> tuple[Claim, ...]:
             "distance of the log lengthscales from the truth, plain loss, MAP-UCB's data less uniform ones",
             lambda runs: _difference("distance", plain, uniform, runs),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         ),
         Claim(
             f"{short}-estimate-closer",
@@ -222,6 +223,7 @@ def _claims(case: str) -> tuple[Claim, ...]:
             "distance of the log lengthscales from the truth, UHE-BO less MAP-UCB, each with its own data",
             lambda runs: _difference("distance", ours, plain, runs),
             high=0.0,
+            alike=ALIKE,
         ),
         Claim(
             f"{short}-loss-closer",
@@ -230,6 +232,7 @@ def _claims(case: str) -> tuple[Claim, ...]:
             "distance of the log lengthscales from the truth on MAP-UCB's data, unbiased loss less plain loss",
             lambda runs: _difference("distance", copied, plain, runs),
             high=0.0,
+            alike=ALIKE,
         ),
         Claim(
             f"{short}-mean-closer",
@@ -238,6 +241,7 @@ def _claims(case: str) -> tuple[Claim, ...]:
             "error of the posterior mean over the domain, UHE-BO less MAP-UCB, in standard deviations of f",
             lambda runs: _difference("rmse", ours, plain, runs),
             high=0.0,
+            alike=ALIKE,
         ),
     )
 
@@ -252,6 +256,7 @@ def _converges(case: Case) -> Claim:
         f"after {case.horizon}",
         lambda runs: _difference("distance", many, few, runs),
         high=0.0,
+        alike=ALIKE,
         note="The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
     )
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import (
     bounce,
     faster,
@@ -49,6 +49,7 @@ def _early(source: str, reading: str = "") -> Claim:
         more_regret(_row("GP-BUCB", reading), _row("GP-UCB", reading), 1, 10),
         reading=_READING[reading],
         low=0.0,
+        alike=ALIKE,
     )
 
 
@@ -160,6 +161,7 @@ def se() -> tuple[Claim, ...]:
             more_regret(_row(rival, reading), _row("GP-UCB", reading)),
             reading=_READING[reading],
             low=_ABOVE_ZERO,
+            alike=ALIKE,
         )
 
     return (
@@ -181,6 +183,7 @@ def _dip(source: str) -> tuple[Claim, ...]:
             bounce(_row("GP-UCB", reading), 10, 50),
             reading=_READING[reading],
             low=_ABOVE_ZERO,
+            alike=ALIKE,
             note="Both times are those of the mean curve, up to evaluation 50.",
         )
         for reading in ("", _THEOREM)
@@ -269,6 +272,7 @@ def neuro() -> tuple[Claim, ...]:
             f"share of the 20 rats on which {rival} finds an optimum, less that of GP-UCB",
             found_in_all(rival, "GP-UCB", rats),
             low=_ABOVE_ZERO,
+            alike=ALIKE,
             note=stand_in,
         )
 

@@ -18,7 +18,7 @@ import numpy as np
 from agents.core.finite import group_pulls
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.gp.exact import ExactPosterior
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, ALIKE_LOG10, Claim
 from leaderboards.claims.instances import instance
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
@@ -91,6 +91,7 @@ CLAIMS: tuple[Claim, ...] = (
             "relative difference of the cumulative regret, VA-PE against PE",
             more_regret(f"VA-PE{rows}@{task}", f"PE{rows}@{task}"),
             high=0.0,
+            alike=ALIKE,
             quick=task == "0.1 to 1" and not suffix,
             note=_TABLES if task in _REAL else _NOTE,
             reading=reading,
@@ -109,6 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"log10 of the error of VA-MVR after {_T:,} pulls over that of MVR",
             _error_ratio("VA-MVR", task, "MVR", task),
             high=0.0,
+            alike=ALIKE_LOG10,
             note=_TABLES if task in _REAL else _NOTE,
         )
         for task in (*_DRAWN, "CrossedBarrel")

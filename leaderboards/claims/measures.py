@@ -40,7 +40,6 @@ __all__ = [
     "order_kept",
     "over_environments",
     "ratio_to_uniform",
-    "simple",
     "simple_in",
     "spread",
 ]
@@ -122,17 +121,6 @@ def order_kept(before: Sequence[str], after: Sequence[str]) -> Measure:
             np.stack([runs.column(agent, "regret", played).sum(axis=1) for agent in rows]) for rows in (before, after)
         )
         return mean_interval(np.array([kendalltau(x[:, r], y[:, r]).statistic for r in range(len(played))]))
-
-    return measure
-
-
-def simple(a: str, b: str) -> Measure:
-    """Difference of the final simple regrets of a and b, in units of the reward."""
-
-    def measure(runs: Runs) -> Interval:
-        both = runs.together(a, b)
-        x, y = (runs.column(agent, "regret", both).min(axis=1) for agent in (a, b))
-        return paired_difference(x, y)
 
     return measure
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.instances import instance
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
@@ -172,6 +172,7 @@ def _below_elimination(task: str) -> Claim:
         "relative difference of the cumulative regret, PE against GP-UCB",
         more_regret(f"PE@{task}", f"GP-UCB@{task}"),
         low=0.0,
+        alike=ALIKE,
         quick=task in _QUICK,
         paper="iwazaki",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import ALIKE_LOG10, Claim
 from leaderboards.claims.measures import faster, more_regret
 
 __all__ = ["CLAIMS"]
@@ -59,6 +59,7 @@ def _on(task: str, size: str) -> tuple[Claim, ...]:
             "log10 of the seconds of BPE over those of REDS",
             faster(row("REDS"), row("BPE")),
             low=_ABOVE_ZERO,
+            alike=ALIKE_LOG10,
         ),
         Claim(
             f"speed-{name}",

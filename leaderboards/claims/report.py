@@ -99,7 +99,7 @@ def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, li
     for one in made:
         for claim in one["claims"]:
             if claim["verdict"] == verdict:
-                where = f"{one['experiment']}{' with the ' * bool(claim['reading'])}{claim['reading']}"
+                where = f"{one['experiment']}{', ' * bool(claim['reading'])}{claim['reading']}"
                 found.setdefault(claim["statement"].removesuffix("."), []).append({**claim, "where": where})
     return list(found.items())
 

@@ -26,6 +26,7 @@ from threadpoolctl import ThreadpoolController
 import agents
 from agents import Actions, Agent, Feedback, Pending
 from gpbandit_envs.datasets import DataError
+from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.checkpoint import Checkpoint, Saved
 from leaderboards.play.feedback import Channel, parse_feedback
@@ -73,6 +74,7 @@ __all__ = [
     "instance_data",
     "instance_env",
     "one_blas_thread",
+    "policy_clock",
     "reason_of",
     "run",
     "run_on",
@@ -339,6 +341,11 @@ def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
 # ---- the interaction ----
 
 
+def policy_clock() -> float:
+    """Seconds of the processor, without those in which numba's loops are made ready, once a process."""
+    return process_time() - loading_seconds()
+
+
 class Loop:
     """A run in progress, which may stop after any turn and resume.
 
@@ -394,10 +401,10 @@ class Loop:
             return
         if self._batch == "sequential" or self.problem.contexts:
             room = 1
-        start = process_time()
+        start = policy_clock()
         with AGENT:
             actions = self.agent.select(room, self._pending())
-        seconds = process_time() - start
+        seconds = policy_clock() - start
         chosen = self._single_arm(actions) if room == 1 else None
         if chosen is None:
             actions = check_actions(actions, room, self._batch == "fixed", self.problem)
@@ -508,10 +515,10 @@ class Loop:
         for ticket in arrived:
             del self._open[ticket]
         feedback = self._feedback(rows)
-        start = process_time()
+        start = policy_clock()
         with AGENT:
             self.agent.observe(feedback)
-        seconds = process_time() - start
+        seconds = policy_clock() - start
         self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
         self._deliveries += 1
         with AGENT:

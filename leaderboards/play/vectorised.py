@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import gymnasium as gym
@@ -29,7 +29,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.make import env_spec, make_agent, to_plain_dict
 from leaderboards.play.protocol_checks import EnvError, incompatibility
 from leaderboards.play.record import RunRecord, Trace
-from leaderboards.play.run import Oracle, instance_data, one_blas_thread, run_spec, with_horizon
+from leaderboards.play.run import Oracle, instance_data, one_blas_thread, policy_clock, run_spec, with_horizon
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed, generator
 
@@ -207,9 +207,9 @@ class _VectorLoop:
         T, R = self.actions.shape
         first, batch = np.zeros(R, np.int64), np.ones(R, np.int64)
         for t in range(T):
-            begun = process_time()
+            begun = policy_clock()
             choice = agent.select(T - t)
-            seconds = process_time() - begun
+            seconds = policy_clock() - begun
             self.actions[t], self.batches[t] = choice.arms, batch
             _, self.rewards[t], _, _, info = envs.step(choice.arms)
             self.costs[t] = info["cost"]
@@ -219,9 +219,9 @@ class _VectorLoop:
                 self.means[t], self.regrets[t] = info["oracle"]["mean"], info["oracle"]["regret"]
             closed = choice.closes if t + 1 < T else np.ones(R, bool)
             feedback = self._feedback(t, first, closed)
-            begun = process_time()
+            begun = policy_clock()
             agent.observe(feedback)
-            self.policy_seconds[t] = (seconds + process_time() - begun) / R
+            self.policy_seconds[t] = (seconds + policy_clock() - begun) / R
             first[closed] = t + 1
             batch += closed
             self._state(t, closed, regret[self._every, agent.recommend()], agent.diagnostics())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
+from time import process_time
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from gpbandit_envs.gp.embedding import AmbiguousRankError, Embedding
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
+from leaderboards.play.run import policy_clock
 from tests.agents.play import noisy, play
 
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed; pip install '.[fast]'")
@@ -59,6 +61,40 @@ def test_without_numba_or_by_request_all_is_plain(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "numba", None)
     forget()
     assert not module.has_compiler()
+    forget()
+
+
+def _add(x: float, y: float) -> float:
+    return x + y
+
+
+def test_what_a_loop_takes_to_become_ready_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: at the first call. Where the project times policies, `leaderboards.play`, that is not theirs."""
+
+    def code(function: Callable[..., float]) -> Callable[..., float]:
+        calls = []
+
+        def call(*args: float) -> float:
+            calls.append(args)
+            end = process_time() + 0.05 * (len(calls) == 1)
+            while process_time() < end:
+                pass
+            return function(*args)
+
+        return call
+
+    forget()
+    monkeypatch.setattr(module, "_compiler", cache(lambda: lambda **_: code))
+    loop = module.compiled(_add)
+    assert loop is not None
+    before, clock = module.loading_seconds(), policy_clock()
+    assert loop(1.0, 2.0) == 3.0
+    ready = module.loading_seconds()
+    assert ready - before >= 0.05
+    assert policy_clock() - clock < 0.05
+    assert [loop(2.0, 2.0) for _ in range(3)] == [4.0] * 3
+    assert module.loading_seconds() == ready
+    monkeypatch.undo()
     forget()
 
 

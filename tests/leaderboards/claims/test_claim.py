@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,6 @@ from leaderboards.claims.measures import (
     near_optimal,
     order_kept,
     over_environments,
-    simple,
     spread,
 )
 from leaderboards.claims.reproduce import check, suite_of
@@ -72,6 +72,37 @@ def test_a_verdict_is_where_the_interval_lies(low: float, high: float, verdict: 
     assert judge(Interval((low + high) / 2, low, high, 5), 0.0, 0.5) == verdict
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.0, 0.03, "agrees"),  # however little
+        (-0.03, -0.01, "disagrees"),
+        (-0.1, 0.1, "no difference"),
+        (-0.03, 0.01, "no difference"),
+        (-0.11, 0.01, "cannot be told"),
+        (-0.01, 0.11, "cannot be told"),
+        (math.nan, math.nan, "cannot be told"),
+    ],
+)
+def test_an_order_of_two_that_are_alike_is_none(low: float, high: float, verdict: str) -> None:
+    found = Interval((low + high) / 2, low, high, 5)
+    assert judge(found, 0.0, math.inf, 0.1) == verdict
+    below = Interval((0.5 - low + 0.5 - high) / 2, 0.5 - high, 0.5 - low, 5)
+    assert judge(below, -math.inf, 0.5, 0.1) == verdict
+
+
+def test_likeness_is_of_one_bound() -> None:
+    for low, high, alike in ((0.0, math.inf, -0.1), (-math.inf, math.inf, 0.1), (0.0, 1.0, 0.1)):
+        with pytest.raises(ValueError, match="alike: expected"):
+            Claim("x", "", "", "", lambda _: Interval(0.0, 0.0, 0.0, 1), low, high, alike)
+
+
+def test_either_verdict_needs_repetitions() -> None:
+    """Of 0.02, with 0.11 either way in 4: an interval that leaves out 0 needs 121, one within 0.1 of it needs 8."""
+    claim = Claim("x", "", "", "", lambda _: Interval(0.02, -0.09, 0.13, 4), low=0.0)
+    assert (claim.check(runs(a=np.ones((2, 3)))).needs, replace(claim, alike=0.1).check(runs()).needs) == (121, 8)
+
+
 def test_more_regret_is_paired_and_relative() -> None:
     base = RNG.random((6, 20)) + 0.5
     found_ = more_regret("a", "b")(runs(a=1.5 * base, b=base))
@@ -95,7 +126,6 @@ def test_simple_and_found() -> None:
     a, b = np.full((4, 5), 0.3), np.full((4, 5), 0.5)
     a[:, 2], b[0, 3] = 0.0, 0.0
     made = runs(a=a, b=b)
-    assert simple("a", "b")(made).estimate == pytest.approx(-0.375)
     assert found("a", "b")(made).estimate == pytest.approx(0.75)
 
 
