@@ -88,7 +88,7 @@ docs: $(VENV)/.installed-test
 
 # Boards and documentation as one site that opens from disk, in build/site; a warning is an error.
 site: $(VENV)/.installed-docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs build/site/docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto --html-define boards=../index.html docs build/site/docs
 	$(BIN)/gpbandit board site --out build/site
 
 format: $(VENV)/.installed-test

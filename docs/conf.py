@@ -56,6 +56,7 @@ default_role = "literal"
 html_theme = "furo"
 html_title = "gpbandit-envs"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False

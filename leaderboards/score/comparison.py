@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -43,18 +43,6 @@ class PairedComparison:
     mean: Float[np.ndarray, " p"]
     low: Float[np.ndarray, " p"]
     high: Float[np.ndarray, " p"]
-
-    def mirrored(self) -> PairedComparison:
-        """The same comparison with the agents in the other order."""
-        d, w = self.difference, self.wins
-        return replace(
-            self,
-            difference=replace(d, estimate=-d.estimate, low=-d.high, high=-d.low),
-            wins=replace(w, estimate=1 - w.estimate, low=1 - w.high, high=1 - w.low),
-            mean=-self.mean,
-            low=-self.high,
-            high=-self.low,
-        )
 
 
 def compare(

@@ -17,7 +17,7 @@ from leaderboards.score.statistics import score_band
 from leaderboards.show.format import rounded
 from leaderboards.show.palette import LineStyle
 
-__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json", "thinned"]
+__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json", "styles_json", "thinned"]
 
 Mark = Literal["line", "steps", "joined points", "points"]
 
@@ -175,12 +175,16 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
             }
         )
     used = {line.name for chart in charts for line in chart.lines}
-    drawn_styles = {
+    drawn_styles = {name: style for name, style in styles.items() if name in used}
+    return {"xs": shared, "styles": styles_json(drawn_styles), "charts": drawn}
+
+
+def styles_json(styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+    """Styles of lines by name as a JSON value for the page."""
+    return {
         name: {"hue": style.hue, "dash": style.dash, "marker": style.marker, "symbol": style.symbol}
         for name, style in styles.items()
-        if name in used
     }
-    return {"xs": shared, "styles": drawn_styles, "charts": drawn}
 
 
 def _axis(axis: Axis) -> dict[str, Any]:

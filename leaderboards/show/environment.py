@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -231,11 +232,22 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
             number_cell(comparison.d_eff),
         ]
         rows.append(AgentNumbers(comparison.agent, svg.swatch(site.styles[comparison.agent]), cells))
+    columns = [
+        ("Fitted exponent", "slope of log R_t against log t over the last decade"),
+        ("Proven exponent", "power of t in the proven bound, logarithms aside"),
+        (f"Regret at t = {found.t:,}", "mean over repetitions"),
+        ("Proven bound there", "with the constants of the theorem"),
+        ("Information gain", "realised, in nats"),
+        ("Effective dimension", "realised"),
+    ]
+    # A board keeps nothing of which some are worked out, and for some widths nothing is proven.
+    known = [any(row.cells[i].sort < LAST for row in rows) for i in range(len(columns))]
     return {
         "problem": None,
+        "columns": list(itertools.compress(columns, known)),
         "true": found.knowledge == "oracle",
         "t": found.t,
         "gamma": number(float(found.greedy.gain[-1])),
         "d_eff": number(found.greedy.d_eff),
-        "rows": rows,
+        "rows": [replace(row, cells=list(itertools.compress(row.cells, known))) for row in rows],
     }

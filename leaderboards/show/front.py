@@ -2,21 +2,20 @@
 
 SITE/index.html        the front page
 SITE/plotly.min.js     the plotting library of all boards
-SITE/board/NAME/       the pages of a board, and its files to download: scores, papers of the agents, runs
+SITE/board/NAME/       the pages of a board, and files to download: scores, papers, runs unless it is a part of another
 SITE/docs/             the documentation
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.board import Board, board, board_names, pack_board
-from leaderboards.play.board_file import INDEX, INSTANCES
+from leaderboards.play.folder import own_folder
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.page import build_page, page_templates
@@ -37,13 +36,15 @@ class BoardRow:
         rank: Rank of its tie group.
         agent: Its label.
         file: Address of its page from that of the board.
-        mean_rank: Mean rank with its 95 % interval, as text.
+        mean_rank: Mean rank.
+        interval: Its 95 % interval.
     """
 
     rank: str
     agent: str
     file: str
     mean_rank: str
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class BoardCard:
         basis: On what the ranking rests.
         rows: The leaders.
         stale: Agents whose code has changed since.
-        sha256: Of the packed board, as `--against` takes it.
+        whole: The board that holds all its runs, packed: itself, or the one whose suite its own is a part of.
+        sha256: Of that packed board, as `--against` takes it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class BoardCard:
     basis: str
     rows: tuple[BoardRow, ...]
     stale: tuple[str, ...]
+    whole: str
     sha256: str
 
 
@@ -89,11 +92,12 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
-    cards = []
-    for name in board_names():
+    cards: list[BoardCard] = []
+    hashes: dict[str, str] = {}
+    for name in board_names():  # a part comes after its whole
         found = board(name)
         if found.done_keys():
-            cards.append(_card(found, name, folder))
+            cards.append(_card(found, name, folder, hashes))
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -106,12 +110,20 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, front: Path) -> BoardCard:
+def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> BoardCard:
+    """Write the pages and the downloads of a board; the hash of its archive is added to `hashes`."""
     summary, folder = summarise(found), front / "board" / name
     build_page(found, out=folder, front=front)
     site = make_site(summary)
-    sha256 = _downloads(found, site, name, folder)
-    suite = found.suite()
+    suite, files = found.suite(), own_folder(folder / "files")
+    stale = set(files.iterdir()) - _write_scores(site, files)
+    whole = suite.part_of or name
+    if whole == name:
+        archive = files / f"{name}.zip"
+        hashes[name] = pack_board(found, archive)
+        stale.discard(archive)
+    for path in stale:
+        path.unlink()
     basis, rows = _leaders(site)
     return BoardCard(
         name,
@@ -122,7 +134,8 @@ def _card(found: Board, name: str, front: Path) -> BoardCard:
         basis,
         rows,
         tuple(sorted(set(found.stale().values()))),
-        sha256,
+        whole,
+        hashes[whole],
     )
 
 
@@ -139,7 +152,8 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
         group, mean = found.ranking.group[i], found.mean_rank[i]
         tied = "=" if (found.ranking.group == group).sum() > 1 else ""
         file = f"site/{site.agent_files[agent]}"
-        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"))
+        interval = f"{mean.low:.2f} – {mean.high:.2f}"
+        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f}", interval))
     among = "" if len(overall) == 1 else f" ({name})"
     basis = (
         f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "
@@ -148,14 +162,11 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
     return basis, tuple(rows)
 
 
-def _downloads(found: Board, site: Site, name: str, folder: Path) -> str:
-    """Write the scores, the papers and the runs for download; returns the SHA-256 of the packed board."""
-    files = folder / "files"
-    files.mkdir(parents=True, exist_ok=True)
-    score_table(site.summary).to_csv(files / "scores.csv", index=False)
-    (files / "scores.tex").write_text(latex_table(site), encoding="utf-8")
+def _write_scores(site: Site, folder: Path) -> set[Path]:
+    """Write the scores and the papers for download."""
+    csv, tex, bib = folder / "scores.csv", folder / "scores.tex", folder / "papers.bib"
+    score_table(site.summary).to_csv(csv, index=False)
+    tex.write_text(latex_table(site), encoding="utf-8")
     papers = bibtex(text for card in site.cards.values() if card for text in card.references)
-    (files / "papers.bib").write_text(papers + "\n", encoding="utf-8")
-    for file in (INDEX, INSTANCES, *found.index.files):
-        shutil.copyfile(found.directory / file, files / file)
-    return pack_board(found, files / f"{name}.zip")
+    bib.write_text(papers + "\n", encoding="utf-8")
+    return {csv, tex, bib}

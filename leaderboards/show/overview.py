@@ -142,9 +142,10 @@ def overview_page(site: Site) -> dict[str, Any]:
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
     charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
+    done = summary.runs[summary.runs["status"] == "done"]
     return {
         "description": "" if summary.suite is None else summary.suite.description,
-        "counts": site.counts() | summary.runs["standing"].value_counts().to_dict(),
+        "counts": site.counts() | done["standing"].value_counts().to_dict(),
         "tasks": list(cards.values()),
         "filters": _filters(list(cards.values())),
         "entrants": _entrants(site),

@@ -20,7 +20,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
 from leaderboards.show.code import code_page
-from leaderboards.show.comparison import all_comparisons, comparison_data, comparison_page, script_file
+from leaderboards.show.comparison import comparison_data, comparison_page, script_file
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
@@ -142,9 +142,8 @@ def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> 
 def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
     """The page of paired comparisons and its scripts, one an agent."""
     files = [_write(folder / COMPARISON_FILE, templates, "compare.html.j2", comparison_page(site), "")]
-    comparisons = all_comparisons(site)
     for first in site.summary.agents:
-        data = comparison_data(site, comparisons, first)
+        data = comparison_data(site, first)
         # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
         script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = JSON.parse({embed(dumped(data))});\n"
         files.append(_write_text(folder / script_file(site, first), script))

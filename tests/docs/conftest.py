@@ -28,6 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
                 shutil.copy(ROOT / name, docs.parent)
             # A process of its own, in which a warning of a library is a warning, and one of Sphinx an error.
             options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto", "--builder", "html"]
+            options += ["--html-define", "boards=../index.html"]
             build = [sys.executable, "-m", "sphinx", *options, str(docs), str(out)]
             ended = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
             assert ended.returncode == 0, ended.stderr

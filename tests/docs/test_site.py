@@ -66,6 +66,15 @@ def test_nothing_comes_from_a_network(site: Path) -> None:
         assert not [address for address in loaded if re.match(r"(https?:)?//", address)], path
 
 
+def test_every_page_leads_to_the_boards(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        bar = re.search(r'<nav class="to-boards".*?</nav>', path.read_text(encoding="utf-8"), re.DOTALL)
+        assert bar is not None, path
+        found = re.search(r'href="([^"]+)">All boards', bar[0])
+        assert found is not None
+        assert (path.parent / found[1]).resolve() == site.parent / "index.html", path
+
+
 def test_annotations_are_legible(site: Path) -> None:
     page = (site / "api" / "generated" / "gpbandit_envs.gp.html").read_text(encoding="utf-8")
     signatures = re.sub(r"<[^>]+>", "", page)

@@ -379,32 +379,53 @@
       if (option) select.value = option.value;
     };
     const NO_VALUE = "1e9"; // sorts behind all others
+    const WIDTH = 110; // of the drawing of a difference
+    const styles = JSON.parse(element("task-styles").textContent);
+    // Texts have {first} and {second} for the names of the pair.
+    const named = (text, names) => text.replace(/\{(first|second)\}/g, (_, name) => names[name]);
+    // A pair is stored in one order, see leaderboards/show/comparison.py. In the other one signs are turned, the ends of
+    // intervals change places, and a share is what was left of the whole.
+    const holder = () => {
+      const i = first.selectedIndex, j = second.selectedIndex;
+      return (i < j) === ((i + j) % 2 === 1) ? first : second;
+    };
+    const turned = (text) => (text.startsWith("−") ? text.slice(1) : /[1-9]/.test(text) ? `−${text}` : text);
+    const turnedRow = ([task, metric, [mean, key, ...ends], places, [share, shareKey, low, high], p, verdict, ...rest]) => [
+      task, metric, [turned(mean), String(-key), ...ends.map(turned).reverse()], places.map((x) => WIDTH - x).reverse(),
+      [100 - share, String(Number((1 - shareKey).toPrecision(7))), 100 - high, 100 - low],
+      p, named(verdict, { first: "{second}", second: "{first}" }), ...rest,
+    ];
+    const turnedLine = ({ name, x, y, low, high }) => {
+      const negative = (values) => values?.map((value) => (value === null ? null : 0 - value));
+      return { name, x, y: negative(y), low: negative(high), high: negative(low) };
+    };
     const fill = (cell, [text, key, interval]) => {
       cell.dataset.sort = key || NO_VALUE;
       cell.classList.toggle("none", !key);
       cell.querySelector(".value").textContent = text;
-      if (interval) cell.querySelector("small").textContent = interval;
+      if (interval) cell.querySelector("small").prepend(interval);
     };
-    const comparisonRow = ([option, metric, difference, ends, wins, p, verdict, n, needed]) => {
+    const comparisonRow = ([option, metric, [difference, differenceKey, ...interval], places, [share, shareKey, low, high], p, verdict, n, needed], names) => {
       const row = element("comparison-row").content.firstElementChild.cloneNode(true);
       const [name, mean, won, level, better, runs, wanted] = row.children;
-      name.classList.toggle("short", option.value.length <= 24);
+      name.classList.toggle("short", option.value.length <= 26);
       name.dataset.sort = name.firstElementChild.textContent = option.value;
       name.firstElementChild.href = option.dataset.file;
-      fill(mean, [difference[0], difference[1], `${difference[2]} · ${metric}`]);
+      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "one repetition"} `]);
+      mean.querySelector(".unit").textContent = `· ${metric}`;
       const forest = mean.querySelector(".forest");
-      if (ends.length) {
+      if (places.length) {
         const [whisker, dot] = forest.querySelectorAll(".whisker, .dot");
         for (const part of [whisker, dot]) part.classList.add(`hue${option.dataset.hue}`);
-        dot.setAttribute("cx", ends[ends.length >> 1]);
-        if (ends.length > 1) {
-          whisker.setAttribute("x1", ends[0]);
-          whisker.setAttribute("x2", ends[2]);
+        dot.setAttribute("cx", places[places.length >> 1]);
+        if (places.length > 1) {
+          whisker.setAttribute("x1", places[0]);
+          whisker.setAttribute("x2", places[2]);
         } else whisker.remove();
       } else forest.remove();
-      fill(won, wins);
+      fill(won, [`${share}%`, shareKey, `${low}% – ${high}%`]);
       fill(level, p);
-      better.textContent = verdict;
+      better.textContent = named(verdict, names);
       runs.dataset.sort = runs.textContent = n;
       fill(wanted, needed);
       return row;
@@ -416,17 +437,20 @@
       if (second.value === first.value) pick(second, Array.from(first.options).find((one) => !one.selected).value);
       for (const option of second.options) option.disabled = option.value === first.value;
       const chosen = [first.value, second.value, task.value];
-      await load(first.selectedOptions[0].dataset.script);
+      const holds = holder(), other = holds === first ? second : first;
+      await load(first.options[holds.selectedIndex].dataset.script); // both list the same agents
       // Another pair may have been chosen meanwhile.
       const outdated = () => chosen.some((value, i) => value !== [first, second, task][i].value);
       if (outdated()) return;
-      const found = window.comparisons[first.value][second.value];
+      const names = { first: first.value, second: second.value };
+      const found = window.comparisons[holds.value][other.value];
+      const isTurned = holds === second;
       const versus = document.createElement("small");
       versus.textContent = " against ";
       element("pair").replaceChildren(first.value, versus, second.value);
-      const rows = found.rows.map((row) => [task.options[row[0] + 1], ...row.slice(1)]);
+      const rows = (isTurned ? found.rows.map(turnedRow) : found.rows).map((row) => row.with(0, task.options[row[0] + 1]));
       const shown = rows.filter(([option]) => !task.value || option.value === task.value);
-      document.querySelector("#comparison tbody").replaceChildren(...shown.map(comparisonRow));
+      document.querySelector("#comparison tbody").replaceChildren(...shown.map((row) => comparisonRow(row, names)));
       for (const header of all("#comparison th[aria-sort]")) header.removeAttribute("aria-sort");
       const apart = found.apart.filter((name) => !task.value || name === task.value);
       const note = element("apart");
@@ -434,8 +458,14 @@
       note.textContent = `No repetition with known regret in common on ${apart.join(", ")}.`;
       await drawable();
       if (outdated()) return;
-      const only = (chart) => ({ ...chart, lines: chart.lines.filter((line) => !task.value || line.name === task.value) });
-      page = { ...found.chart, charts: found.chart.charts.map(only).filter((chart) => chart.lines.length) };
+      const only = (chart) => {
+        const lines = chart.lines.filter((line) => !task.value || line.name === task.value);
+        return {
+          ...chart, y: { ...chart.y, label: named(chart.y.label, names) }, meaning: named(chart.meaning, names), alt: named(chart.alt, names),
+          lines: isTurned ? lines.map(turnedLine) : lines,
+        };
+      };
+      page = { xs: found.chart.xs, styles, charts: found.chart.charts.map(only).filter((chart) => chart.lines.length) };
       restoreShown();
       setCharts(page);
     };

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
 
+import leaderboards
 from leaderboards.play.board import Board
+from leaderboards.show import front as front_page
 from leaderboards.show.front import build_front
 from tests.browser import Open
+from tests.leaderboards.archive.boards import small_suite
 
 
 @pytest.mark.slow
@@ -31,6 +36,40 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
     (front.parent / "docs").mkdir()
     (front.parent / "docs" / "index.html").write_text("")
     assert 'href="docs/index.html"' in build_front(tmp_path / "site").read_text()
+
+
+@pytest.mark.slow
+def test_the_runs_of_a_part_are_downloaded_with_its_whole(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
+    monkeypatch.setattr(front_page, "board_names", lambda: ["small", "part"])
+    monkeypatch.setattr(front_page, "board", lambda name: own if name == "small" else Board(own.directory, part))
+    left = tmp_path / "site" / "board" / "part" / "files" / "part.zip"
+    left.parent.mkdir(parents=True)
+    left.write_text("of an older site")
+    text = build_front(tmp_path / "site").read_text()
+    assert [path.name for path in (tmp_path / "site" / "board").rglob("*.zip")] == ["small.zip"]
+    archive = tmp_path / "site" / "board" / "small" / "files" / "small.zip"
+    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
+    for name, said in (("small", "all runs"), ("part", "all runs of small, these among them")):
+        section = text.split(f'<section aria-labelledby="{name}">')[1].split("</section>")[0]
+        assert f'<a href="board/small/files/small.zip">{said}</a>' in section
+        assert f"--against ADDRESS/small.zip#sha256={sha256}" in section
+    assert len(leaderboards.board(f"{archive}#sha256={sha256}", part).done_keys()) == 12
+
+
+@pytest.mark.slow
+def test_a_board_shows_what_it_has(own: Board, tmp_path: Path) -> None:
+    pages = build_front(tmp_path / "site").parent / "board" / "small"
+    environment = (pages / "site" / "env-d-1.html").read_text()
+    theory = environment.split('aria-labelledby="theory"')[1].split("</table>")[0]
+    assert "Fitted exponent" in theory
+    # They are worked out from whole traces, which a board does not have.
+    assert "Information gain" not in theory
+    assert "Effective dimension" not in theory
+    rows = re.findall(r"<tr>.*?</tr>", theory, re.DOTALL)
+    assert {len(re.findall(r"<t[dh]\b", row)) for row in rows} == {len(re.findall(r"<th\b", rows[0]))}
 
 
 class Page(HTMLParser):

@@ -241,6 +241,36 @@ def test_runs_from_elsewhere_are_marked_until_they_are_verified(tmp_path: Path) 
     assert "A new function of exact RKHS norm" in page
 
 
+def test_runs_that_are_verified_are_counted_among_those_that_are_done(tmp_path: Path) -> None:
+    env, agents = Ref("GPBandit/RKHS-v0"), [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB")]
+    failures: dict[tuple[str, str], Failure] = {("RKHS", "BBKB"): ("skipped", "it does not fit", None)}
+    summary = summarise(folder(tmp_path, [env], agents, 3, failures=failures))
+    summary.runs["standing"] = "verified"  # as all runs of a board
+    page = overview_page(make_site(summary))
+    assert page["counts"] == {"done": 6, "skipped": 3, "verified": 6}
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "the other one has not"), (2, "the other 2 have not")])
+def test_agents_without_a_rank_are_counted(tmp_path: Path, n: int, said: str) -> None:
+    env, agents = Ref("GPBandit/RKHS-v0"), [Ref("Uniform", {"n": k}, f"agent {k}") for k in range(4)]
+    store = folder(tmp_path, [env], agents, repetitions=2)
+    for agent in agents[n:]:
+        store.write(record(env, agent, 2, 60))
+        store.write(record(env, agent, 3, 60))
+        store.write(record(env, agent, 4, 60))
+    (ranking,) = overview_page(make_site(summarise(store)))["rankings"]
+    assert ranking.basis.endswith(f"{said} finished all repetitions of all")
+
+
+@pytest.mark.parametrize(("n", "folded"), [(10, False), (11, True)])
+def test_commands_of_many_rows_are_folded(tmp_path: Path, n: int, folded: bool) -> None:
+    agents = [Ref("GP-UCB", {"width": float(k + 1)}, f"width {k + 1}") for k in range(n)]
+    folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
+    page = (build_page(tmp_path, theory=False).parent / "site" / "env-rkhs.html").read_text()
+    assert page.count('aria-label="Command for ') == n
+    assert (f"<summary>Commands of {n} rows</summary>" in page) == folded
+
+
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="directory: expected a results folder with runs"):
         build_page(tmp_path)

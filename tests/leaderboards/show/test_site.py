@@ -15,8 +15,10 @@ from leaderboards.play.record import Status
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
+from leaderboards.score.comparison import compare
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
+from leaderboards.show.format import signed
 from leaderboards.show.site import make_site
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import Failure, folder
@@ -313,6 +315,44 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
         assert back == pytest.approx([-x for x in forward])
         page.locator("select[name=first]").select_option("GP-BUCB")
         page.wait_for_function(f"{CHOSEN}[0] === 'GP-BUCB' && {CHOSEN}[1] !== 'GP-BUCB'")
+
+
+@pytest.mark.parametrize("pair", [("GP-BUCB", EVIL), ("GP-BUCB", "Uniform"), ("Uniform", "GP-UCB, narrow")])
+def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: Open, pair: tuple[str, str]) -> None:
+    summary = summarise(Store(real))
+    rankings = make_site(summary).rankings
+    scripts = [path.read_text() for path in (real / "site" / "compare").iterdir()]
+    assert sum(text.count("rows") for text in scripts) == 5 * 4 / 2, "each pair once"
+    curves = []
+    for first, second in (pair, pair[::-1]):
+        chosen = f"#first={quote(first)}&second={quote(second)}"
+        with open_page(real / "site" / "compare.html") as page:
+            page.goto(page.url + chosen)
+            page.locator("#plot .main-svg").first.wait_for()
+            for row in page.locator("#comparison tbody tr").all():
+                task = row.locator("th").inner_text()
+                found = compare(summary, task, first, second, rankings[task])
+                assert found is not None
+                cells = row.locator("td")
+                difference, wins = found.difference, found.wins
+                ends = f"{signed(difference.low, plus=False)} to {signed(difference.high, plus=False)}"
+                assert cells.nth(0).inner_text().split("\n") == [
+                    signed(difference.estimate, plus=False),
+                    f"{ends} · regret ratio",
+                ]
+                assert cells.nth(1).inner_text().split("\n") == [
+                    f"{wins.estimate:.0%}",
+                    f"{wins.low:.0%} – {wins.high:.0%}",
+                ]
+                assert float(cells.nth(1).get_attribute("data-sort")) == pytest.approx(wins.estimate, abs=1e-6)
+                better = first if difference.estimate < 0 else second
+                assert cells.nth(3).inner_text() in (f"{better} is better", "no difference found")
+                middle = float(row.locator(".dot").get_attribute("cx"))
+                assert (middle < 55) == (difference.estimate < 0)
+            assert page.evaluate("document.getElementById('plot').layout.yaxis.title.text").count("minus") == 1
+            assert f"Below 0, {first} does better" in page.locator("#meaning").inner_text()
+            curves.append(page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.y)"))
+    assert [[-y for y in curve] for curve in curves[0]] == curves[1]
 
 
 def test_a_pair_that_is_chosen_is_shown_whatever_the_address_was(real: Path, open_page: Open) -> None:
