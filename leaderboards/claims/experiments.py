@@ -178,7 +178,12 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(uhe.synthetic(), tried.UHE),
                 Quick(12, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
             ),
-            Experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",))),
+            Experiment(
+                "uhe-real",
+                "uhe-bo",
+                _noted(uhe.real(), tried.UHE_REAL),
+                Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
+            ),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
             Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
