@@ -25,6 +25,7 @@ COLUMNS = ("cost",)
 _ABOVE_ZERO = math.nextafter(0.0, 1.0)
 _INITIAL = 2_000
 _MATCHES = 0.002
+_ALIKE = f"No difference is read as within {_MATCHES:g}, as a match is."
 _SETTLED = 100  # evaluations, before which most batches have one arm
 _GLOBAL, _LOCAL, _EVOLUTION = "BBKB", "BBKB-GlobalLocal", "REG-EVOLUTION"
 
@@ -159,6 +160,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             mean_simple(plain.format(_EVOLUTION), plain.format(_GLOBAL)),
             low=_ABOVE_ZERO,
             alike=_MATCHES,
+            note=_ALIKE,
         ),
         Claim(
             "initial-data-hurt",
@@ -168,7 +170,7 @@ def architectures(bench: str) -> tuple[Claim, ...]:
             mean_simple(informed.format(_GLOBAL), plain.format(_GLOBAL)),
             low=_ABOVE_ZERO,
             alike=_MATCHES,
-            note="The best of the initial data counts.",
+            note=f"The best of the initial data counts. {_ALIKE}",
         ),
     )
 
