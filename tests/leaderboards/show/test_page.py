@@ -250,7 +250,7 @@ def test_runs_that_are_verified_are_counted_among_those_that_are_done(tmp_path: 
     assert page["counts"] == {"done": 6, "skipped": 3, "verified": 6}
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "the other one has not"), (2, "the other 2 have not")])
+@pytest.mark.parametrize(("n", "said"), [(1, "the other has not"), (2, "the other 2 have not")])
 def test_agents_without_a_rank_are_counted(tmp_path: Path, n: int, said: str) -> None:
     env, agents = Ref("GPBandit/RKHS-v0"), [Ref("Uniform", {"n": k}, f"agent {k}") for k in range(4)]
     store = folder(tmp_path, [env], agents, repetitions=2)
