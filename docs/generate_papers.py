@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from leaderboards.claims.claim import Verdict
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
 from leaderboards.claims.report import authors, markdown, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
-_VERDICTS = ("agrees", "disagrees", "no difference", "cannot be told", "not testable here")
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 def kept(name: str) -> dict[str, Any] | None:

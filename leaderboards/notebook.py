@@ -120,8 +120,7 @@ def run_suite(
     for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in specs}.items():
         if reason is not None:
             _log.warning("skipped: %s, %s; the same call tries again", env, reason)
-    played_keys = {spec.key for spec in specs}
-    for text in edited_agents(run for key, run in store.entries().items() if key in played_keys):
+    for text in edited_agents(store, specs):
         _log.warning("%s", text)
     for line in report.failed():
         _log.warning("%s", line)

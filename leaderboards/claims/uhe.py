@@ -2,8 +2,8 @@
 
 The paper gives no numbers, no horizons and no units, so most of its statements are orders of simple regrets. Where it
 says *comparable*, the difference is read in a unit that every problem has: the simple regret of random search, in which
-all differences of simple regrets are told. Verdicts on regret need five repetitions. Run times are seconds of the
-clock, those of a machine with other work if it had any.
+all differences of simple regrets are told. Verdicts on regret need five repetitions. Run times are those that
+the runs record, of a machine with other work if it had any.
 
 Two settings are open, see the suite `uhe-synthetic`: what the noise is estimated from, and the prior. All claims are
 checked with noise from the data and the agents' default prior; those that rest on regret again in the other readings,
@@ -41,7 +41,6 @@ _TOP = ("Deceptive", "H1", "Hartmann3")
 _EASY = ("Branin", "Hartmann6")
 HILL = {"Deceptive": 0.18, "H1": 1.3}
 """Regret below which the hill of the global maximum has been met: that of every other local maximum is larger."""
-_COMPARABLE = 0.1
 _READ = "Comparable is read as at most 10 % of random search's simple regret more."
 
 
@@ -122,7 +121,7 @@ def _comparable(reading: Reading, problem: str, rival: str, source: str) -> Clai
         f"UHE-BO performs comparably to {rival} on {problem}.",
         f"difference of the simple regrets at the end, UHE-BO less {rival}, over that of Random",
         _less_simple_regret(reading, problem, reading.of(rival)),
-        high=_COMPARABLE,
+        high=ALIKE,
         note=_READ,
         reading=reading.text,
     )

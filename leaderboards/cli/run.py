@@ -135,8 +135,7 @@ def run(
         finally:
             workforce.close()
         print_report(report, directory, time.monotonic() - started)
-        asked = {spec.key for spec in specs}
-        for text in edited_agents(entry for key, entry in store.entries().items() if key in asked):
+        for text in edited_agents(store, specs):
             say(f"  note: {text}", err=True)
         print_gaps(store, specs, without_data)
         print_end(store, shard is not None)
