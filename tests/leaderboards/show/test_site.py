@@ -275,6 +275,7 @@ def test_the_frontier_joins_what_none_beats(real: Path, open_page: Open) -> None
         assert sorted(line) == sorted(front)
 
 
+DRAWN = "document.getElementById('plot').data.filter(d => d.name).map(d => d.name)"
 CHOSEN = "Array.from(document.querySelectorAll('form.comparison select'), s => s.value)"
 
 
@@ -297,9 +298,8 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
         forward = [float(row.locator("td").first.get_attribute("data-sort")) for row in rows.all()]
         page.locator("select[name=task]").select_option("GPSample")
         page.wait_for_function("document.getElementById('comparison').tBodies[0].rows.length === 1")
-        assert page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.name)") == [
-            "GPSample"
-        ]
+        # The chart is drawn after the table, once plotly is there.
+        page.wait_for_function(f"JSON.stringify({DRAWN}) === '[\"GPSample\"]'")
         assert "Below 0, GP-BUCB does better" in page.locator("#meaning").inner_text()
         address = page.url
     with open_page(real / "site" / "compare.html") as page:
