@@ -166,6 +166,10 @@ class Board(StoreView):
         """At which evaluations the runs of a task are kept; None if there is none."""
         return self._times.get(task)
 
+    def rivals(self) -> frozenset[str]:
+        """Keys of all agents of the suite."""
+        return frozenset(entry.ref.key for entry in self._suite.agents)
+
     @functools.cached_property
     def _times(self) -> dict[str, np.ndarray]:
         times: dict[str, np.ndarray] = {}
@@ -242,6 +246,10 @@ class Joined(StoreView):
         """At which evaluations the runs of a task are kept on the board."""
         return self.board.kept_times(task)
 
+    def rivals(self) -> frozenset[str]:
+        """Keys of the board's agents that have no run of the folder's own."""
+        return self.board.rivals() - {run.spec.agent.key for run in self.store.entries().values()}
+
     def _on_board(self, run: RunEntry) -> bool:
         return self.board.entries().get(run.key) is run
 
@@ -252,10 +260,11 @@ def board_folder(name: str) -> Path:
 
 
 def board_names() -> list[str]:
-    """Names of the boards that come with the package, the first one first, and of the suites that are part of one."""
+    """Names of the boards that come with the package, the first one first, each followed by its parts."""
     found = [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
     whole = sorted(found, key=lambda name: (name != _FIRST, name))
-    return whole + [name for name in suite_names() if load_suite(name).part_of in whole]
+    parts = {name: load_suite(name).part_of for name in suite_names()}
+    return [name for one in whole for name in (one, *(part for part, of in parts.items() if of == one))]
 
 
 def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:

@@ -124,6 +124,10 @@ class StoreView(ABC):
         """At which evaluations the runs of a task are kept, by its `task_key`; None if all traces are whole."""
         return None
 
+    def rivals(self) -> frozenset[str]:
+        """Keys of the agents whose runs are a board's, so that whoever plays in this folder does not play them."""
+        return frozenset()
+
     def entry(self, key: str) -> RunEntry:
         """Entry of a run, all but its trace, as it was last read.
 

@@ -51,6 +51,7 @@ class Summary:
         facts: By task, facts about its instances over the finished runs, as means.
         best_found: By task whose optimum is unknown, the mean from which regret is measured on each of its instances:
             the best that any finished run has found.
+        rivals: Agents whose runs are a board's alone.
     """
 
     suite: Suite | None
@@ -61,6 +62,7 @@ class Summary:
     origins: list[Origin]
     facts: dict[str, dict[str, float]]
     best_found: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    rivals: frozenset[str] = frozenset()
 
     def on(self, task: str) -> dict[str, AgentScores]:
         """Scores on one task, by agent."""
@@ -116,7 +118,9 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
-    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found)
+    keys = store.rivals()
+    rivals = frozenset(name for name, ref in agents.items() if ref.key in keys)
+    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found, rivals)
     for task, agent in scores:
         reference = summary.reference(task)
         scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
@@ -258,6 +262,8 @@ def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
     return {str(name): float(value) for name, value in frame.mean(numeric_only=True).items()}
 
 
+_NOT_YET = "not played yet: the command that ran the suite goes on with what is missing"
+_NOT_ON_BOARD = "not on the board, whose runs are those that were played before"
 _UNFINISHED_COLUMNS = ["task", "agent", "status", "n", "reason", "error", "repetitions"]
 
 
@@ -276,7 +282,7 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
         repetitions = sorted(group["repetition"])
         rows.append((task, agent, status, len(group), reason, group["error"].iloc[0], _text(repetitions)))
     for (task, agent), repetitions in _missing(summary).items():
-        reason = "not played yet: the command that ran the suite goes on with what is missing"
+        reason = _NOT_ON_BOARD if agent in summary.rivals else _NOT_YET
         rows.append((task, agent, "missing", len(repetitions), reason, None, _text(repetitions)))
     table = pd.DataFrame(rows, columns=_UNFINISHED_COLUMNS)
     order = table["status"].map({"crashed": 0, "timeout": 1, "missing": 2, "skipped": 3})

@@ -103,9 +103,10 @@ def build_front(out: str | os.PathLike[str]) -> Path:
         .get_template("front.html.j2")
         .render(cards=cards, documentation=(folder / "docs" / "index.html").is_file())
     )
-    style = resources.files("leaderboards.show") / "static" / "style.css"
-    for path, content in ((folder / "style.css", style.read_text(encoding="utf-8")), (folder / "index.html", text)):
-        with written_whole(path) as temporary:
+    static = resources.files("leaderboards.show") / "static"
+    contents = {name: (static / name).read_text(encoding="utf-8") for name in ("style.css", "page.js")}
+    for name, content in {**contents, "index.html": text}.items():
+        with written_whole(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
     return folder / "index.html"
 

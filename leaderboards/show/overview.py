@@ -113,7 +113,7 @@ class TaskCard:
         knowledge: Knowledge level.
         known: The same in words.
         family: Group of environments.
-        repetitions: Largest number of finished repetitions.
+        repetitions: Numbers of finished repetitions, from the fewest of an agent to the most.
         domain: `"arms"` or `"boxes"`; "not recorded" if no run is done.
         metric: What the task is ranked by, in words.
         best_found: Whether the optimum is unknown, so that regret is measured from the best mean found.
@@ -131,7 +131,7 @@ class TaskCard:
     knowledge: str
     known: str
     family: str
-    repetitions: int
+    repetitions: str
     domain: str
     metric: str
     best_found: bool
@@ -405,6 +405,7 @@ def _card(site: Site, task: str) -> TaskCard:
     scores = site.summary.on(task)
     found = site.rankings[task]
     chart = metric_chart(METRICS["cumulative_regret"], scores)
+    finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
     return TaskCard(
         name=task,
@@ -424,7 +425,7 @@ def _card(site: Site, task: str) -> TaskCard:
         knowledge=about.knowledge or _UNSAID,
         known=_KNOWN.get(about.knowledge, f"knowledge {_UNSAID}"),
         family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
-        repetitions=max((len(each) for each in scores.values()), default=0),
+        repetitions=span(min(finished, default=0), max(finished, default=0)),
         best_found=task in site.summary.best_found,
         domain=about.domain or _UNSAID,
         metric=METRICS[_metric(site, task)].title.lower(),

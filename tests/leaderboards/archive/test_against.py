@@ -9,9 +9,10 @@ import pytest
 import leaderboards
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
-from leaderboards.play.board import Board
+from leaderboards.play.board import Board, Joined
 from leaderboards.play.store import Store
 from leaderboards.play.suite import SuiteError
+from leaderboards.score.summary import summarise, unfinished_runs
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 
@@ -29,6 +30,21 @@ def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None
     assert len(leaderboards.Results(out, against=own.directory).ranking()) == 4
     with pytest.raises(ValueError, match="expected one of 'small'"):
         leaderboards.Results(out, against="nothing")
+
+
+def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, tmp_path: Path) -> None:
+    out = tmp_path / "res"
+    leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=out, against="board", progress=False)
+    store = Store(out)
+    store.path(next(run for run in store.entries().values() if run.spec.repetition == 0)).unlink()
+    board = Board(own.directory)
+    left_out = next(key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy")
+    del board._entries[left_out], board._kept[left_out]
+    gaps = unfinished_runs(summarise(Joined(Store(out), board))).set_index("agent")
+    assert gaps.loc["EpsGreedy", "n"] == 1
+    assert gaps.loc["EpsGreedy", "reason"].startswith("not on the board")
+    assert gaps.loc["mine", "reason"].startswith("not played yet: the command that ran the suite goes on")
+    assert unfinished_runs(summarise(board))["reason"].tolist() == [gaps.loc["EpsGreedy", "reason"]]
 
 
 def test_against_needs_a_new_agent_and_a_board(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

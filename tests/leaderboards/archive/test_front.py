@@ -39,6 +39,15 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_the_front_page_has_the_theme_of_the_others(own: Board, tmp_path: Path, open_page: Open) -> None:
+    with open_page(build_front(tmp_path / "site")) as page:
+        page.get_by_role("button", name="Switch to the dark theme").click()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.get_by_role("link", name="small", exact=True).first.click()
+        assert page.get_by_role("button", name="Switch to the light theme").is_visible()
+
+
+@pytest.mark.slow
 def test_the_runs_of_a_part_are_downloaded_with_its_whole(
     own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
