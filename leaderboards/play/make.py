@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import gymnasium as gym
@@ -155,12 +155,27 @@ def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, 
 
 def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     if ":" not in id and not id.endswith(".py"):
+        if id not in agents.registered() and Path(f"{id}.py").is_file():
+            raise ValueError(f"agent: no agent {id!r}; a class in {id}.py is named '{id}:Class'")
         return agents.make(id, **to_plain_dict(kwargs))
     found = load_class(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
-    return found(**to_plain_dict(kwargs))
+    given = to_plain_dict(kwargs)
+    if missing := [name for name in _required(found) if name not in given]:
+        raise TypeError(
+            f"agent: {id!r} needs {', '.join(missing)}: give it a default in the class, or a value in `kwargs` of a "
+            f"suite's file, or play ({id!r}, {{{missing[0]!r}: ...}}) from Python"
+        )
+    return found(**given)
+
+
+def _required(built: type[Agent]) -> list[str]:
+    """Names of the arguments without a default."""
+    listed = inspect.signature(built).parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in listed if one.default is one.empty and one.kind not in variable]
 
 
 def loaded_agent(id: str) -> object | None:

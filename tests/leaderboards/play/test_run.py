@@ -415,6 +415,27 @@ def test_what_cannot_be_built_is_an_error_at_once(
         leaderboards.run(env, agent, horizon=horizon)
 
 
+class _Needs(Counter):
+    def __init__(self, margin: float, *, width: float, depth: int = 3) -> None:
+        super().__init__()
+
+
+def test_arguments_that_an_agent_needs_are_named() -> None:
+    id = f"{__name__}:_Needs"
+    with pytest.raises(TypeError, match=rf"'{id}' needs margin, width: give it a default .* \('{id}', "):
+        leaderboards.run(SMALL, id, horizon=10)
+    with pytest.raises(TypeError, match="needs width: "):
+        leaderboards.run(SMALL, (id, {"margin": 1.0}), horizon=10)
+    assert leaderboards.run(SMALL, (id, {"margin": 1.0, "width": 2.0}), horizon=10).status == "done"
+
+
+def test_a_file_given_as_an_id_is_told_how_to_name_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toptwo.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"no agent 'toptwo'; a class in toptwo\.py is named 'toptwo:Class'"):
+        leaderboards.run(SMALL, "toptwo", horizon=10)
+
+
 class _Moody(Plain):
     """Raises where `where` says."""
 
