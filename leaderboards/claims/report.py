@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ import jinja2
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import PAPERS
+from leaderboards.claims.families import Family, families, joint_sentences
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
@@ -85,23 +87,57 @@ def by_source(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str
 
 
 def by_note(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
-    """Each note once, with the names of the claims that it is about."""
-    found: dict[str, list[str]] = {}
+    """Each sentence of the notes once, with the names of the claims whose notes have it; those of the same together."""
+    names: dict[str, list[str]] = {}
     for claim in claims:
-        if claim["note"]:
-            found.setdefault(claim["note"], []).append(claim["name"])
-    return list(found.items())
+        for sentence in re.split(r"(?<=[.!?]) (?=[A-Z])", claim["note"]) if claim["note"] else ():
+            names.setdefault(sentence, []).append(claim["name"])
+    found: dict[tuple[str, ...], list[str]] = {}
+    for sentence, about in names.items():
+        found.setdefault(tuple(about), []).append(sentence)
+    return [(" ".join(sentences), list(about)) for about, sentences in found.items()]
 
 
-def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The statements with that verdict, each once, with the claims behind it and where each was checked."""
-    found: dict[str, list[dict[str, Any]]] = {}
+def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, dict[str, list[dict[str, Any]]]]]:
+    """What the claims with that verdict say, in few sentences, each with its claims by where they were checked."""
+    checked: dict[str, dict[str, dict[str, Any]]] = {}
     for one in made:
         for claim in one["claims"]:
             if claim["verdict"] == verdict:
                 where = f"{one['experiment']}{', ' * bool(claim['reading'])}{claim['reading']}"
-                found.setdefault(claim["statement"].removesuffix("."), []).append({**claim, "where": where})
-    return list(found.items())
+                checked.setdefault(claim["statement"], {})[where] = claim
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for statement, claims in checked.items():
+        alike.setdefault(tuple(claims), []).append(statement)
+    found = []
+    for places, statements in alike.items():
+        for sentence, members in joint_sentences(statements):
+            said = [statements[i] for i in members]
+            found.append((sentence, {place: [checked[statement][place] for statement in said] for place in places}))
+    order = list(checked)
+    return sorted(found, key=lambda item: order.index(next(iter(item[1].values()))[0]["statement"]))
+
+
+def rows_of(claims: Sequence[dict[str, Any]]) -> list[tuple[Family, list[dict[str, Any]]]]:
+    """The claims of a table in families of which all have one figure, range and reading."""
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for claim in claims:
+        alike.setdefault((claim["reading"], claim["range"]), []).append(claim)
+    found = []
+    for group in alike.values():
+        for family in families([claim["statement"] for claim in group]):
+            members = [group[i] for i in family.members]
+            if family.without_names([claim["figure"] for claim in members]) is None:
+                found += [(Family(claim["statement"], "", (), (0,)), [claim]) for claim in members]
+            else:
+                found.append((family, members))
+    return sorted(found, key=lambda item: claims.index(item[1][0]))
+
+
+def rough_range(claims: Sequence[dict[str, Any]]) -> str:
+    """How many repetitions would tell, over some claims; "" if that is not known."""
+    needed = sorted(claim["needs"] for claim in claims if claim["needs"])
+    return " to ".join(dict.fromkeys(rough(n) for n in (needed[0], needed[-1]))) if needed else ""
 
 
 def rough(n: int) -> str:
@@ -162,6 +198,10 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["by_source"] = by_source
     templates.filters["by_note"] = by_note
     templates.filters["rough"] = rough
+    templates.filters["rough_range"] = rough_range
+    templates.filters["rows_of"] = rows_of
+    templates.filters["reading"] = lambda claim: f" *({claim['reading']})*" if claim["reading"] else ""
+    templates.filters["expected"] = lambda claim: "–" if claim["estimate"] is None else claim["range"]
     templates.globals["findings"] = findings
     templates.globals["most_rows"] = _MOST_ROWS
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
