@@ -24,6 +24,10 @@ __all__ = ["as_json", "authors", "interval_text", "markdown", "of_paper", "write
 
 _STYLE = "style.css"
 _MOST_ROWS = 100  # of a table on a page that is to be read
+_LEGEND = """\
+A verdict is read off the 95 % interval over repetitions: it *agrees* if all of it lies in the range that the statement
+means, it *disagrees* if all of it lies outside. Where a paper puts one thing before another, and the interval has room
+for either order but not for a difference of a tenth, there is *no difference*. Otherwise it *cannot be told*."""
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
@@ -204,5 +208,6 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["expected"] = lambda claim: "–" if claim["estimate"] is None else claim["range"]
     templates.globals["findings"] = findings
     templates.globals["most_rows"] = _MOST_ROWS
+    templates.globals["legend"] = _LEGEND
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)
     return templates.get_template(template).render(context)
