@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from leaderboards.claims.claim import Verdict
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
-from leaderboards.claims.report import authors, markdown, of_paper
+from leaderboards.claims.report import authors, horizons, markdown, of_paper, played
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
@@ -49,14 +49,8 @@ def summary() -> str:
             lines.append(f"| `{one.name}` | {papers} | not played here |{' |' * (len(head) - 3)}")
             continue
         counts = Counter(claim["verdict"] for claim in values["claims"])
-        least, asked = values["repetitions"], values["repetitions_asked"]
-        most = max((row["repetitions"] for row in values["table"]), default=least)
-        played = f"{least} to {most}" if least < most else f"{least}"
-        # A row may have more than the experiment states, where its claims need them.
-        cut = f"{played} of {asked}" if most <= asked else f"{played}, where {asked} are stated"
-        repetitions = played if least >= asked else cut
         verdicts = " | ".join(str(counts[verdict]) for verdict in _VERDICTS)
-        lines.append(f"| `{one.name}` | {papers} | {values['horizon'] or '–'} | {repetitions} | {verdicts} |")
+        lines.append(f"| `{one.name}` | {papers} | {horizons(values) or '–'} | {played(values)} | {verdicts} |")
     return "\n".join(lines) + "\n"
 
 

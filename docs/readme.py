@@ -30,10 +30,12 @@ def _summary(documented: object) -> str:
     return " ".join(paragraph.split()).rstrip(".")
 
 
-def _source(documented: object) -> str:
-    """The first reference of a docstring."""
-    found = re.search(r"References?:\s+(.*?)(?:;|\.$|\n\n|\Z)", inspect.getdoc(documented) or "", re.DOTALL)
-    return " ".join(found[1].split()).rstrip(".") if found else ""
+def _source(documented: object, id: str) -> str:
+    """The reference of a docstring that is for `id`, as in "Salgia (2024), for REDS"; else the first one."""
+    found = re.search(r"References?:\s+(.*?)(?:\.$|\n\n|\Z)", inspect.getdoc(documented) or "", re.DOTALL)
+    references = " ".join(found[1].split()).rstrip(".").split("; ") if found else [""]
+    own = (text for text in references if re.search(rf", for {re.escape(id)}(?![\w-])", text))
+    return re.sub(rf", for {re.escape(id)}(?![\w-])", "", next(own, references[0]))
 
 
 def environment_table() -> str:
@@ -58,7 +60,7 @@ def agent_table() -> str:
         defaults = ", ".join(f"{name}={value!r}" for name, value in spec.kwargs.items())
         batch = build.capabilities.batch  # type: ignore[attr-defined]
         name = f"`{id}`" + (f" ({defaults})" if defaults else "")
-        rows.append(f"| {name} | {_summary(build)} | {batch} | {_source(build)} |")
+        rows.append(f"| {name} | {_summary(build)} | {batch} | {_source(build, id)} |")
     return "\n".join(rows)
 
 

@@ -31,7 +31,8 @@ class Optuna(HistoryAgent):
         ImportError: if Optuna, or for `"gp"` PyTorch, is not installed.
         ValueError: for another sampler.
 
-    Reference: Bergstra et al. (2011), Algorithms for Hyper-Parameter Optimization; Akiba et al. (2019), Optuna.
+    References: Akiba et al. (2019), Optuna: A next-generation hyperparameter optimization framework; Bergstra et al.
+    (2011), Algorithms for Hyper-Parameter Optimization, for Optuna-TPE.
     """
 
     def __init__(self, sampler: Literal["tpe", "gp"] = "tpe") -> None:

@@ -37,8 +37,8 @@ class UncertaintySampling(UCBAgent):
         noise: `"common"`, or `"by_arm"` (VA-MVR) for the noise variance of each arm, where the problem states them.
 
     References: Srinivas, Krause, Kakade and Seeger (2010), section 3; Vakili, Bouziani, Jalali, Bernacchia and Shiu
-    (2021), Optimal order simple regret for Gaussian process bandits, Algorithm 1 and Theorems 1 and 3; Iwazaki and
-    Takeno (2025), Theorem 6.4, for VA-MVR.
+    (2021), Optimal order simple regret for Gaussian process bandits, Algorithm 1 and Theorems 1 and 3, for MVR;
+    Iwazaki and Takeno (2025), Theorem 6.4, for VA-MVR.
     """
 
     capabilities = Capabilities(

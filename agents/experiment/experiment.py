@@ -33,6 +33,7 @@ __all__ = ["DEFAULT_AGENT", "Evaluation", "Experiment"]
 
 DEFAULT_AGENT = "MAP-BUCB"
 _FORMAT, _SCHEMA = "gpbandit-envs experiment", 1
+_STATUS = "status"  # a column of results()
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
 _REPLACEMENTS = 1_024  # points of a box among which that for one close to a failed point is chosen
 
@@ -132,6 +133,12 @@ class Experiment:
                 before = [] if len(known) == 0 else [known]
                 frame = frame.drop(columns=self.outcome)
             self.candidates = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(log))
+        for name in self._names:
+            if name in (self.outcome, _STATUS):
+                raise ValueError(
+                    f"parameters: expected names other than {self.outcome!r} and {_STATUS!r}, which are columns of "
+                    f"results(), got {name!r}; outcome= is the name of the outcome"
+                )
         if data is not None:
             before.append(as_frame("data", data))
         self._before: list[Evaluation] = []
@@ -362,6 +369,11 @@ class Experiment:
         same = self._same(wanted, [self._evaluations[i] for i in numbers])
         return numbers[same[0]] if same else None
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(self.candidates.names if self.parameters is None else self.parameters.names)  # type: ignore[union-attr]
+
     def _same(self, action: Action, evaluations: Sequence[Evaluation]) -> list[int]:
         if self.candidates is not None:
             return [i for i, each in enumerate(evaluations) if each.action == action]
@@ -414,13 +426,17 @@ class Experiment:
         Raises:
             ValueError: if nothing has succeeded yet.
         """
-        groups: dict[Any, list[Evaluation]] = {}
+        groups: list[list[Evaluation]] = []
         for each in [*self._before, *self._evaluations]:
             if each.status == "done":
-                groups.setdefault(np.asarray(each.action).tobytes(), []).append(each)
+                same = self._same(each.action, [group[0] for group in groups])
+                if same:
+                    groups[same[0]].append(each)
+                else:
+                    groups.append([each])
         if not groups:
             raise ValueError("best: expected at least one outcome, got none yet")
-        top = max(groups.values(), key=lambda group: float(np.mean([self._reward(each) for each in group])))
+        top = max(groups, key=lambda group: float(np.mean([self._reward(each) for each in group])))
         return dict(top[0].point), float(np.mean([each.outcome for each in top if each.outcome is not None]))
 
     def recommend(self) -> Point:
@@ -461,7 +477,7 @@ class Experiment:
         import pandas as pd
 
         rows = [(each, "before") for each in self._before] + [(each, each.status) for each in self._evaluations]
-        return pd.DataFrame([{**each.point, self.outcome: each.outcome, "status": status} for each, status in rows])
+        return pd.DataFrame([{**each.point, self.outcome: each.outcome, _STATUS: status} for each, status in rows])
 
     def plot(self) -> go.Figure:
         """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure.
@@ -471,8 +487,7 @@ class Experiment:
         """
         from agents.experiment.plot import outcome_figure
 
-        names = self.candidates.names if self.parameters is None else self.parameters.names  # type: ignore[union-attr]
-        return outcome_figure(self.results(), names, self.outcome, minimise=self.minimise)
+        return outcome_figure(self.results(), self._names, self.outcome, minimise=self.minimise)
 
     def __repr__(self) -> str:
         if self.candidates is not None:
@@ -613,7 +628,7 @@ def _as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
         and isinstance(agent[0], str)
         and isinstance(agent[1], Mapping)
     ):
-        return agent[0], dict(agent[1])
+        return agent[0], copy.deepcopy(dict(agent[1]))
     raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT!r}, or a pair of id and settings, got {agent!r}")
 
 

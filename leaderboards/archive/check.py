@@ -93,7 +93,7 @@ def _further(board: Board, pairs: set[str], known: set[str]) -> list[str]:
     for pair in pairs:
         runs = [(run.spec.repetition, key) for key, run in board.entries().items() if run.spec.pair == pair]
         mine = [key for _, key in sorted(runs) if key not in known and board.kept(key) is not None]
-        found += mine[: FEWEST - sum(key in known for _, key in runs)]
+        found += mine[: max(FEWEST - sum(key in known for _, key in runs), 0)]
     return found
 
 

@@ -55,20 +55,29 @@ class LiteChoice:
 def block_ranks(summary: Summary) -> tuple[list[str], list[str], Float[np.ndarray, "tasks reps agents"]]:
     """Tasks, agents and the ranks of the agents in each repetition that all of them have played, by final regret.
 
-    Agents that lack a task, or have played fewer than half of the most repetitions of one, are left out.
+    Agents that lack a task, or have played it less often than most do on the task that is played least, are left out.
+
+    Raises:
+        ValueError: if no task is played, or no two agents have a repetition of all of them in common.
     """
-    tasks = list(summary.tasks)
-    most = {task: max(len(scores) for scores in summary.on(task).values()) for task in tasks if summary.on(task)}
-    tasks = [task for task in tasks if task in most]
+    tasks = [task for task in summary.tasks if summary.on(task)]
+    if not tasks:
+        raise ValueError("summary: expected finished runs of one task or more, got none")
     fewest = min(int(np.median([len(scores) for scores in summary.on(task).values()])) for task in tasks)
     agents = [
         agent
         for agent in summary.agents
         if all((task, agent) in summary.scores and len(summary.scores[task, agent]) >= fewest for task in tasks)
     ]
-    common = set.intersection(
-        *({repetition for _, repetition in summary.scores[task, agent].blocks} for task in tasks for agent in agents)
-    )
+    played = [
+        {repetition for _, repetition in summary.scores[task, agent].blocks} for task in tasks for agent in agents
+    ]
+    common = set.intersection(*played) if played else set()
+    if not common or len(agents) < 2:
+        raise ValueError(
+            f"summary: expected two agents or more with a repetition of every task in common, got {len(agents)} agents "
+            f"with {len(common)}"
+        )
     order = sorted(common)
     ranks = np.empty((len(tasks), len(order), len(agents)))
     for i, task in enumerate(tasks):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +29,7 @@ from leaderboards.play.suite import AgentEntry, Suite
 from leaderboards.play.workers import Limits, make_executor
 from leaderboards.score.kept import keep
 
-__all__ = ["KEEPER", "file_name", "play_board", "renew", "write_board"]
+__all__ = ["KEEPER", "file_names", "play_board", "renew", "write_board"]
 
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
@@ -35,12 +37,19 @@ KEEPER = "gpbandit-envs"
 _NOTES = "fingerprints.json"
 _PASS = 4  # repetitions of all agents before the next ones of any: a board that is not finished ranks them all
 
-Runs = dict[str, tuple[RunEntry, KeptRun | None]]
+Runs = dict[str, dict[str, tuple[RunEntry, KeptRun | None]]]
+"""Runs by the key of the agent and their own."""
 
 
-def file_name(label: str) -> str:
-    """Name of the file of an agent on a board."""
-    return re.sub(r"[^a-z0-9.+]+", "-", label.lower()).strip("-") + SUFFIX
+def file_names(agents: Iterable[Ref]) -> dict[str, str]:
+    """Names of the files of agents on a board, by their keys: of the label, with a hash if another has that name."""
+    found: dict[str, str] = {}
+    for agent in agents:
+        stem = re.sub(r"[^a-z0-9.+]+", "-", agent.label.lower()).strip("-")
+        if not stem or stem + SUFFIX in found.values():
+            stem = f"{stem}-{hashlib.sha256(agent.key.encode()).hexdigest()[:8]}".strip("-")
+        found[agent.key] = stem + SUFFIX
+    return found
 
 
 def play_board(
@@ -106,57 +115,84 @@ def write_board(
 ) -> Board:
     """Write the board of a suite: what is on it already, and the runs of a results folder.
 
-    Runs of an agent whose code has changed since stay, as historical ones, until there is one of the new code.
+    Runs of an agent whose code has changed since stay, as historical ones, until there is one of the new code; those
+    that were submitted stay whatever the suite lists. Labels are those of the suite.
 
     Args:
         suite: The suite; runs of other tasks or agents are left out.
         folder: The folder of the board, made if it is not there.
         results: Where further runs are; None for none, which renews the index.
-        seconds: Whether the policy times of further runs were measured alone.
+        seconds: Whether the policy times of further runs were measured alone; those of an agent are comparable only if
+            all of them were.
         sources: Where the runs of agents of other packages come from, by label; those of this project need none.
 
     Raises:
         StoreError: if runs disagree about an instance, or an agent of another package has no source.
         OSError: if the folder cannot be written.
     """
-    stated, sources = dict(sources or {}), dict(sources or {})
-    before = Board(folder) if (folder / INDEX).is_file() else None
     suite = suite.frozen()
     wanted = {spec.key: spec for spec in suite.specs()}
-    by_agent: dict[str, Runs] = {}
-    stale: dict[str, Runs] = {}
-    if before is not None:
-        counting, changed = _counting(before), before.stale()
-        for key, entry in before.entries().items():
-            source, label = before.source(entry), entry.spec.agent.label
-            if key in counting and (key in wanted or source.fingerprint is None):
-                by_agent.setdefault(label, {})[key] = (entry, before.kept(key))
-                sources.setdefault(label, source)
-            elif entry.file in changed:
-                stale.setdefault(label, {})[key] = (entry, before.kept(key))
-    if results is not None:
-        for key, run in _further(results, wanted, stated):
-            by_agent.setdefault(wanted[key].agent.label, {}).setdefault(key, run)
-    for label in stale.keys() - by_agent.keys():  # historical until the agent is played anew
-        by_agent[label] = stale[label]
-        first = next(iter(stale[label].values()))[0]
-        assert before is not None
-        sources[label] = before.source(first)
+    listed = {entry.ref.key: entry.ref for entry in suite.agents}
+    stated = {key: sources[ref.label] for key, ref in listed.items() if sources and ref.label in sources}
+    before = _before(Board(folder), wanted) if (folder / INDEX).is_file() else _Before()
+    by_agent, where_from = before.counting, before.sources | stated
+    for key, run in () if results is None else _further(results, wanted, stated):
+        agent = wanted[key].agent.key
+        is_new = by_agent.setdefault(agent, {}).setdefault(key, run) is run
+        if is_new and agent in where_from and where_from[agent].seconds != seconds:
+            where_from[agent] = where_from[agent].model_copy(update={"seconds": "not comparable"})
+    for agent, runs in before.failed.items():  # unless played again
+        by_agent[agent] = runs | by_agent.get(agent, {})
+    for agent in before.stale.keys() - by_agent.keys():  # historical until the agent is played anew
+        by_agent[agent], where_from[agent] = before.stale[agent], before.stale_sources[agent]
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
+    refs = {agent: next(iter(runs.values()))[0].spec.agent for agent, runs in by_agent.items()}
+    names = file_names(refs.values())
     files: dict[str, AgentFile] = {}
-    for label, runs in by_agent.items():
-        agent = next(iter(runs.values()))[0].spec.agent
-        files[file_name(label)] = write_agent(
-            folder / file_name(label), list(runs.values()), sources.get(label) or _own_source(agent, seconds)
-        )
-    listed = {entry.ref.key for entry in suite.agents}
-    others = [(ref.id, dict(ref.kwargs), ref.label) for ref in _refs(by_agent) if ref.key not in listed]
+    for agent, runs in by_agent.items():
+        source = where_from.get(agent) or _own_source(refs[agent], seconds)
+        files[names[agent]] = write_agent(folder / names[agent], list(runs.values()), source)
+    others = [(ref.id, dict(ref.kwargs), ref.label) for key, ref in refs.items() if key not in listed]
     whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
     write_index(folder, whole, files, instances)
     for path in folder.glob(f"*{SUFFIX}"):
         if path.name not in files:
             path.unlink()
     return Board(folder)
+
+
+@dataclass
+class _Before:
+    """The runs of a board that its new form may keep, by agent, and where they come from.
+
+    Attributes:
+        counting: Those that need not be played again.
+        failed: Those that may be: crashed, timed out, without data.
+        stale: Those of agents whose code has changed since.
+        sources: Of the first two.
+        stale_sources: Of the last.
+    """
+
+    counting: Runs = field(default_factory=dict)
+    failed: Runs = field(default_factory=dict)
+    stale: Runs = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    stale_sources: dict[str, Source] = field(default_factory=dict)
+
+
+def _before(board: Board, wanted: Mapping[str, RunSpec]) -> _Before:
+    found, counting, changed = _Before(), _counting(board), board.stale()
+    for key, entry in board.entries().items():
+        source, agent = board.source(entry), entry.spec.agent.key
+        # By the key of the agent, and under its label of today: those of the board may have been others.
+        run = (entry.model_copy(update={"spec": wanted.get(key, entry.spec)}), board.kept(key))
+        if entry.file in changed:
+            found.stale.setdefault(agent, {})[key] = run
+            found.stale_sources[agent] = source
+        elif key in wanted or source.by != KEEPER:
+            (found.counting if key in counting else found.failed).setdefault(agent, {})[key] = run
+            found.sources[agent] = source
+    return found
 
 
 def renew(folder: Path, names: Iterable[str]) -> Board:
@@ -173,10 +209,6 @@ def renew(folder: Path, names: Iterable[str]) -> Board:
     with written_whole(folder / INDEX) as temporary:
         temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     return Board(folder)
-
-
-def _refs(by_agent: Mapping[str, Runs]) -> list[Ref]:
-    return [next(iter(runs.values()))[0].spec.agent for runs in by_agent.values()]
 
 
 def _counting(board: Board) -> dict[str, RunEntry]:
@@ -205,7 +237,7 @@ def _further(
         if key not in wanted:
             continue
         played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
-        if not played_now and wanted[key].agent.label not in sources:
+        if not played_now and entry.spec.agent.key not in sources:
             continue
         labelled = entry.model_copy(update={"spec": wanted[key]})
         yield key, (labelled, keep(entry, results.trace(key)) if entry.status == "done" else None)
@@ -254,9 +286,10 @@ def _forget_stale(results: Store) -> None:
     stale: Sequence[str] = [key for key, found in notes.items() if found != fingerprint(Ref(**json.loads(key)))]
     if not stale:
         return
-    files = {run.file for run in results.entries().values() if run.spec.agent.key in stale}
-    for name in files:
-        (results.runs_directory / name).unlink()
+    # Until there is none left: below a run there may be another record of it.
+    while files := {run.file for run in results.entries().values() if run.spec.agent.key in stale}:
+        for name in files:
+            (results.runs_directory / name).unlink(missing_ok=True)
     with written_whole(results.directory / _NOTES) as temporary:
         kept = {key: found for key, found in notes.items() if key not in stale}
         temporary.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")

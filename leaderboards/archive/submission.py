@@ -3,7 +3,7 @@
 FOLDER/submission.json   agents, where their code is, the suite, versions
 FOLDER/results.zip       the runs, as `leaderboards.play.exchange.pack` writes them
 FOLDER/code/             the source files of agents that no registry has
-FOLDER/PULL_REQUEST.md   the text of the pull request, with the table
+FOLDER/PULL_REQUEST.md   the text of the pull request, with the table; PULL_REQUEST-new.md beside one that was filled in
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ __all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "on_path
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
+_TO_FILL_IN = "\n\n...\n"
 _SCHEMA = 1
 _NEIGHBOURS = 3
 
@@ -109,7 +110,8 @@ def make_submission(directory: Path, folder: Path) -> Submission:
     """Make the submission of a results folder that was played against a board.
 
     Raises:
-        StoreError: if the folder holds no finished run, or the code of an agent cannot be found.
+        StoreError: if the folder holds no finished run, the code of an agent cannot be found, or `folder` holds
+            anything but a submission.
         OSError: if `folder` cannot be written.
     """
     store = Store(directory)
@@ -117,6 +119,8 @@ def make_submission(directory: Path, folder: Path) -> Submission:
     done = [store.spec(key) for key in sorted(store.done_keys())]
     if not done or suite is None:
         raise StoreError(f"{directory} holds no finished run of a suite to submit")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / LIST).is_file():
+        raise StoreError(f"{folder} holds other files: give a new folder, or that of an earlier submission")
     folder.mkdir(parents=True, exist_ok=True)
     code = folder / _CODE
     shutil.rmtree(code, ignore_errors=True)
@@ -124,7 +128,11 @@ def make_submission(directory: Path, folder: Path) -> Submission:
     exchange.pack(directory, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
-    (folder / _TEXT).write_text(_text(directory, folder.name, suite.name, submitted, len(done)), encoding="utf-8")
+    text = _text(directory, folder.name, suite.name, submitted, len(done))
+    path = folder / _TEXT
+    if path.is_file() and _TO_FILL_IN not in path.read_text(encoding="utf-8"):  # what was filled in stays
+        path = path.with_stem(f"{path.stem}-new")
+    path.write_text(text, encoding="utf-8")
     return Submission(folder, suite.name, tuple(submitted), store, ())
 
 
@@ -183,8 +191,12 @@ def _text(directory: Path, name: str, suite: str, submitted: Iterable[SubmittedA
     lines = [f"# {', '.join(labels)} on {suite}", ""]
     lines += [f"{runs} runs with gpbandit-envs {__version__}, played by:", "", "```sh"]
     ids = " ".join(f"--agent {agent.id}" for agent in submitted)
-    lines += [f"gpbandit run {suite} {ids} --against board", "```", "", *_table(directory, set(labels))]
-    lines += ["", "What the agent is, and where it is described (paper, equations):", "", "...", ""]
+    lines += [f"gpbandit run {suite} {ids} --against board", "```", ""]
+    for agent in submitted:
+        if agent.kwargs:
+            lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]
+    lines += [*_table(directory, set(labels)), ""]
+    lines += [f"What the agent is, and where it is described (paper, equations):{_TO_FILL_IN}"]
     lines += [
         "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
     ]

@@ -25,7 +25,7 @@ COLUMNS = ("cost",)
 _ABOVE_ZERO = math.nextafter(0.0, 1.0)
 _INITIAL = 2_000
 _MATCHES = 0.002
-_ALIKE = f"No difference is read as within {_MATCHES:g}, as a match is."
+_ALIKE = f"Here no difference means within {_MATCHES:g}, as a match does, not within a tenth."
 _SETTLED = 100  # evaluations, before which most batches have one arm
 _GLOBAL, _LOCAL, _EVOLUTION = "BBKB", "BBKB-GlobalLocal", "REG-EVOLUTION"
 

@@ -96,7 +96,7 @@ def fixed_function(curves: str, fixed: str, full: str, growing: str) -> tuple[Cl
         Claim(
             "growing-beta",
             growing,
-            "With a width that grows with the batch index the ordering of the versions can change significantly.",
+            "With a width that grows with the batch index the ordering of the versions changes significantly.",
             "Kendall's tau between the regrets of 3-, 4-, 6-BPE and BPE at a constant and at a growing width, all data",
             order_kept([f"{version}, full" for version in _VERSIONS], [f"{version}, growing" for version in _VERSIONS]),
             high=0.5,

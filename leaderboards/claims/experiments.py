@@ -147,7 +147,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             ),
             Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
-            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
+            Experiment("gpbucb-cosines", "gp-bucb", _noted(gp_bucb.cosines(), tried.COSINES), _BUCB_QUICK),
             Experiment(
                 "gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _ROSENBROCK_QUICK
             ),
@@ -184,7 +184,9 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _noted(uhe.real(), tried.UHE_REAL),
                 Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
             ),
-            Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
+            Experiment(
+                "uhe-estimates", "uhe-bo", _noted(estimates.CLAIMS, tried.ESTIMATES), Quick(4), estimates.study, 20
+            ),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
             Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
             Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK),

@@ -30,7 +30,7 @@ def _gp_bucb(B: int) -> tuple[Claim, Claim]:
         Claim(
             f"gain-in-a-batch-{B}",
             "Lemma 2 and Table 1",
-            f"After the start of Table 1, the picks of a batch of {B} tell at most 2/e nats that are not fed back.",
+            f"After the start of Table 1, picks of a batch without feedback tell at most 2/e nats (B = {B}).",
             "largest information gain within a batch, in nats",
             of_every_run(row, largest_gain_in_a_batch),
             high=2 / math.e,
@@ -51,12 +51,16 @@ def _gp_bucb(B: int) -> tuple[Claim, Claim]:
     )
 
 
+def _oversampling(row: str) -> str:
+    return row if row.startswith("qbar") else f"oversampling of {row}"
+
+
 _BBKB: tuple[Claim, ...] = (
     *(
         Claim(
             f"dictionary-{row.lower().replace(' = ', '-').replace(' ', '-')}",
             "Theorem 1, part 1",
-            f"Dictionaries have at most 9 C (1 + kappa^2 / lam) qbar d_eff arms at every t ({row}).",
+            f"Dictionaries have at most 9 C (1 + kappa^2 / lam) qbar d_eff arms at every t ({_oversampling(row)}).",
             "arms in the dictionary over qbar d_eff, largest over t",
             of_every_run(f"BBKB, {row}", dictionary_ratio),
             high=36.0,

@@ -235,8 +235,8 @@ def _bkb_over_gp_ucb(runs: Runs) -> Interval:
 _ROUNDING = 1e-9
 _OVERSAMPLING = (
     "The theorem asks for an oversampling of {:.0f}, with which no arm is left out here; 10 leaves arms out and is the "
-    "harder test. Less does not do: tried before on three repetitions, some leverage score of every run is wrong by a "
-    "factor of 3 to 5 (BKB) or up to 2.5 (BBKB) with 4, and of 9 to 33 with the 2 of the experiments."
+    "harder test. Less is not enough for BKB: tried before on three repetitions, some leverage score of every run is "
+    "wrong by a factor of 3 to 5 (BKB) or up to 2.5 (BBKB) with 4, and of 9 to 33 with the 2 of the experiments."
 )
 
 
@@ -339,7 +339,7 @@ _BBKB = (
         "picks, over it.",
         "ratio of leverage scores over that bound, largest over arms, batches and lengths",
         source="Lemma 3; appendix B.3",
-        note="By its derivation, in which the covariance is the part that the dictionary expresses.",
+        note="Covariances are those of the part that the dictionary expresses, as in the derivation of the lemma.",
     ),
     _at_most(
         "local-ratio-below-threshold",

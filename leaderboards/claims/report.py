@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,13 +17,14 @@ import jinja2
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked
-from leaderboards.claims.experiments import PAPERS
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
 from leaderboards.claims.families import Family, families, joint_sentences
 from leaderboards.claims.reproduce import Reproduction
+from leaderboards.play.suite import load_suite
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
 
-__all__ = ["as_json", "authors", "interval_text", "markdown", "of_paper", "write"]
+__all__ = ["as_json", "authors", "horizons", "interval_text", "markdown", "of_paper", "played", "write"]
 
 _STYLE = "style.css"
 _MOST_ROWS = 100  # of a table on a page that is to be read
@@ -140,13 +144,52 @@ def rows_of(claims: Sequence[dict[str, Any]]) -> list[tuple[Family, list[dict[st
 
 def rough_range(claims: Sequence[dict[str, Any]]) -> str:
     """How many repetitions would tell, over some claims; "" if that is not known."""
-    needed = sorted(claim["needs"] for claim in claims if claim["needs"])
-    return " to ".join(dict.fromkeys(rough(n) for n in (needed[0], needed[-1]))) if needed else ""
+    if not all(claim["needs"] for claim in claims):
+        return ""
+    needed = sorted(claim["needs"] for claim in claims)
+    return " to ".join(dict.fromkeys(rough(n) for n in (needed[0], needed[-1])))
 
 
 def rough(n: int) -> str:
     """A number of repetitions to one digit."""
-    return "over 10,000" if n > 10_000 else f"{int(float(f'{n:.1g}')):,}"
+    return "more than 10,000" if n > 10_000 else f"{int(float(f'{n:.1g}')):,}"
+
+
+def played(values: dict[str, Any]) -> str:
+    """How many repetitions were played, from the JSON form: of how many, where rows were cut."""
+    least, asked = values["repetitions"], values["repetitions_asked"]
+    most = max((row["repetitions"] for row in values["table"]), default=least)
+    text = f"{least} to {most}" if least < most else f"{least}"
+    if least >= asked:
+        return text
+    # A row may have more than the experiment states, where its claims need them.
+    return f"{text} of {asked}" if most <= asked else f"{text}, where {asked} are stated"
+
+
+def horizons(values: dict[str, Any]) -> str:
+    """How many evaluations the runs of the JSON form have; "" for a study."""
+    if values["horizon"] is None:
+        return ""
+    tasks = () if values["quick"] else load_suite(values["experiment"]).tasks
+    found = sorted({task.horizon for task in tasks} or {values["horizon"]})
+    return " to ".join(f"{n:,}" for n in dict.fromkeys((found[0], found[-1])))
+
+
+def settings(values: dict[str, Any]) -> str:
+    """What the experiment leaves open and how it is settled, as its suite or its study says it."""
+    study = EXPERIMENTS[values["experiment"]].study
+    if study is not None:
+        return inspect.getdoc(sys.modules[study.__module__]) or ""
+    name = f"{values['experiment']}.toml"
+    text = (resources.files("leaderboards") / "suites" / name).read_text(encoding="utf-8")
+    blocks = [" ".join(line[2:] for line in block) for block in _comments(text.splitlines())]
+    return "\n\n".join([f"{load_suite(values['experiment']).description} `leaderboards/suites/{name}`:", *blocks])
+
+
+def _comments(lines: Sequence[str]) -> list[list[str]]:
+    """The blocks of whole lines of comment."""
+    blocks = itertools.groupby(lines, lambda line: line.startswith("# "))
+    return [list(block) for is_comment, block in blocks if is_comment]
 
 
 def markdown(made: Sequence[dict[str, Any]], title: str) -> str:
@@ -202,6 +245,10 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["by_source"] = by_source
     templates.filters["by_note"] = by_note
     templates.filters["rough"] = rough
+    templates.filters["played"] = played
+    templates.filters["horizons"] = horizons
+    templates.filters["settings"] = settings
+    templates.filters["is_uneven"] = lambda values: len({row["repetitions"] for row in values["table"]}) > 1
     templates.filters["rough_range"] = rough_range
     templates.filters["rows_of"] = rows_of
     templates.filters["reading"] = lambda claim: f" *({claim['reading']})*" if claim["reading"] else ""

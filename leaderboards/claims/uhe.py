@@ -118,7 +118,7 @@ def _comparable(reading: Reading, problem: str, rival: str, source: str) -> Clai
     return Claim(
         f"{problem}-comparable-to-{rival}{reading.suffix}".lower(),
         source,
-        f"UHE-BO performs comparably to {rival} on {problem}.",
+        f"UHE-BO performs comparably to {rival}, or better, on {problem}.",
         f"difference of the simple regrets at the end, UHE-BO less {rival}, over that of Random",
         _less_simple_regret(reading, problem, reading.of(rival)),
         high=ALIKE,

@@ -281,7 +281,7 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
         StoreError: if it is damaged, or not the one with that hash.
     """
     text = os.fspath(name)
-    if text in suite_names() or (_BOARDS / text / INDEX).is_file():
+    if text in suite_names() or (Path(text).name == text and (_BOARDS / text / INDEX).is_file()):
         if suite is None and text in suite_names():
             found = load_suite(text)
             suite = found if found.part_of else None

@@ -506,6 +506,9 @@ def test_points_of_a_table_that_are_refused() -> None:
         (TABLE, {"log": ["rate"]}, ValueError, "log: expected columns among ligand, celsius, scale, got 'rate'"),
         (TABLE.assign(x=range(9)), {"log": ["x"]}, ValueError, "log: expected numbers > 0 in column 'x', got 0.0"),
         (TABLE, {"agent": "Optuna-TPE"}, ValueError, "agent: 'Optuna-TPE' does not play on tables of candidates"),
+        ({"x": (0, 1), "status": ["a", "b"]}, {}, ValueError, "parameters: expected names other than 'outcome' and"),
+        ({"x": (0, 1), "yield": (0, 1)}, {"outcome": "yield"}, ValueError, "columns of results(), got 'yield'"),
+        (TABLE.rename(columns={"scale": "status"}), {}, ValueError, "columns of results(), got 'status'"),
         (7, {}, TypeError, "parameters: expected a DataFrame, the path of a CSV file or a list of dicts"),
     ],
 )
@@ -514,6 +517,23 @@ def test_experiments_that_are_refused(
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
         Experiment(parameters, **settings)
+
+
+def test_the_best_is_of_what_counts_as_one_point() -> None:
+    lab = Experiment({"x": (0.0, 1.0)}, "Random", repeats=True)
+    for x, outcome in ((0.1 + 0.2, 10.0), (0.3, 0.0), (0.5, 6.0)):
+        lab.tell({"x": x}, outcome)
+    assert lab.best() == ({"x": 0.5}, 6.0)
+
+
+def test_settings_are_those_at_the_start(tmp_path: Path) -> None:
+    width = {"name": "bayes", "scale": 0.5}
+    lab = Experiment(
+        {"x": (0.0, 1.0)}, ("GP-UCB", {"width": width}), kernel={"name": "se", "lengthscale": 0.2}, noise_std=0.1
+    )
+    width["scale"] = 0.1
+    lab.save(tmp_path / "lab.json")
+    assert '"scale": 0.5' in (tmp_path / "lab.json").read_text()
 
 
 def test_nothing_told_has_no_best() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import leaderboards
 from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
@@ -113,6 +114,32 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     assert (source.by, source.code) == ("someone", "https://example.org")
     with pytest.raises(UserError, match="Mine is on the board already"):
         play(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"])
+
+
+def test_what_a_folder_holds_is_not_lost(here: Here) -> None:
+    folder, _ = here
+    (folder / "thesis" / "code").mkdir(parents=True)
+    (folder / "thesis" / "code" / "chapter.py").write_text("x = 1\n")
+    with pytest.raises(UserError, match=r"thesis holds other files: give a new folder"):
+        play(["submit", "res", "--out", "thesis"])
+    assert (folder / "thesis" / "code" / "chapter.py").is_file()
+    assert play(["submit", "res"]) == 0
+    text = folder / "res-submission" / "PULL_REQUEST.md"
+    again = text.with_name("PULL_REQUEST-new.md")
+    assert play(["submit", "res"]) == 0
+    assert not again.exists(), "nothing was filled in yet"
+    text.write_text(text.read_text().replace("\n...\n", "\nIt is greedy.\n"))
+    assert play(["submit", "res"]) == 0
+    assert "It is greedy." in text.read_text()
+    assert again.is_file()
+
+
+def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
+    mine = {"mine": ("EpsGreedy", {"epsilon": 0.3})}
+    leaderboards.run_suite(small_suite(), mine, out=tmp_path / "res", against="board", progress=False)
+    make_submission(tmp_path / "res", tmp_path / "sent")
+    text = (tmp_path / "sent" / "PULL_REQUEST.md").read_text()
+    assert "`mine` is `('EpsGreedy', {'epsilon': 0.3})`, played from Python" in text
 
 
 def forged(store: Store, change: Callable[[RunRecord], None]) -> None:

@@ -1,0 +1,158 @@
+"""What a board keeps when it is written again: every run once, under its own agent."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboards.archive.check import _further
+from leaderboards.archive.lite import block_ranks
+from leaderboards.archive.make import _forget_stale, _note, file_names, write_board
+from leaderboards.archive.submission import Submission, SubmittedAgent, accept
+from leaderboards.play.board import Board, board_of
+from leaderboards.play.record import RunRecord
+from leaderboards.play.schedule import run_missing
+from leaderboards.play.spec import Ref
+from leaderboards.play.store import Store
+from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.play.verify import FEWEST
+from leaderboards.play.workers import make_executor
+from leaderboards.score.summary import summarise
+from tests.leaderboards.archive.boards import small_suite
+
+
+def tiny(agents: list[dict[str, Any]], repetitions: int = 2) -> Suite:
+    environments = [{"id": "GPBandit/RKHS-v0", "kwargs": {"n_arms": 20}}]
+    return parse_suite(
+        {"name": "tiny", "horizon": 6, "repetitions": repetitions, "environments": environments, "agents": agents}
+    )
+
+
+def play(suite: Suite, store: Store) -> Store:
+    run_missing(list(suite.specs()), store, make_executor("serial", 1))
+    store.write_suite(suite)
+    _note(store, suite)
+    return store
+
+
+def regrets(board: Board) -> dict[tuple[str, int], float]:
+    """Final regret by the agent's id and the repetition."""
+    found = {}
+    for key, run in board.entries().items():
+        kept = board.kept(key)
+        assert kept is not None
+        found[run.spec.agent.id, run.spec.repetition] = kept.finals["cumulative_regret"]
+    return found
+
+
+def test_a_row_that_is_renamed_keeps_its_runs(tmp_path: Path) -> None:
+    store = play(tiny([{"id": "Uniform", "label": "Baseline"}]), Store(tmp_path / "res"))
+    write_board(tiny([{"id": "Uniform", "label": "Baseline"}]), tmp_path / "board", store)
+    suite = tiny([{"id": "Uniform", "label": "Baseline (uniform)"}, {"id": "EpsGreedy", "label": "Baseline"}])
+    board = write_board(suite, tmp_path / "board", play(suite, store))
+    assert {name: (file.agent, file.runs) for name, file in board.index.files.items()} == {
+        "baseline-uniform.parquet": ("Baseline (uniform)", 2),
+        "baseline.parquet": ("Baseline", 2),
+    }
+    runs = store.entries().values()
+    played = {(run.spec.agent.id, run.spec.repetition): store.trace(run.key)["regret"].sum() for run in runs}
+    assert regrets(board) == pytest.approx(played)
+    assert [
+        run.spec.agent.label for run in Board(board.directory).entries().values() if run.spec.agent.id == "Uniform"
+    ] == ["Baseline (uniform)"] * 2
+
+
+def test_labels_of_one_name_have_files_of_their_own(tmp_path: Path) -> None:
+    refs = [Ref("Uniform", {}, "GP-UCB (0.5)"), Ref("EpsGreedy", {}, "GP-UCB 0.5"), Ref("Random", {}, "π")]
+    names = file_names(refs)
+    assert len(set(names.values())) == 3
+    assert names[refs[0].key] == "gp-ucb-0.5.parquet"
+    assert all(len(name) > len(".parquet") for name in names.values())
+    suite = tiny([{"id": ref.id, "label": ref.label} for ref in refs], 1)
+    board = write_board(suite, tmp_path / "board", play(suite, Store(tmp_path / "res")))
+    assert len(regrets(board)) == 3
+
+
+def test_what_failed_stays_until_it_is_played_again(tmp_path: Path) -> None:
+    suite = tiny([{"id": "Uniform"}, {"id": "Random"}])
+    store = Store(tmp_path / "res")
+    specs = list(suite.specs())
+    failed = next(spec for spec in specs if spec.agent.id == "Random")
+    store.write(RunRecord(failed, "crashed", reason="boom"))
+    run_missing([spec for spec in specs if spec.key != failed.key], store, make_executor("serial", 1))
+    store.write_suite(suite)
+    _note(store, suite)
+    assert write_board(suite, tmp_path / "board", store).entry(failed.key).status == "crashed"
+    board = write_board(suite, tmp_path / "board")
+    assert board.entry(failed.key).status == "crashed"
+    assert len(board.entries()) == 4
+    again = play(suite, Store(tmp_path / "again"))
+    assert write_board(suite, tmp_path / "board", again).entry(failed.key).status == "done"
+
+
+def test_times_are_comparable_if_all_of_them_are(tmp_path: Path) -> None:
+    store = play(tiny([{"id": "Uniform"}], 1), Store(tmp_path / "res"))
+    board = write_board(tiny([{"id": "Uniform"}], 1), tmp_path / "board", store, seconds="alone")
+    assert board.index.files["uniform.parquet"].source.seconds == "alone"
+    suite = tiny([{"id": "Uniform"}], 3)
+    board = write_board(suite, tmp_path / "board", play(suite, store))
+    assert board.index.files["uniform.parquet"].runs == 3
+    assert board.index.files["uniform.parquet"].source.seconds == "not comparable"
+
+
+def test_a_submitted_row_of_a_registered_agent_stays(tmp_path: Path) -> None:
+    suite = tiny([{"id": "Uniform"}])
+    write_board(suite, tmp_path / "board", play(suite, Store(tmp_path / "res")))
+    mine = tiny([{"id": "EpsGreedy", "label": "mine", "kwargs": {"epsilon": 0.3}}])
+    results = play(mine, Store(tmp_path / "mine"))
+    agent = SubmittedAgent(id="EpsGreedy", kwargs={"epsilon": 0.3}, label="mine")
+    accept(Submission(tmp_path, "tiny", (agent,), results, ()), tmp_path / "board", verified=True, by="x", code="y")
+    board = write_board(suite, tmp_path / "board", Store(tmp_path / "res"))
+    assert {name: (file.runs, file.source.by) for name, file in board.index.files.items()} == {
+        "mine.parquet": (2, "x"),
+        "uniform.parquet": (2, "gpbandit-envs"),
+    }
+
+
+def test_no_second_record_of_a_stale_run_is_left(tmp_path: Path) -> None:
+    store = play(tiny([{"id": "Uniform"}]), Store(tmp_path / "res"))
+    for path in list(store.runs_directory.iterdir()):
+        shutil.copy(path, path.with_name(f"copy-{path.name}"))
+    notes = tmp_path / "res" / "fingerprints.json"
+    notes.write_text(json.dumps(dict.fromkeys(json.loads(notes.read_text()), "old")))
+    _forget_stale(Store(tmp_path / "res"))
+    assert not Store(tmp_path / "res").entries()
+
+
+def test_no_more_is_played_again_than_a_verdict_needs(tmp_path: Path) -> None:
+    suite = tiny([{"id": "Uniform"}], 12)
+    board = write_board(suite, tmp_path / "board", play(suite, Store(tmp_path / "res")))
+    keys = sorted(board.entries())
+    pair = board.spec(keys[0]).pair
+    further = [len(_further(board, {pair}, set(keys[:known]))) for known in range(9)]
+    assert further == [FEWEST - known if known < FEWEST else 0 for known in range(9)]
+
+
+def test_a_path_is_that_board_and_not_the_one_of_the_package(own: Board, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(own.directory, mine)
+    part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
+    assert board_of(str(mine), part).directory == mine
+
+
+def test_rankings_that_have_nothing_in_common_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected finished runs of one task or more"):
+        block_ranks(summarise(Store(tmp_path / "none")))
+    suite = tiny([{"id": "Uniform"}, {"id": "Random"}])
+    store = Store(tmp_path / "res")
+    apart = [spec for spec in suite.specs() if (spec.agent.id == "Uniform") == (spec.repetition == 0)]
+    run_missing(apart, store, make_executor("serial", 1))
+    store.write_suite(suite)
+    with pytest.raises(
+        ValueError, match="two agents or more with a repetition of every task in common, got 2 agents with 0"
+    ):
+        block_ranks(summarise(store))
