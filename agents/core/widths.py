@@ -331,6 +331,9 @@ class BKBTheorem2(WidthSchedule):
 
     eps: float = 0.5
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", as_number("eps", self.eps, "a number in (0, 1)", lambda eps: 0 < eps < 1))
+
     def __call__(self, context: WidthContext) -> float:
         c = context
         alpha = (1 + self.eps) / (1 - self.eps)
@@ -461,6 +464,7 @@ class Scaled(WidthSchedule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive_number("scale", self.scale))
+        object.__setattr__(self, "depends_on_pulls", self.schedule.depends_on_pulls)
 
     def __call__(self, context: WidthContext) -> float:
         return self.scale * self.schedule(context)

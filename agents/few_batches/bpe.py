@@ -15,7 +15,7 @@ from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.widths import GrowingWidth, OfflineTheorem, as_width, width_setting
+from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, as_width, width_setting
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
@@ -166,11 +166,15 @@ class BPE(FiniteArmAgent):
         return ExactPosterior(self._prior, self.problem.arms[arms], self._model.noise_of(arms))
 
     def _width_of(self, batch: int) -> float:
-        if isinstance(self._schedule, OfflineTheorem):
-            return OfflineTheorem(len(self.batch_lengths))(self._context)
-        if isinstance(self._schedule, GrowingWidth):
-            return GrowingWidth(batch)(self._context)
-        return self._schedule(replace(self._context, t=self.n_pulls + 1))
+        schedule, scale = self._schedule, 1.0
+        while isinstance(schedule, Scaled):
+            scale *= schedule.scale
+            schedule = schedule.schedule
+        if isinstance(schedule, OfflineTheorem):
+            schedule = OfflineTheorem(len(self.batch_lengths))
+        elif isinstance(schedule, GrowingWidth):
+            schedule = GrowingWidth(batch)
+        return scale * schedule(replace(self._context, t=self.n_pulls + 1))
 
     def select(self, n: int, pending: Pending) -> Actions:
         length = self._length

@@ -54,7 +54,7 @@ class LBGPUCB(LearnedAgent):
     `LearnedAgent`; `fits` is not used.
 
     Args:
-        n_lengths: Candidates at the beginning, >= 1.
+        n_lengths: Candidates at the beginning, from 1 to 500.
         growth: Exponent `a` in (0, 1) of the growth function `g(t) = max(e^(n_lengths / d), t^a)`; candidates are the
             `theta_0 e^(-i / d)` above `theta_0 / g(t)`, at most one more an evaluation.
         norm: Bound on the RKHS norm at the longest lengthscales, in standard deviations of the reward; > 0.
@@ -82,7 +82,7 @@ class LBGPUCB(LearnedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.n_lengths = as_count("n_lengths", self.n_lengths, most=1_000)
+        self.n_lengths = as_count("n_lengths", self.n_lengths, most=500)
         self.growth = as_number("growth", self.growth, "a number in (0, 1)", lambda a: 0 < a < 1)
         self.noise = as_noise(self.noise, ("data",))
         self.norm = as_number("norm", self.norm, "a finite number > 0", lambda norm: norm > 0)

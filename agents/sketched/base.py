@@ -17,7 +17,7 @@ from agents.core.gp_settings import GPSettings, Model
 from agents.core.guarantees import Sketch
 from agents.core.initial_design import InitialDesign
 from agents.core.ucb import UCBAgent
-from agents.core.widths import WidthSchedule
+from agents.core.widths import BKBTheorem2, WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.arguments import as_word, positive_number
@@ -169,17 +169,19 @@ class SketchedUCBAgent(UCBAgent):
             return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {self.lam:g}"
         if horizon is None:
             return "its theorem asks for a qbar that depends on the horizon, which is not known"
-        least = least_oversampling(horizon, self.delta, self.batch_ratio)
+        eps = schedule.eps if isinstance(schedule, BKBTheorem2) else 0.5
+        least = least_oversampling(horizon, self.delta, self.batch_ratio, eps)
         return "" if sketch.qbar >= least else f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
 
     def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
 
 
-def least_oversampling(horizon: int, delta: float, c: float = 1.0) -> float:
-    """`72 C log(4 T / delta)`: the oversampling from which the widths of the theorems hold, dictionaries within 1/2.
+def least_oversampling(horizon: int, delta: float, c: float = 1.0, eps: float = 0.5) -> float:
+    """`6 alpha C log(4 T / delta) / eps^2`: the oversampling from which the widths of the theorems hold.
 
-    Reference: Calandriello et al. (2019), Theorem 2, `6 alpha log(4 T / delta) / eps^2` with `eps = 1/2`; Calandriello
-    et al. (2020), Theorem 2.
+    Dictionaries are then within `eps`, and `alpha = (1 + eps) / (1 - eps)`; `72 C log(4 T / delta)` for 1/2.
+
+    Reference: Calandriello et al. (2019), Theorem 2; Calandriello et al. (2020), Theorem 2, with `eps = 1/2`.
     """
-    return 72 * c * log(4 * horizon / delta)
+    return 6 * (1 + eps) / (1 - eps) / eps**2 * c * log(4 * horizon / delta)

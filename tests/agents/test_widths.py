@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, log, pi, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,6 +143,28 @@ def test_a_sketched_policy_knows_the_information_gain_that_it_states(id: str) ->
     assert agent.diagnostics()["information_gain"] == pytest.approx(exact.diagnostics()["information_gain"])
     factor = agent.batch_ratio  # type: ignore[attr-defined]
     assert agent.diagnostics()["width"] == pytest.approx(factor * exact.diagnostics()["width"])
+
+
+@pytest.mark.parametrize("id", ["BPE", "RGP-PE", "TV-GP-UCB"])
+def test_a_scaled_width_depends_on_the_pulls_if_what_it_scales_does(id: str) -> None:
+    X = np.linspace(0, 1, 9)[:, None]
+    arms = Problem(name="arms", dim=1, arms=X, kernel=SE(0.2), noise_std=0.1, norm_bound=1.0, horizon=20)
+    settings: dict[str, Any] = {"TV-GP-UCB": {"eps": 0.01}, "RGP-PE": {"corruption": 0.0}}.get(id, {})
+    found = []
+    for scale in (1.0, 0.5):
+        width = {"name": "bayes" if id == "TV-GP-UCB" else "theory", "scale": scale}
+        agent = agents.make(id, width=width, **settings)
+        agent.reset(arms, np.random.default_rng(0))
+        found.append(agent.diagnostics()["width"])
+    assert found[1] == pytest.approx(found[0] / 2)
+    with pytest.raises(ValueError, match="depend"):
+        agents.make(id, width=widths.Scaled(widths.InformationGain(), 0.5), **settings)
+
+
+@pytest.mark.parametrize("eps", [0.0, 1.0, 2.0, "a"])
+def test_the_accuracy_of_a_dictionary_is_checked_at_once(eps: object) -> None:
+    with pytest.raises((ValueError, TypeError), match="eps: expected a number in"):
+        agents.make("BKB", width={"name": "theory", "eps": eps})
 
 
 @pytest.mark.parametrize("number", [2, 2.0, np.int64(2), np.float32(2), Fraction(2)], ids=repr)

@@ -57,6 +57,7 @@ NOT = [
     ("BBKB", ARMS, {"width": "amm"}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"width": InformationGain()}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"qbar": 2.0}, "unproven", "qbar >= 663, and qbar is 2"),
+    ("BKB", ARMS, {"qbar": ENOUGH, "width": {"name": "theory", "eps": 0.1}}, "unproven", "qbar >= 6754, and"),
     ("BBKB", ARMS, {"qbar": ENOUGH - 1}, "unproven", "qbar >= 1326, and qbar is 1325"),
     ("BBKB", ARMS, {"qbar": ENOUGH, "resampling": "coupled"}, "unproven", "drawn afresh"),
     ("BBKB", ARMS, {"qbar": ENOUGH, "lam": 0.5}, "unproven", "lam >= 1, and lam is 0.5"),
