@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from leaderboards.play.fingerprint import imported_files
 from leaderboards.play.make import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
@@ -16,8 +17,8 @@ __all__ = ["edited_agents"]
 def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
     """A sentence for each file of agents that is younger than done runs of theirs among `specs`, by its date.
 
-    Looked at are the modules of classes that are named `module:Class` and that this process has imported, and not what
-    those import.
+    Looked at are the modules of classes that are named `module:Class` and that this process has imported, with the
+    files beside them that they import; of installed packages the module alone.
     """
     runs, finished = store.entries(), dict[str, list[float]]()
     for spec in specs:
@@ -30,10 +31,17 @@ def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is None or not Path(file).is_file():
             continue
-        changed = Path(file).stat().st_mtime
-        if n := sum(time < changed for time in times):
+        newest = max(_own_files(Path(file), module), key=lambda path: path.stat().st_mtime)
+        if n := sum(time < newest.stat().st_mtime for time in times):
             found.append(
-                f"{Path(file).name} was changed after {n} of these runs were played, which stay as they are; another "
+                f"{newest.name} was changed after {n} of these runs were played, which stay as they are; another "
                 "folder (--out, out=) has all of them played anew"
             )
     return found
+
+
+def _own_files(file: Path, module: str) -> list[Path]:
+    if {"site-packages", "dist-packages"} & set(file.parts):
+        return [file]
+    root = file.parents[module.count(".") + (file.name == "__init__.py")]
+    return imported_files(file, root)

@@ -220,8 +220,9 @@ def test_two_settings_of_one_agent_need_labels_and_the_error_says_how(tmp_path: 
 def test_runs_of_an_agent_whose_file_was_edited_since_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = tmp_path / "own_edited.py"
-    file.write_text("from agents.baselines.eps_greedy import EpsGreedy\n\n\nclass Mine(EpsGreedy):\n    pass\n")
+    file, helper = tmp_path / "own_edited.py", tmp_path / "own_edited_helper.py"
+    helper.write_text("from agents.baselines.eps_greedy import EpsGreedy as Base\n")
+    file.write_text("from own_edited_helper import Base\n\n\nclass Mine(Base):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     suite = keys(agents=["Uniform", "own_edited:Mine"])
     with caplog.at_level(logging.WARNING, "gpbandit"):
@@ -230,7 +231,11 @@ def test_runs_of_an_agent_whose_file_was_edited_since_are_told(
         later = time.time() + 5
         os.utime(file, (later, later))
         run_suite(suite, out=tmp_path / "r", progress=False)
-    assert "own_edited.py was changed after 2 of these runs were played, which stay as they are" in caplog.text
+        assert "own_edited.py was changed after 2 of these runs were played, which stay as they are" in caplog.text
+        later += 5
+        os.utime(helper, (later, later))
+        run_suite(suite, out=tmp_path / "r", progress=False)
+    assert "own_edited_helper.py was changed after 2 of these runs" in caplog.text
 
 
 def test_an_edited_frame_plays_anew(tmp_path: Path) -> None:
