@@ -6,7 +6,10 @@ suggestion, so that the state of a policy is plain data.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from abc import abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +18,7 @@ from agents.core.box import BoxAgent
 from agents.core.protocol import Actions, Pending
 from gpbandit_envs.domain import Domain
 
-__all__ = ["HistoryAgent"]
+__all__ = ["HistoryAgent", "one_thread"]
 
 
 class HistoryAgent(BoxAgent):
@@ -45,3 +48,18 @@ class HistoryAgent(BoxAgent):
 
     def _take_in(self, X: np.ndarray, rewards: np.ndarray) -> None:
         self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, rewards])
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch, where it is imported, on one thread: with several, sums and so suggestions are others."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

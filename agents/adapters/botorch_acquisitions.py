@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from agents.adapters.base import HistoryAgent
+from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_count, as_number, as_word
 
 __all__ = ["BoTorch"]
@@ -70,7 +70,7 @@ class BoTorch(HistoryAgent):
     def _maximiser(self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], seed: int) -> Float[np.ndarray, " d"]:
         torch, botorch, gpytorch = _import()
         # BoTorch draws from PyTorch's global generator: it is seeded here and put back afterwards.
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
             # Its fits and climbs are repeated when one fails, with a warning.
             warnings.simplefilter("ignore")
             torch.manual_seed(seed)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from agents.adapters.base import HistoryAgent
+from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_word
 from gpbandit_envs.domain import Dimension
 
@@ -43,7 +43,7 @@ class Optuna(HistoryAgent):
         optuna = _import(self.sampler)
         build = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[self.sampler]
         distributions = self._distributions(optuna)
-        with _quiet(optuna):
+        with _quiet(optuna), one_thread():
             study = optuna.create_study(direction="maximize", sampler=build(seed=seed))
             study.add_trials(self._trials(optuna, distributions))
             found = study.ask(distributions).params

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from leaderboards.play.board import Board
+from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.kept import KEPT, KeptRun
-from leaderboards.play.make import not_here
+from leaderboards.play.make import check_agent_ref, is_own_env, make_env, not_here
 from leaderboards.play.run_file import RunEntry, origin
 from leaderboards.play.schedule import run_missing
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.verify import FEWEST, Verdict, settled
 from leaderboards.play.workers import Executor
@@ -80,12 +83,40 @@ def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
 
 
 def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:
-    away = {key: reason for key in keys if (reason := not_here(board.spec(key))) is not None}
+    specs = [board.spec(key) for key in keys]
+    lacking = _without_extras(specs)
+    away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
     run_missing([board.spec(key) for key in keys if key not in away], again, executor, together=True)
     return [
         Verdict(key, None, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
         for key in keys
     ]
+
+
+def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
+    """Which runs of this project's agents and environments need a library that is not installed, and which."""
+    builds: dict[str, Callable[[], object]] = {}
+    needs: dict[str, list[str]] = {}
+    for spec in specs:
+        if fingerprint(spec.agent) is not None:
+            builds[spec.agent.key] = functools.partial(check_agent_ref, spec.agent)
+            needs.setdefault(spec.agent.key, []).append(spec.key)
+        if is_own_env(spec.env.id):
+            builds[spec.env.key] = functools.partial(_build, spec)
+            needs.setdefault(spec.env.key, []).append(spec.key)
+    found: dict[str, str] = {}
+    for ref, build in builds.items():
+        try:
+            build()
+        except ImportError as error:
+            found |= dict.fromkeys(needs[ref], " ".join(str(error).split()))
+        except Exception:  # the run itself says what
+            continue
+    return found
+
+
+def _build(spec: RunSpec) -> None:
+    make_env(spec.env, spec.horizon).close()
 
 
 def _further(board: Board, pairs: set[str], known: set[str]) -> list[str]:

@@ -115,7 +115,7 @@ def check(
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
     say(f"{counts}; {len(report.stale)} agents are stale")
     if None in levels:
-        say(f"{levels.count(None)} cannot be played here: the code of submitted agents is in submissions/")
+        say(f"{levels.count(None)} cannot be played here: for want of extras, or of the code of submitted agents")
     if "disagrees" in levels:
         raise typer.Exit(_DIFFERS)
 

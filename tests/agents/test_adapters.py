@@ -118,6 +118,23 @@ def test_botorch_finds_the_top_and_leaves_the_global_generator_alone(id: str) ->
 
 @pytest.mark.slow
 @needs_botorch
+@pytest.mark.parametrize("id", ["BoTorch-EI", "BoTorch-UCB"])
+def test_suggestions_do_not_depend_on_the_number_of_threads(id: str) -> None:
+    import torch
+
+    before, found = torch.get_num_threads(), []
+    try:
+        for n in (1, 2):
+            torch.set_num_threads(n)
+            found.append(play(agents.make(id, raw_samples=64, num_restarts=2, n_start=4), PROBLEM, 30))
+            assert torch.get_num_threads() == n
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.slow
+@needs_botorch
 def test_botorch_without_anything_to_fit() -> None:
     """All evaluations failed, or all rewards equal: points are drawn uniformly, and nothing is divided by 0."""
     points = play(agents.make("BoTorch-EI", n_start=2), PROBLEM, 5, failing=frozenset(range(5)))

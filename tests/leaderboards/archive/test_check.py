@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.archive import check
 from leaderboards.archive.check import check_board, sample
 from leaderboards.archive.lite import agreement, block_ranks, choose_lite
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.board import Board
 from leaderboards.play.board_file import INDEX, read_agent, read_index, write_agent, write_index
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import summarise
@@ -116,6 +118,24 @@ def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytes
         play(["board", "check", "small", "--seed", "a", "--share", "2"])
     with pytest.raises(UserError, match="expected one of 'small'"):
         play(["board", "check", "nothing"])
+
+
+def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(ref: Ref) -> None:
+        if ref.id == "EpsGreedy":
+            raise ImportError("Eps is not installed:\npip install eps")
+
+    monkeypatch.setattr(check, "check_agent_ref", build)
+    keys = [key for key in own.done_keys() if own.spec(key).repetition == 0]
+    report = check_board(own, keys, tmp_path / "again", SerialExecutor())
+    found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}
+    assert found == {
+        ("EpsGreedy", None, "Eps is not installed: pip install eps"),
+        ("Uniform", "identical", "identical"),
+        ("GP-UCB", "identical", "identical"),
+    }
 
 
 def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
