@@ -34,8 +34,8 @@ def _source(documented: object, id: str) -> str:
     """The reference of a docstring that is for `id`, as in "Salgia (2024), for REDS"; else the first one."""
     found = re.search(r"References?:\s+(.*?)(?:\.$|\n\n|\Z)", inspect.getdoc(documented) or "", re.DOTALL)
     references = " ".join(found[1].split()).rstrip(".").split("; ") if found else [""]
-    own = (text for text in references if re.search(rf", for {re.escape(id)}(?![\w-])", text))
-    return re.sub(rf", for {re.escape(id)}(?![\w-])", "", next(own, references[0]))
+    named = re.compile(rf", for {re.escape(id)}(?![\w-])")
+    return named.sub("", next(filter(named.search, references), references[0]))
 
 
 def environment_table() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from leaderboards.play.board import Board
 from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.kept import KEPT, KeptRun
-from leaderboards.play.make import check_agent_ref, is_own_env, make_env, not_here
+from leaderboards.play.make import check_agent_ref, is_own_env, make_env, missing_extra, not_here
 from leaderboards.play.run_file import RunEntry, origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import RunSpec
@@ -106,12 +107,9 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
             needs.setdefault(spec.env.key, []).append(spec.key)
     found: dict[str, str] = {}
     for ref, build in builds.items():
-        try:
-            build()
-        except ImportError as error:
-            found |= dict.fromkeys(needs[ref], " ".join(str(error).split()))
-        except Exception:  # the run itself says what
-            continue
+        with contextlib.suppress(Exception):  # the run itself says what
+            if reason := missing_extra(build):
+                found |= dict.fromkeys(needs[ref], reason)
     return found
 
 

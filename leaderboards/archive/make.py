@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -19,7 +20,7 @@ from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import read_limited
-from leaderboards.play.make import check_agent_ref
+from leaderboards.play.make import check_agent_ref, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run_file import SUFFIX, RunEntry
 from leaderboards.play.schedule import missing, run_missing
@@ -96,10 +97,8 @@ def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:
     """The suite without the agents whose optional library is missing."""
     there = []
     for entry in suite.agents:
-        try:
-            check_agent_ref(entry.ref)
-        except ImportError as error:
-            say(f"left out: {entry.ref.label}, {' '.join(str(error).split())}")
+        if reason := missing_extra(functools.partial(check_agent_ref, entry.ref)):
+            say(f"left out: {entry.ref.label}, {reason}")
         else:
             there.append(entry)
     return suite.model_copy(update={"agents": tuple(there)})
@@ -124,7 +123,7 @@ def write_board(
         results: Where further runs are; None for none, which renews the index.
         seconds: Whether the policy times of further runs were measured alone; those of an agent are comparable only if
             all of them were.
-        sources: Where the runs of agents of other packages come from, by label; those of this project need none.
+        sources: Where the runs of submitted agents come from, by their keys; those of this project need none.
 
     Raises:
         StoreError: if runs disagree about an instance, or an agent of another package has no source.
@@ -132,8 +131,8 @@ def write_board(
     """
     suite = suite.frozen()
     wanted = {spec.key: spec for spec in suite.specs()}
-    listed = {entry.ref.key: entry.ref for entry in suite.agents}
-    stated = {key: sources[ref.label] for key, ref in listed.items() if sources and ref.label in sources}
+    listed = {entry.ref.key for entry in suite.agents}
+    stated = dict(sources or {})
     before = _before(Board(folder), wanted) if (folder / INDEX).is_file() else _Before()
     by_agent, where_from = before.counting, before.sources | stated
     for key, run in () if results is None else _further(results, wanted, stated):

@@ -29,7 +29,7 @@ from leaderboards.archive.make import write_board
 from leaderboards.play import exchange
 from leaderboards.play.board import Board, open_results
 from leaderboards.play.board_file import Source
-from leaderboards.play.fingerprint import fingerprint, imported_files
+from leaderboards.play.fingerprint import fingerprint, imported_files, is_installed, module_root
 from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import read_limited
 from leaderboards.play.make import is_own_env
@@ -152,7 +152,7 @@ def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
         raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
     if owners := _distributions(module, origin):
         return SubmittedAgent(**stated, requires=owners)
-    root = origin.parents[module.count(".") + (origin.name == "__init__.py")]
+    root = module_root(module, origin)
     files = {}
     for path in imported_files(origin, root):
         name = path.relative_to(root).as_posix()
@@ -179,7 +179,7 @@ def _origin(module: str) -> Path | None:
 
 def _distributions(module: str, origin: Path) -> list[str]:
     """What pip installs a module from; empty for files that are in no installed distribution."""
-    if "site-packages" not in origin.parts and "dist-packages" not in origin.parts:
+    if not is_installed(origin):
         return []
     names = importlib.metadata.packages_distributions().get(module.partition(".")[0], [])
     return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
@@ -373,9 +373,8 @@ def accept(submission: Submission, folder: Path, *, verified: bool, by: str, cod
         )
     entries = [AgentEntry(id=agent.id, kwargs=agent.kwargs, label=agent.label) for agent in submission.agents]
     suite = board.suite().with_agents(entries)
-    labels = {entry.ref.key: entry.ref.label for entry in suite.agents}
     sources = {
-        labels[agent.ref.key]: Source(
+        agent.ref.key: Source(
             standing="verified" if verified else "submitted",
             by=by,
             version=__version__,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from leaderboards.play.fingerprint import imported_files
+from leaderboards.play.fingerprint import imported_files, is_installed, module_root
 from leaderboards.play.make import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
@@ -41,7 +41,4 @@ def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
 
 
 def _own_files(file: Path, module: str) -> list[Path]:
-    if {"site-packages", "dist-packages"} & set(file.parts):
-        return [file]
-    root = file.parents[module.count(".") + (file.name == "__init__.py")]
-    return imported_files(file, root)
+    return [file] if is_installed(file) else imported_files(file, module_root(module, file))

@@ -20,7 +20,7 @@ from pathlib import Path
 import agents
 from leaderboards.play.spec import Ref
 
-__all__ = ["fingerprint", "imported_files", "plain_source"]
+__all__ = ["fingerprint", "imported_files", "is_installed", "module_root", "plain_source"]
 
 _LENGTH = 16
 _PACKAGES = ("agents", "gpbandit_envs")
@@ -72,6 +72,16 @@ def imported_files(file: Path, root: Path, packages: tuple[str, ...] | None = No
                 found.add(path)
                 waiting.append(path)
     return sorted(found)
+
+
+def is_installed(file: Path) -> bool:
+    """Whether a source file is of a package that pip has installed."""
+    return bool({"site-packages", "dist-packages"} & set(file.parts))
+
+
+def module_root(module: str, file: Path) -> Path:
+    """The folder below which `module` is found, given the file that it was loaded from."""
+    return file.parents[module.count(".") + (file.name == "__init__.py")]
 
 
 @functools.cache

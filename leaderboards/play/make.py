@@ -8,7 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -38,6 +38,7 @@ __all__ = [
     "loaded_agent",
     "make_agent",
     "make_env",
+    "missing_extra",
     "named_agents",
     "named_code",
     "not_here",
@@ -239,6 +240,19 @@ def not_here(spec: RunSpec) -> str | None:
                 f"module {module!r} that defines {kind} {ref.id!r} is not importable here: give the command in the "
                 "folder of the module, or put that on PYTHONPATH"
             )
+    return None
+
+
+def missing_extra(build: Callable[[], object]) -> str | None:
+    """Which library that is not installed `build` asks for, as it says itself; None if it needs none.
+
+    Raises:
+        Exception: what else `build` raises.
+    """
+    try:
+        build()
+    except ImportError as error:
+        return " ".join(str(error).split())
     return None
 
 
