@@ -38,9 +38,13 @@ from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower, whitened
 
-__all__ = ["AmbiguousRankError", "Change", "Embedding"]
+__all__ = ["AmbiguousRankError", "Change", "Embedding", "together"]
 
 _CLEAR, _DEPENDENT = 1e-8, 1e-14
+# Signs of a change of one row, or of two; see `Change`.
+_NONE, _FALL = np.zeros(0), np.array([-1.0])
+_FALL_RISE, _RISE_FALL = np.array([-1.0, 1.0]), np.array([1.0, -1.0])
+_THEN_RISE, _THEN_FALL = np.array([0.0, 1.0]), np.array([0.0, -1.0])
 
 
 class AmbiguousRankError(ArithmeticError):
@@ -55,11 +59,30 @@ class Change:
         positions: Cached arms whose kernel rows are combined, shape (m,).
         rows: Coefficients, shape (p, m).
         signs: +1 where the variance rises by the square, -1 where it falls, shape (p,).
+        reducible: The same of the reducible covariance `lam z^T P z'`: 0 where the square is of what the embedding
+            leaves, or no longer leaves, unexplained, shape (p,).
+        slopes: By which multiples of the combinations the mean rises, shape (p,); zeros where it is not asked for.
     """
 
     positions: Int[np.ndarray, " m"]
     rows: Float[np.ndarray, "p m"]
     signs: Float[np.ndarray, " p"]
+    reducible: Float[np.ndarray, " p"]
+    slopes: Float[np.ndarray, " p"]
+
+
+def together(changes: list[Change], u: int) -> Change:
+    """One change made of several that follow one another, of `u` cached arms."""
+    if len(changes) == 1:
+        return changes[0]
+    signs, reducible, slopes = (
+        np.concatenate([getattr(change, name) for change in changes]) for name in ("signs", "reducible", "slopes")
+    )
+    rows, first = np.zeros((len(signs), u)), 0
+    for change in changes:
+        rows[first : first + len(change.rows), change.positions] = change.rows
+        first += len(change.rows)
+    return Change(np.arange(u), rows, signs, reducible, slopes)
 
 
 class Embedding:
@@ -116,12 +139,13 @@ class Embedding:
         """Account for `counts` new pulls of distinct cached arms."""
         if len(positions) == 1 and (fast := _loop(loops.pull_one)) is not None:
             row = fast(self.rows.gram_with_room, positions[0], counts[0], self.S, self.T, self.P, self.lam)
-            return Change(self.S, row[None], np.array([-1.0]))
+            return Change(self.S, row[None], _FALL, _FALL, np.zeros(1))
         z = self.of(positions)
         H = (self.P @ z).T
         B = whitened(H, H @ z, 1 / counts)
         self.P = _with(self.P, -1.0, B, B)
-        return Change(self.S, sqrt(self.lam) * (B @ self.T.T), np.full(len(B), -1.0))
+        signs = np.full(len(B), -1.0)
+        return Change(self.S, sqrt(self.lam) * (B @ self.T.T), signs, signs, np.zeros(len(B)))
 
     def add(self, positions: Int[np.ndarray, " q"], n: Float[np.ndarray, " u"]) -> Change:
         """Add cached arms to the dictionary, all but those that depend on others in it.
@@ -158,7 +182,7 @@ class Embedding:
         B = solve_lower(L, np.concatenate([Q, -np.eye(q)]).T)
         self.S, self.T, self.P = S, T, _with(P, 1.0, B, B)
         rows = np.concatenate([t.T, sqrt(self.lam) * (B @ T.T)])
-        return Change(S, rows, np.repeat([-1.0, 1.0], q))
+        return Change(S, rows, np.repeat(_FALL_RISE, q), np.repeat(_THEN_RISE, q), np.zeros(2 * q))
 
     def _add_one(self, position: Int[np.ndarray, " 1"], n: Float[np.ndarray, " u"]) -> Change:
         """`add` for a single arm, as most dictionaries differ in: vectors take half of the time of matrices."""
@@ -170,14 +194,14 @@ class Embedding:
             if 0 < rest < least or schur < 0.5 * self.lam:
                 raise AmbiguousRankError
             if rest <= 0:
-                return Change(S, np.zeros((0, len(S))), np.zeros(0))
+                return Change(S, np.zeros((0, len(S))), _NONE, _NONE, _NONE)
             self.S, self.T, self.P = S, T, P
-            return Change(S, rows, np.array([-1.0, 1.0]))
+            return Change(S, rows, _FALL_RISE, _THEN_RISE, np.zeros(2))
         gram, S, k, m = self.rows.gram, self.S, int(position[0]), len(self.S)
         z = self.T.T @ gram[k, S]
         rest = float(gram[k, k] - z @ z)
         if rest <= 0:
-            return Change(S, np.zeros((0, m)), np.zeros(0))
+            return Change(S, np.zeros((0, m)), _NONE, _NONE, _NONE)
         if rest < _CLEAR * self._scale:
             raise AmbiguousRankError
         t = np.empty(m + 1)
@@ -197,7 +221,7 @@ class Embedding:
         T[:m, :m], T[:, m] = self.T, t
         P[:m, :m] = self.P
         self.S, self.T, self.P = S, T, _with(P, 1.0, b[None], b[None])
-        return Change(S, np.stack([t, sqrt(self.lam) * (T @ b)]), np.array([-1.0, 1.0]))
+        return Change(S, np.stack([t, sqrt(self.lam) * (T @ b)]), _FALL_RISE, _THEN_RISE, np.zeros(2))
 
     def remove(self, positions: Int[np.ndarray, " k"]) -> Change:
         """Remove arms from the dictionary.
@@ -211,7 +235,7 @@ class Embedding:
             raise AmbiguousRankError
         if k == 1 and (fast := _loop(loops.remove_one)) is not None:
             S, (self.S, self.T, self.P, rows) = self.S, fast(where[0], self.S, self.T, self.P, self.lam)
-            return Change(S, rows, np.array([1.0, -1.0]))
+            return Change(S, rows, _RISE_FALL, _THEN_FALL, np.zeros(2))
         T, P = _reflected(lost, self.T, self.P)
         if k == 1:
             B = P[:1] / sqrt(float(P[0, 0]))
@@ -219,7 +243,7 @@ class Embedding:
             L, _ = jittered_cholesky(P[:k, :k])
             B = solve_lower(L, P[:k])
         rows = np.concatenate([T[:, :k].T, sqrt(self.lam) * (B @ T.T)])
-        change = Change(self.S, rows, np.repeat([1.0, -1.0], k))
+        change = Change(self.S, rows, np.repeat(_RISE_FALL, k), np.repeat(_THEN_FALL, k), np.zeros(2 * k))
         keep = np.ones(len(self.S), bool)
         keep[where] = False
         self.S, self.T = self.S[keep], T[keep, k:]

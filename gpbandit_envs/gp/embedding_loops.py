@@ -133,11 +133,19 @@ def add_one(G: Any, k: int, n: Any, S: Any, T: Any, P: Any, lam: float, least: f
     if schur < 0.5 * lam:
         return rest, schur, S, T, P, T
     b /= sqrt(schur)
-    basis, inverse, rows = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1)), np.empty((2, m + 1))
-    basis[:m, :m] = T
-    basis[:, m] = t
-    inverse[:m, :m] = P
-    _add_outer(inverse, 1.0, b, b)
+    basis, inverse, rows = np.empty((m + 1, m + 1)), np.empty((m + 1, m + 1)), np.empty((2, m + 1))
+    for i in range(m + 1):
+        basis_row, inverse_row, factor = basis[i], inverse[i], b[i]
+        for j in range(m + 1):
+            inverse_row[j] = factor * b[j]
+        if i < m:
+            T_row, P_row = T[i], P[i]
+            for j in range(m):
+                basis_row[j] = T_row[j]
+                inverse_row[j] += P_row[j]
+        else:
+            basis_row[:] = 0.0
+        basis_row[m] = t[i]
     rows[0], rows[1] = t, sqrt(lam) * _times(basis, b)
     return rest, schur, joined, basis, inverse, rows
 
@@ -151,18 +159,19 @@ def remove_one(i: int, S: Any, T: Any, P: Any, lam: float) -> Any:
     v /= sqrt(_dot(v, v))
     y = _transposed_times(P, v)
     y -= _dot(v, y) * v
-    turned, inverse = T.copy(), P.copy()
-    _add_outer(turned, -2.0, _times(T, v), v)
-    _add_outer(inverse, -2.0, v, y)
-    _add_outer(inverse, -2.0, y, v)
-    b = inverse[0] / sqrt(inverse[0, 0])
+    # The reflected basis is T - 2 (T v) v^T, and the reflected inverse P - 2 (v y^T + y v^T).
+    Tv = _times(T, v)
+    b = P[0] - 2 * (v[0] * y + y[0] * v)
+    b /= sqrt(b[0])
     rows = np.empty((2, m))
-    rows[0], rows[1] = turned[:, 0], sqrt(lam) * _times(turned, b)
-    rest = inverse[1:, 1:].copy()
-    _add_outer(rest, -1.0, b[1:], b[1:])
-    left, basis = np.empty(m - 1, np.int64), np.empty((m - 1, m - 1))
+    rows[0], rows[1] = T[:, 0] - 2 * v[0] * Tv, sqrt(lam) * (_times(T, b) - 2 * _dot(v, b) * Tv)
+    left, basis, rest = np.empty(m - 1, np.int64), np.empty((m - 1, m - 1)), np.empty((m - 1, m - 1))
     for j in range(m - 1):
         from_row = j if j < i else j + 1
         left[j] = S[from_row]
-        basis[j] = turned[from_row, 1:]
+        T_row, basis_row, along = T[from_row], basis[j], 2 * Tv[from_row]
+        P_row, rest_row, vj, yj, bj = P[j + 1], rest[j], 2 * v[j + 1], 2 * y[j + 1], b[j + 1]
+        for k in range(m - 1):
+            basis_row[k] = T_row[k + 1] - along * v[k + 1]
+            rest_row[k] = P_row[k + 1] - vj * y[k + 1] - yj * v[k + 1] - bj * b[k + 1]
     return left, basis, rest, rows

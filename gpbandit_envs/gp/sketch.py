@@ -9,7 +9,8 @@ With `z(x)` the embedding on the dictionary S and `V = sum_s z(x_s) z(x_s)^T + l
 
 Neither depends on the basis of the embedding, so a Cholesky factor is as right as the papers' symmetric root, and
 cheaper. Dictionaries drawn one after the other have most arms in common: what was pulled, what joined and what left
-changes the variance of all arms by a signed sum of a few squares, which is one product with as many rows.
+changes the variance of all arms by a signed sum of a few squares, which is one product with as many rows. Of an arm
+that was pulled lately not even that is needed; see `gpbandit_envs.gp.all_arms`.
 
 References: Calandriello et al. (2019), Gaussian process optimization with adaptive sketching, eq. 4;
 Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 1-3.
@@ -17,11 +18,15 @@ Calandriello et al. (2020), Near-linear time Gaussian process optimization, eq. 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import sqrt
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpbandit_envs.gp.all_arms import AllArms
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
-from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding
+from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding, together
 from gpbandit_envs.gp.kernel_rows import products
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import whitened
@@ -29,9 +34,9 @@ from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["SketchedArmPosterior"]
 
-_GUARD_VARIANCE, _GUARD_NORM = 1e-10, 1e-9
+_GUARD_VARIANCE, _GUARD_NORM, _GUARD_MEAN = 1e-10, 1e-9, 1e-9
 _GUARDED = 4
-_CHECK_AFTER, _REFRESH_AFTER = 8, 500
+_CHECK_AFTER, _MEAN_AFTER, _REFRESH_AFTER = 8, 16, 500
 
 
 class SketchedArmPosterior(ArmPosterior):
@@ -52,17 +57,18 @@ class SketchedArmPosterior(ArmPosterior):
 
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         super().__init__(kernel, X, lam, max_memory)
-        self._mean = np.zeros(len(X))
-        # Never clipped: clipping an accumulated value would turn rounding into drift.
-        self._v = self.rows.prior.copy()
+        self._all = AllArms(self.rows.prior, self.lam)
         self._n = np.zeros(0)
         self._s = np.zeros(0)
         self.refreshes = 0
         self._embedding = Embedding(self.rows, self.lam)
         self._scale = float(self.rows.prior.max())
         self._requested = np.zeros(0, np.int64)
-        self._new: dict[int, float] = {}
+        # Count and sum of the feedback of arms, by position, since the last dictionary.
+        self._new: dict[int, tuple[float, float]] = {}
         self._events = 0
+        # Until it is seen to drift, as it does where feedback is many times the noise; see `_drifts`.
+        self._carries_mean = True
 
     @property
     def dictionary(self) -> Int[np.ndarray, " m"]:
@@ -71,14 +77,14 @@ class SketchedArmPosterior(ArmPosterior):
 
     @property
     def mean(self) -> Float[np.ndarray, " A"]:
-        return self._mean
+        return self._all.mean
 
     @property
     def variance(self) -> Float[np.ndarray, " A"]:
-        return np.maximum(self._v, 0.0)
+        return np.maximum(self._all.v, 0.0)
 
     def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        return np.maximum(self._v[arms], 0.0)
+        return np.maximum(self._all.v[arms], 0.0)
 
     @property
     def n(self) -> Float[np.ndarray, " u"]:
@@ -102,8 +108,9 @@ class SketchedArmPosterior(ArmPosterior):
         self._grow()
         self._n[positions] += counts
         self._s[positions] += sums
-        for k, c in zip(positions.tolist(), counts.tolist(), strict=True):
-            self._new[k] = self._new.get(k, 0.0) + c
+        for k, count, total in zip(positions.tolist(), counts.tolist(), sums.tolist(), strict=True):
+            known = self._new.get(k, (0.0, 0.0))
+            self._new[k] = known[0] + count, known[1] + total
 
     def _grow(self) -> None:
         missing = len(self.rows) - len(self._n)
@@ -128,23 +135,40 @@ class SketchedArmPosterior(ArmPosterior):
             return False
         if self._events >= _REFRESH_AFTER:
             return False
-        embedding = self._embedding
-        changes = []
+        pulled, embedding = list(self._new), self._embedding
+        # Pulls alone round little; what accumulates over them shows at the next check.
+        check = bool(leaving or joining) or self._events % _CHECK_AFTER == 0
+        # A change by one arm changes the mean along one row. By more arms it is computed anew, and from time to time.
+        few = max(len(pulled), len(leaving), len(joining)) <= 1
+        carry = self._carries_mean and few and self._events % _MEAN_AFTER != 0
+        changes: list[Change] = []
         try:
-            if self._new:
-                pulled, counts = np.fromiter(self._new, np.int64), np.fromiter(self._new.values(), np.float64)
-                changes.append(embedding.pull(pulled, counts))
+            if pulled:
+                counts = np.array([count for count, _ in self._new.values()])
+                changes.append(embedding.pull(np.array(pulled), counts))
             if leaving:
-                changes.append(embedding.remove(np.array(leaving)))
+                changes.append(self._without(leaving, carry))
             if joining:
                 changes.append(embedding.add(np.array(joining), self._n))
         except AmbiguousRankError:
             return False
-        self._apply(changes)
-        # Pulls alone round little; what accumulates over them shows at the next check.
-        if not leaving and not joining and self._events % _CHECK_AFTER:
+        weights = embedding.weights(self._n, self._s) if check or not carry else None
+        if joining and carry and len(changes[-1].rows):
+            # As in `_without`; the weight was 0, and the arm is the last of the dictionary.
+            assert weights is not None
+            slope = weights[-1] / changes[-1].rows[1, -1]
+            changes[-1] = replace(changes[-1], slopes=np.array([0.0, slope]))
+        self._apply(changes, None if carry else weights)
+        if weights is None:
             return True
-        return self._sound([*self._new, *joining])
+        positions = self._guarded([*pulled, *joining])
+        if not self._sound(positions):
+            return False
+        if carry and self._drifts(positions, weights):
+            self._carries_mean = False
+            for columns, h in self.rows.products(weights[None], embedding.S):
+                self._all.mean[columns] = h[0]
+        return True
 
     def _difference(self, positions: np.ndarray) -> tuple[list[int], list[int]]:
         """Positions that leave the dictionary, and those that may join it."""
@@ -156,48 +180,93 @@ class SketchedArmPosterior(ArmPosterior):
         known = before if leaving else before.union(self._requested.tolist())
         return leaving, sorted(now - known)
 
-    def _apply(self, changes: list[Change]) -> None:
-        width = len(self.rows)
-        C = np.zeros((sum(len(change.signs) for change in changes) + 1, width))
-        signs, row = np.empty(len(C) - 1), 0
-        for change in changes:
-            stop = row + len(change.signs)
-            C[row:stop, change.positions] = change.rows
-            signs[row:stop] = change.signs
-            row = stop
-        C[-1, self._embedding.S] = self._embedding.weights(self._n, self._s)
-        used = None
-        if 2 * len(self._embedding) < width:
-            used = np.flatnonzero(C.any(axis=0))
-            C = C[:, used]
-        for columns, H in self.rows.products(C, used):
-            self._mean[columns] = H[-1]
-            np.square(H, out=H)
-            self._v[columns] += signs @ H[:-1]
+    def _without(self, leaving: list[int], carry: bool) -> Change:
+        """The change by arms that leave, with the slopes of the mean if it is carried along."""
+        embedding = self._embedding
+        if not carry:
+            return embedding.remove(np.array(leaving))
+        where = embedding.S.tolist().index(leaving[0])
+        weight = embedding.weights(self._n, self._s)[where]
+        change = embedding.remove(np.array(leaving))
+        # The mean changes along the second row alone, and the weight of the arm that leaves becomes 0.
+        return replace(change, slopes=np.array([0.0, -weight / change.rows[1, where]]))
 
-    def _sound(self, touched: list[int]) -> bool:
-        """Whether the updated variances agree with a direct computation, at these positions and a few others."""
+    def _apply(self, changes: list[Change], weights: Float[np.ndarray, " m"] | None) -> None:
+        """Update mean and variance of all arms, the mean by the slopes of the changes, or anew where there are weights.
+
+        The first change is that of the pulls since the last dictionary, if there are any.
+        """
+        every, place, kept = self._all, -1, 0.0
+        if len(self._new) > 1:
+            every.forget()
+        elif self._new:
+            ((k, (count, total)),) = self._new.items()
+            arm, reward = int(self.rows.arms[k]), total / count
+            if every.pull(arm, count, reward):
+                changes = changes[1:]
+            else:
+                # h = c(x, .) / sqrt(d) with d = c(x, x) + lam / n, so that h(x) = sqrt(d) - lam / n / sqrt(d).
+                pull, noise = changes[0], self.lam / count
+                at_arm = float(pull.rows[0] @ self.rows.gram[k, pull.positions])
+                root = 0.5 * (at_arm + sqrt(at_arm * at_arm + 4 * noise))
+                slope = 0.0 if weights is not None else (reward - float(every.mean[arm])) / root
+                changes = [replace(pull, slopes=np.array([slope])), *changes[1:]]
+                if self._n[k] > count:  # pulled before, and so perhaps again
+                    place, kept = every.make_room(arm), noise / root
+        if weights is not None:
+            changes = [*changes, Change(self._embedding.S, weights[None], np.zeros(1), np.zeros(1), np.ones(1))]
+            every.mean[:] = 0.0
+        changes = [change for change in changes if len(change.signs)]
+        if not changes:
+            return
+        change = together(changes, len(self.rows))
+        factors = np.zeros((0, len(change.signs)))
+        if every.recent:
+            recent = self.rows.position[np.array(every.recent)]
+            factors = (change.rows @ self.rows.gram[change.positions[:, None], recent]).T * change.reducible
+        if place >= 0:
+            factors[place, 0] = kept
+        for columns, h in self.rows.products(change.rows, change.positions):
+            every.change(columns, h, change.signs, change.slopes, factors)
+
+    def _guarded(self, touched: list[int]) -> Int[np.ndarray, " p"]:
+        """These positions and a few others, at which what was updated is computed anew."""
         u = len(self.rows)
         others = (self._events * _GUARDED + np.arange(min(_GUARDED, u))) % u
-        positions = np.concatenate([np.array(touched, np.int64), others])
+        return np.concatenate([np.array(touched, np.int64), others])
+
+    def _sound(self, positions: Int[np.ndarray, " p"]) -> bool:
+        """Whether the updated variances are right at these positions."""
+        u = len(self.rows)
         norms, variances = self._embedding.norms_and_variances(positions)
         prior = self.rows.gram.diagonal()[positions]
         inside = np.zeros(u, bool)
         inside[self._embedding.S] = True
-        gap = np.abs(variances - self._v[self.rows.arms[positions]])
+        gap = np.abs(variances - self._all.v[self.rows.arms[positions]])
         excess = norms - prior
         np.abs(excess, out=excess, where=inside[positions])
         return bool(gap.max() <= _GUARD_VARIANCE * self._scale and excess.max() <= _GUARD_NORM * self._scale)
+
+    def _drifts(self, positions: Int[np.ndarray, " p"], weights: Float[np.ndarray, " m"]) -> bool:
+        """Whether the updated mean is wrong at one of these positions.
+
+        Each pull adds the rounding of a variance, divided by that of the noise, times the surprise.
+        """
+        exact = weights @ self.rows.gram[self._embedding.S[:, None], positions]
+        gap = np.abs(exact - self._all.mean[self.rows.arms[positions]])
+        return bool(gap.max() > _GUARD_MEAN * np.abs(self._s / np.maximum(self._n, 1.0)).max())
 
     def _refresh(self, positions: np.ndarray) -> None:
         embedding = self._embedding
         embedding.rebuild(positions, self._n)
         C = np.vstack([embedding.explained(), embedding.weights(self._n, self._s)])
         for columns, H in self.rows.products(C, embedding.S):
-            self._mean[columns] = H[-1]
-            self._v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H[:-1], H[:-1])
+            self._all.mean[columns] = H[-1]
+            self._all.v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H[:-1], H[:-1])
+        self._all.forget()
         self.refreshes += 1
         self._events = 0
+        self._carries_mean = True
 
     def covariance(
         self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"] | None = None

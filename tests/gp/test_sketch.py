@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from tests.reference.posterior import sketched
 
@@ -219,3 +222,89 @@ def test_a_look_ahead_is_the_dense_downdate(size: int) -> None:
     c = posterior.reducible_covariance(some, some[1:2])[:, 0]
     np.testing.assert_allclose(apart.v, start[some] - c**2 / (c[1] + lam / 2), atol=1e-10)
     np.testing.assert_array_equal(posterior.variance, start)
+
+
+@pytest.mark.parametrize("lam", [1e-4, 1e-2])
+def test_arms_pulled_in_turn_are_carried_along_without_kernel_rows(lam: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More arms than rows are kept, and dictionaries that change now and then."""
+    rng = np.random.default_rng(6)
+    X = rng.random((50, 2))
+    posterior = SketchedArmPosterior(Matern(0.5, 2.5), X, lam)
+    K = posterior.rows.kernel(X, X)
+    arms, y = feed(posterior, rng, 40)
+    inside = np.unique(arms)
+    posterior.embed(inside)
+    products, calls = KernelRows.products, [0]
+
+    def counted(*args: Any) -> Iterator[Any]:
+        calls[0] += 1
+        return products(*args)
+
+    monkeypatch.setattr(KernelRows, "products", counted)
+    steps = 240
+    for step in range(steps):
+        few = inside[:3] if step % 20 else inside[3:9]
+        arm, count = int(rng.choice(few)), int(rng.integers(1, 4))
+        values = rng.normal(size=count)
+        posterior.record(np.array([arm]), np.array([float(count)]), np.array([values.sum()]))
+        arms, y = np.r_[arms, np.full(count, arm)], np.r_[y, values]
+        if step % 40 == 39:
+            inside = np.r_[inside[:10], rng.permutation(inside[10:])]
+        posterior.embed(dictionary := inside[: -1 - step // 20 % 2])
+        if step % 30 == 29:
+            mean, leverage, E = sketched(K, dictionary, arms, y, lam)
+            np.testing.assert_allclose(posterior.variance, lam * leverage, atol=1e-10)
+            np.testing.assert_allclose(posterior.mean, mean, atol=1e-6)
+            rows = posterior._all
+            np.testing.assert_allclose(rows.rows, lam * E[rows.recent], atol=1e-10)
+    assert calls[0] < steps // 4
+    assert len(posterior._all.recent) == 4
+
+
+def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.random((40, 2))
+    kernel, lam, inside = SE(0.4), 1e-3, np.arange(12)
+    posterior = SketchedArmPosterior(kernel, X, lam)
+    K = kernel(X, X)
+
+    def pull(times: int) -> None:
+        for _ in range(times):
+            posterior.record(np.array([int(rng.integers(3))]), np.ones(1), rng.normal(size=1))
+            posterior.embed(inside)
+
+    def drift() -> float:
+        weights = posterior._embedding.weights(posterior.n, posterior._s)
+        return float(np.abs(weights @ K[posterior.dictionary] - posterior.mean).max())
+
+    posterior.record(np.arange(12), np.ones(12), rng.normal(size=12))
+    posterior.embed(inside)
+    pull(4)
+    posterior._all.mean += 1e-7
+    pull(1)
+    assert drift() > 5e-8  # not a check yet
+    pull(7)
+    assert drift() < 1e-12
+    assert not posterior._carries_mean
+    posterior._all.mean += 1e-7
+    pull(1)
+    assert drift() < 1e-12
+    refreshes = posterior.refreshes
+    posterior.embed(np.arange(12, 24))
+    assert posterior.refreshes == refreshes + 1
+    assert posterior._carries_mean
+
+
+def test_a_restored_posterior_goes_on_with_the_rows_it_had() -> None:
+    rng = np.random.default_rng(7)
+    one = SketchedArmPosterior(SE(0.5), rng.random((30, 2)), 1e-2)
+    one.record(np.arange(10), np.ones(10), rng.normal(size=10))
+    one.embed(np.arange(10))
+    for posterior in (one, pickle.loads(pickle.dumps(one))):
+        noise = np.random.default_rng(8)
+        for arm in (3, 4, 3, 3, 4):
+            posterior.record(np.array([arm]), np.ones(1), noise.normal(size=1))
+            posterior.embed(np.arange(10))
+            posterior = pickle.loads(pickle.dumps(posterior))
+        if posterior is not one:
+            np.testing.assert_array_equal(posterior._all.recent, [3, 4])
