@@ -1,4 +1,4 @@
-"""Maximisation of acquisition functions over the unit cube, boxes with integers and choices, and finite sets.
+"""Maximisation of acquisition functions over the unit cube, and boxes with integers and choices.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -19,15 +19,15 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 from scipy.stats import qmc
 
 from gpbandit_envs.domain import Domain
+from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Acquisition", "Values", "best_arm", "maximise", "search_domain"]
+__all__ = ["Acquisition", "Values", "finite_values", "maximise", "search_domain"]
 
 Acquisition = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """`a(X)` for points `(n, d)`: values `(n,)` and gradients `(n, d)`, rows independent of each other."""
@@ -95,25 +95,6 @@ def search_domain(problem: Problem) -> Domain:
     return Domain.cube(problem.dim) if spec is None else Domain.from_spec(spec)  # type: ignore[arg-type]
 
 
-def best_arm(values: Values, arms: Float[np.ndarray, "A d"]) -> tuple[int, float]:
-    """`argmax a` over a finite set, and the value there; ties go to the lowest index.
-
-    Args:
-        values: The values of the acquisition function, called on blocks of arms.
-        arms: One row per arm.
-
-    Raises:
-        ValueError: if a value is not finite.
-    """
-    best, index = -np.inf, 0
-    for start in range(0, len(arms), _BLOCK):
-        block = _finite(values(arms[start : start + _BLOCK]), arms[start : start + _BLOCK])
-        j = int(np.argmax(block))
-        if block[j] > best:
-            best, index = float(block[j]), start + j
-    return index, best
-
-
 def _candidates(dim: int, n: int, extra: np.ndarray | None, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
     # SciPy would spawn a child of the generator, so that candidates depended on how many children it had before.
     scramble = np.random.default_rng(rng.integers(2**32, size=4, dtype=np.uint32))
@@ -149,12 +130,12 @@ class _Checked:
         a, G = self._acquisition(X)
         if G.shape != X.shape or not np.isfinite(G).all():
             raise ValueError(f"acquisition: expected finite gradients of shape {X.shape}, got {G!r}")
-        return _finite(a, X), G
+        return finite_values(a, X), G
 
     def values(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         evaluate = self._values if self._values is not None else lambda block: self(block)[0]
         blocks = (X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK))
-        return np.concatenate([_finite(evaluate(block), block) for block in blocks])
+        return np.concatenate([finite_values(evaluate(block), block) for block in blocks])
 
 
 class _Climber:
@@ -214,14 +195,8 @@ class _Climber:
             return -float(values.sum()) / self._spread, -G[:, free].ravel() / self._spread
 
         z = U[:, free].ravel()
-        minimize(
-            loss,
-            z,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, 1.0)] * len(z),
-            options={"maxiter": self._iterations, "ftol": _RELATIVE, "gtol": _GRADIENT},
-        )
+        bounds = [(0.0, 1.0)] * len(z)
+        minimise_within(loss, z, bounds, maxiter=self._iterations, ftol=_RELATIVE, gtol=_GRADIENT)
         return where, best
 
     def _step(self, U: Float[np.ndarray, "s d"], a: Float[np.ndarray, " s"]) -> Bool[np.ndarray, " s"]:
@@ -239,7 +214,12 @@ class _Climber:
         return moved
 
 
-def _finite(a: np.ndarray, X: np.ndarray) -> Float[np.ndarray, " n"]:
+def finite_values(a: np.ndarray, X: np.ndarray) -> Float[np.ndarray, " n"]:
+    """Values of an acquisition function at `X`, once they are seen to be finite numbers, one a point.
+
+    Raises:
+        ValueError: if they are not.
+    """
     if a.shape != (len(X),):
         raise ValueError(f"acquisition: expected values of shape {(len(X),)}, got {a.shape}")
     bad = ~np.isfinite(a)

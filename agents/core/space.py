@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.acquisition import Objective, Predictive
-from agents.core.maximise import best_arm, maximise, search_domain
+from agents.core.acquisition import Objective, PosteriorScore, Predictive, Score
+from agents.core.maximise import finite_values, maximise, search_domain
 from agents.core.protocol import Action, Actions
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
@@ -22,6 +22,7 @@ Available = Int[np.ndarray, " c"] | None
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
+_BEST, _AROUND = 4, 4  # evaluated points of largest mean, and candidates around each of them
 
 
 @dataclass(frozen=True)
@@ -73,23 +74,22 @@ class Space(ABC):
         """The coordinates of points that are given by the features of the problem."""
 
     @abstractmethod
-    def maximise(
+    def best_score(
         self,
-        objective: Objective,
+        score: Score,
+        posterior: Predictive,
+        X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        near: Float[np.ndarray, "k d"],
         available: Available = None,
     ) -> Actions:
-        """The maximiser of `objective`, a function of the coordinates.
+        """The action of largest score, as an array of one.
 
         Args:
-            objective: The acquisition function.
+            score: The acquisition function of mean and standard deviation.
+            posterior: Gives both.
+            X: Coordinates of the evaluated actions; a box is searched around the best of them as well.
             rng: Draws the candidates of a box.
-            near: On a box, one further candidate is drawn around each of these points.
             available: On arms, those that are compared.
-
-        Returns:
-            An array with one action.
         """
 
     @property
@@ -124,13 +124,25 @@ class BoxSpace(Space):
     def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return X
 
-    def maximise(
+    def best_score(
         self,
-        objective: Objective,
+        score: Score,
+        posterior: Predictive,
+        X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        near: Float[np.ndarray, "k d"],
         available: Available = None,
     ) -> Actions:
+        best = X[np.argsort(-posterior.at(X)[0], kind="stable")[:_BEST]]
+        return self.maximise(PosteriorScore(score, posterior), rng, np.repeat(best, _AROUND, axis=0))
+
+    def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:
+        """The maximiser of a function of the coordinates, as an array of one.
+
+        Args:
+            objective: The acquisition function.
+            rng: Draws the candidates.
+            near: One further candidate is drawn around each of these points.
+        """
         extra = np.clip(near + _JITTER * rng.standard_normal(near.shape), 0.0, 1.0)
         x, _ = maximise(
             objective.with_gradient,
@@ -170,6 +182,19 @@ class ArmSpace(Space):
         span = problem.arms.max(axis=0) - self._low
         self._span = np.where(span > 0, span, 1.0)
 
+        # A policy is asked for its recommendation and then, with the same posterior, for its next arm.
+        self._known: tuple[Predictive, np.ndarray, np.ndarray] | None = None
+
+    def _at_arms(
+        self, posterior: Predictive, available: Available
+    ) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
+        """Mean and variance at the arms available."""
+        if available is not None:
+            return posterior.at(self._arms[available])
+        if self._known is None or self._known[0] is not posterior:
+            self._known = (posterior, *posterior.at(self._arms))
+        return self._known[1:]
+
     @cached_property
     def _arms(self) -> Float[np.ndarray, "A d"]:
         return self.scaled(self._features)
@@ -185,25 +210,29 @@ class ArmSpace(Space):
     def scaled(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return (X - self._low) / self._span
 
-    def maximise(
+    def best_score(
         self,
-        objective: Objective,
+        score: Score,
+        posterior: Predictive,
+        X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        near: Float[np.ndarray, "k d"],
         available: Available = None,
     ) -> Actions:
-        if available is None:
-            return np.array([best_arm(objective, self._arms)[0]])
-        return available[[best_arm(objective, self._arms[available])[0]]]
+        mean, variance = self._at_arms(posterior, available)
+        return np.array([self._best(score(mean, np.sqrt(variance)), available)])
+
+    def _best(self, values: Float[np.ndarray, " c"], available: Available) -> int:
+        """The arm of largest value; ties go to the lowest index."""
+        arms = self._arms if available is None else self._arms[available]
+        best = int(np.argmax(finite_values(values, arms)))
+        return best if available is None else int(available[best])
 
     @property
     def middle(self) -> Action:
         return 0
 
     def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
-        if available is None:
-            return best_arm(lambda X: posterior.at(X)[0], self._arms)[0]
-        return int(available[best_arm(lambda X: posterior.at(X)[0], self._arms[available])[0]])
+        return self._best(self._at_arms(posterior, available)[0], available)
 
 
 def space_of(problem: Problem, search: Search | None = None) -> Space:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.acquisition import PosteriorScore, Predictive, UpperConfidenceBound
+from agents.core.acquisition import Predictive, UpperConfidenceBound
 from agents.core.finite import some_or_all
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
@@ -52,9 +52,6 @@ def known_noise(noise: str | float, problem: Problem) -> float | None:
             )
         return problem.noise_std**2
     return None if isinstance(noise, str) else noise**2
-
-
-_BEST, _AROUND = 4, 4  # evaluated points of largest mean, and candidates around each of them
 
 
 class Mixture:
@@ -224,10 +221,7 @@ class LearnedAgent(Agent):
 
     def _maximiser(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
-        means = posterior.at(self.X)[0]
-        best = self.X[np.argsort(-means, kind="stable")[:_BEST]]
-        bound = PosteriorScore(UpperConfidenceBound(self.width), posterior)
-        return self.space.maximise(bound, self.rng, np.repeat(best, _AROUND, axis=0), self.available)
+        return self.space.best_score(UpperConfidenceBound(self.width), posterior, self.X, self.rng, self.available)
 
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.

@@ -20,6 +20,8 @@ from gpbandit_envs.gp.observations import Observations
 
 __all__ = ["GPRegression"]
 
+_ROWS, _NUMBERS = 256, 2**16  # query points at a time where all have more covariances than this
+
 
 class GPRegression:
     """`f ~ GP(c, k)` given `y_i = f(x_i) + noise`: mean, variance and their gradients anywhere.
@@ -78,6 +80,11 @@ class GPRegression:
 
     def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Posterior mean and Bayesian variance of `f` at `Z`, each (m,)."""
+        if len(Z) > _ROWS and len(Z) * len(self.X) > _NUMBERS:
+            # In the processor's cache 1,040 points given 100 inputs take 0.9 ms, and 1.5 ms at once. Of a multiple of
+            # eight points the numbers are the same to the last bit.
+            blocks = [self.at(Z[start : start + _ROWS]) for start in range(0, len(Z), _ROWS)]
+            return np.concatenate([mean for mean, _ in blocks]), np.concatenate([variance for _, variance in blocks])
         K = self.kernel(Z, self.X)
         half = solve_lower(self._L, K.T)
         variance = self.kernel.diag(Z) - np.einsum("um,um->m", half, half)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from agents.core.maximise import best_arm, maximise
+from agents.core.maximise import finite_values, maximise
 from gpbandit_envs.domain import Dimension, Domain
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -173,15 +173,6 @@ def test_all_integers() -> None:
     assert value == pytest.approx(0.0, abs=1e-30)
 
 
-def test_finite_sets() -> None:
-    arms = rng().random((20_000, 2))
-    index, value = best_arm(lambda X: -np.abs(X - arms[12_345]).sum(axis=1), arms)
-    assert (index, value) == (12_345, 0.0)
-    assert best_arm(lambda X: np.round(X[:, 0]), np.array([[0.1], [0.9], [0.8]])) == (1, 1.0)
-    # A tie across two blocks goes to the lowest index, too.
-    assert best_arm(lambda X: np.zeros(len(X)), arms) == (0, 0.0)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -195,7 +186,7 @@ def test_finite_sets() -> None:
         ),
         (lambda: maximise(lambda X: (X[:, :1], X), Domain.cube(2), rng()), r"expected values of shape \(1024,\)"),
         (lambda: maximise(lambda X: (X[:, 0], X[0]), Domain.cube(2), rng()), "expected finite gradients of shape"),
-        (lambda: best_arm(lambda X: np.full(len(X), np.inf), np.zeros((2, 1))), "expected finite values, got inf"),
+        (lambda: finite_values(np.full(2, np.inf), np.zeros((2, 1))), "expected finite values, got inf"),
     ],
 )
 def test_bad_input(call: Callable[[], object], words: str) -> None:

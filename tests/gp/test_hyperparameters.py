@@ -25,6 +25,7 @@ from gpbandit_envs.gp.hyperparameters import (
     map_estimate,
     noise_estimate,
 )
+from gpbandit_envs.gp.linalg import FactorisationError
 from gpbandit_envs.gp.observations import Observations
 from tests.reference.likelihood import log_marginal_likelihood
 
@@ -254,3 +255,40 @@ def test_bad_values_are_named() -> None:
         Gamma(1.0, 0.0)
     with pytest.raises(ValueError, match="scale: expected a finite number > 0"):
         LogNormal(0.0, -1.0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_evaluations_share_an_array_and_nothing_else(family: str) -> None:
+    rng = np.random.default_rng(0)
+    data = Observations.of(rng.random((20, 2)), rng.standard_normal(20))
+    likelihood = LogMarginalLikelihood(data, family)
+    thetas = [
+        rng.standard_normal(4),
+        np.array([0.0, -60.0, 4.0, 4.0]),
+        rng.standard_normal(4),
+    ]  # the middle one jitters
+    for theta in thetas:
+        value, gradient = likelihood(theta)
+        alone, slope = LogMarginalLikelihood(data, family)(theta)
+        assert likelihood.value(theta) == value == alone
+        np.testing.assert_array_equal(gradient, slope)
+
+
+def test_a_likelihood_that_is_no_number_is_an_error() -> None:
+    likelihood = LogMarginalLikelihood(Observations.of(np.array([[0.0], [1.0]]), np.array([0.0, 1.0])))
+    with pytest.raises(FactorisationError):
+        likelihood(np.array([np.nan, 0.0, 0.0]))
+
+
+def test_an_estimate_evaluates_no_point_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    evaluate = LogPosterior.__call__
+
+    def noted(self: LogPosterior, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        seen.append(theta.tobytes())
+        return evaluate(self, theta)
+
+    monkeypatch.setattr(LogPosterior, "__call__", noted)
+    rng = np.random.default_rng(0)
+    found = map_estimate(rng.random((20, 2)), rng.standard_normal(20), rng, starts=1)
+    assert len(set(seen)) == len(seen) == found.evaluations

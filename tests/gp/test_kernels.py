@@ -8,6 +8,7 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 from gpbandit_envs.gp import SE, Linear, Matern, Polynomial, RationalQuadratic, as_kernel
+from gpbandit_envs.gp.kernels import stationary
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(7, 3))
@@ -134,3 +135,11 @@ def test_gradients_survive_coinciding_and_distant_inputs(kernel: Any) -> None:
 def test_a_kernel_without_a_gradient_says_so() -> None:
     with pytest.raises(TypeError, match="offers no gradient"):
         as_kernel(sk.ExpSineSquared(1.0, 2.0)).input_gradient(X, Y, np.ones((40, 7)))
+
+
+@pytest.mark.parametrize("kernel", [SE(0.3), Matern(0.3), Matern(0.3, 1.5), Matern(0.3, 0.8), RationalQuadratic(0.3)])
+def test_large_matrices_in_blocks_are_those_at_once(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = np.random.default_rng(0).random((2, 90, 2))
+    at_once = kernel(X, Y)
+    monkeypatch.setattr(stationary, "_BLOCK", 1_000)
+    np.testing.assert_allclose(kernel(X, Y), at_once, rtol=1e-15)

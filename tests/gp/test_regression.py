@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from gpbandit_envs.gp import SE, Kernel, Linear, Matern
+from gpbandit_envs.gp import SE, Kernel, Linear, Matern, regression
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
 
@@ -49,6 +49,13 @@ def test_gradients_are_finite_differences(kernel: Kernel) -> None:
         np.testing.assert_allclose(mean_gradient[:, j], (mean_ahead - mean_behind) / (2 * step), rtol=1e-5, atol=1e-6)
         slope = (np.sqrt(ahead_variance) - np.sqrt(behind_variance)) / (2 * step)
         np.testing.assert_allclose(sd_gradient[:, j], slope, rtol=1e-4, atol=1e-5)
+
+
+def test_many_points_in_blocks_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior, points = GPRegression(Matern((0.3, 0.5, 2.0)), X, Y, 0.01), np.random.default_rng(1).random((700, 3))
+    at_once = posterior.at(points)
+    monkeypatch.setattr(regression, "_NUMBERS", 1_000)
+    np.testing.assert_allclose(posterior.at(points), at_once, rtol=1e-13, atol=1e-13)
 
 
 def test_repeated_inputs_are_merged_exactly() -> None:

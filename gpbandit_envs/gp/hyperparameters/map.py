@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
+from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
 
 __all__ = ["MAPEstimate", "isotropic_estimate", "map_estimate", "noise_estimate", "standard_start"]
@@ -85,15 +86,15 @@ def map_estimate(
     target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
     first = [known.rescaled(1 / scale).vector() for known in warm[:starts]] or [standard_start(data.X.shape[1])]
     drawn, screened = _random_starts(target, starts - len(first), rng)
-    best_theta, best, spent = first[0], -np.inf, screened
+    best_theta, best = first[0], -np.inf
     # Most of a climb goes into directions in which the posterior is flat: only the best one is carried to its end.
+    loss = _Loss(target)
     for start in [*first, *drawn]:
-        theta, value, calls = _climb(target, np.clip(start, target.lower, target.upper), _ROUGH)
-        spent += calls
+        theta, value = _climb(loss, np.clip(start, target.lower, target.upper), _ROUGH)
         if value > best + _TIE:
             best_theta, best = theta, value
-    best_theta, best, calls = _climb(target, best_theta, _FINE)
-    spent += calls
+    best_theta, best = _climb(loss, best_theta, _FINE)
+    spent = screened + len(loss.known)
     return MAPEstimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
 
 
@@ -168,7 +169,7 @@ def isotropic_estimate(
     lengths = np.linspace(*bounds[1], _LENGTH_GRID)
     starts = [np.array([log_noise, length]) for log_noise in noises for length in lengths]
     best = min(starts, key=lambda free: -target.value(within(free)))
-    found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ITERATIONS}).x
+    found = minimise_within(loss, best, bounds, maxiter=_ITERATIONS).x
     return Hyperparameters.from_vector(within(found)).rescaled(scale)
 
 
@@ -189,22 +190,29 @@ def standardised(
     return data.rescaled(offset, scale), offset, scale
 
 
-def _climb(
-    target: LogPosterior, start: Float[np.ndarray, " k"], tolerance: float
-) -> tuple[Float[np.ndarray, " k"], float, int]:
-    def loss(theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
-        value, gradient = target(theta)
-        return -value, -gradient
+class _Loss:
+    """The negative log posterior with its gradient, evaluated once at each point: the last climb begins at a known one.
 
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(target.lower, target.upper, strict=True)),
-        options={"maxiter": _ITERATIONS, "gtol": 1e-4, "ftol": tolerance},
-    )
-    return found.x, -float(found.fun), int(found.nfev)
+    Attributes:
+        known: Value and gradient by the bytes of the point.
+    """
+
+    def __init__(self, target: LogPosterior) -> None:
+        self.target = target
+        self.known: dict[bytes, tuple[float, Float[np.ndarray, " k"]]] = {}
+
+    def __call__(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
+        key = theta.tobytes()
+        if key not in self.known:
+            value, gradient = self.target(theta)
+            self.known[key] = -value, -gradient
+        return self.known[key]
+
+
+def _climb(loss: _Loss, start: Float[np.ndarray, " k"], tolerance: float) -> tuple[Float[np.ndarray, " k"], float]:
+    bounds = list(zip(loss.target.lower, loss.target.upper, strict=True))
+    found = minimise_within(loss, start, bounds, maxiter=_ITERATIONS, gtol=1e-4, ftol=tolerance)
+    return found.x, -float(found.fun)
 
 
 def _random_starts(target: LogPosterior, n: int, rng: np.random.Generator) -> tuple[list[Float[np.ndarray, " k"]], int]:
