@@ -110,10 +110,8 @@ class LogMarginalLikelihood:
         self._lower = first * u + second
         # Used again by each evaluation: of 200 inputs, to ask the system for a new one takes a tenth of the time.
         self._K = np.zeros((u, u))
-        self._lengths, self._kernel = (
-            b"",
-            (np.zeros(0), np.zeros(0)),
-        )  # those evaluated last, and their kernel and slopes
+        # Lengthscales evaluated last, and their kernel and slopes.
+        self._lengths, self._kernel = b"", (np.zeros(0), np.zeros(0))
         self._repeats = data.total - len(data.X)
         self._constant = -0.5 * (data.total * _LOG_2PI + float(np.log(data.counts).sum()))
 
