@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from agents.core import registry
+from agents.core.box import BoxAgent
+from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
@@ -17,14 +21,18 @@ __all__ = ["AgentCheckError", "check_agent"]
 
 _DELAY = 3
 _SHARE = 0.4
-_SEVERAL = "twelve arms"
+_SEVERAL, _BOX = "twelve arms", "box"
+_STATED = {"kernel": "kernel", "noise": "noise_std", "norm": "norm_bound", "horizon": "horizon"}
+"""What the problems of the check state, and the fields in which they do."""
 
 
 class AgentCheckError(AssertionError):
     """An agent violates the protocol; the message names the clause and the problem."""
 
 
-def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[[str], object] | None = print) -> None:
+def check_agent(
+    agent: Callable[[], Agent] | Agent | str, horizon: int = 40, *, show: Callable[[str], object] | None = print
+) -> None:
     """Test fresh agents against every clause of the protocol.
 
     The clauses: actions are valid, not too many, and never none while nothing is pending; so are recommendations, from
@@ -32,20 +40,21 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
     recommends among the arms offered to it, and plays as before if these are all;
     inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
     with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
-    duplicated arms work; a failed evaluation raises no error. An agent that declares `delayed` also gets feedback three
+    duplicated arms work, and so does one that states only what the agent `needs`; a failed evaluation raises no error;
+    what a base class keeps of the feedback is kept. An agent that declares `delayed` also gets feedback three
     evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform does.
 
     Args:
-        make: Builds a fresh agent.
+        agent: A class without required arguments, a function that builds the agent, an agent, an id such as `"GP-UCB"`,
+            or `"module:Class"`.
         horizon: Evaluations to play on each problem.
         show: Takes a line for each problem as soon as it is passed, and one at the end; None for no such lines.
 
     Raises:
         AgentCheckError: at the first broken clause.
-        TypeError: if `make` is not callable.
+        TypeError, ValueError: if `agent` is none of these.
     """
-    if not callable(make):
-        raise TypeError(f"make: expected a class or a function that builds a fresh agent, got {make!r}")
+    make = _maker(agent)
     if not isinstance(getattr(make(), "capabilities", None), Capabilities):
         raise AgentCheckError(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {make!r}"
@@ -63,6 +72,9 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
+        if problem.name in (_SEVERAL, _BOX):
+            _check_needs(make, problem)
+            passed.append("needs")
         if problem.name == _SEVERAL and make().capabilities.contexts:
             _check_offers(make, problem, reference)
             passed.append("offers")
@@ -79,6 +91,30 @@ def check_agent(make: Callable[[], Agent], horizon: int = 40, *, show: Callable[
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
         show(f"{problem.name}: {', '.join(passed)}")
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
+
+
+def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:
+    if isinstance(agent, Agent):
+        return partial(copy.deepcopy, agent)
+    if isinstance(agent, str):
+        return registry.load_entry_point(agent) if ":" in agent else partial(registry.make, agent)
+    if not callable(agent):
+        raise TypeError(f"agent: expected an agent, its class, a function that builds it or its id, got {agent!r}")
+    return agent
+
+
+def _check_needs(make: Callable[[], Agent], problem: Problem) -> None:
+    needs = make().capabilities.needs
+    try:
+        _play(make, problem, _Disturbance(unstated=frozenset(_STATED) - needs))
+    except AgentCheckError:
+        raise
+    except Exception as error:
+        stated = f"{', '.join(sorted(needs))} alone, as its needs are" if needs else "none of " + ", ".join(_STATED)
+        raise AgentCheckError(
+            f"needs: on {problem.name}, where the problem states {stated}, it raised {type(error).__name__}: {error}; "
+            "Capabilities(needs=...) names what a policy reads, and decides with which others it is ranked"
+        ) from error
 
 
 def _check_offers(make: Callable[[], Agent], problem: Problem, reference: np.ndarray) -> None:
@@ -99,6 +135,8 @@ class _Disturbance:
     delay: int = 0
     share: float | None = None
     """Probability with which each arm is offered; None if `offer` is not called."""
+    unstated: frozenset[str] = frozenset()
+    """What the problem does not state, of `_STATED`."""
 
 
 def _problems(domains: frozenset[str]) -> Iterator[Problem]:
@@ -109,7 +147,7 @@ def _problems(domains: frozenset[str]) -> Iterator[Problem]:
         yield Problem(name="one arm", dim=2, arms=X[:1], **fields)
         yield Problem(name="duplicated arms", dim=2, arms=X[np.arange(12) // 3], **fields)
     if "box" in domains:
-        yield Problem(name="box", dim=2, **fields)
+        yield Problem(name=_BOX, dim=2, **fields)
 
 
 def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:
@@ -118,7 +156,8 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     noise = np.random.default_rng(2)
     shuffle = np.random.default_rng(3)
     agent = make()
-    agent.reset(problem, np.random.default_rng(1))
+    told = replace(problem, **{_STATED[what]: None for what in disturb.unstated})
+    agent.reset(told, np.random.default_rng(1))
     offers = np.random.default_rng(4)
     offered = _offer(agent, problem, disturb.share, offers)
     _recommend(agent, problem, offered)
@@ -152,10 +191,26 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
         if disturb.resume_after and played >= disturb.resume_after:
             state = _saved(agent, problem)
             agent = make()
-            agent.reset(problem, np.random.default_rng(99))
+            agent.reset(told, np.random.default_rng(99))
             agent.load_state_dict(state)
             disturb = replace(disturb, resume_after=0)
+    if not disturb.fail_every:
+        _check_kept(agent, problem, played)
     return np.concatenate(history)
+
+
+def _check_kept(agent: Agent, problem: Problem, played: int) -> None:
+    """An agent that overrides `observe` of its base class may have forgotten to call it."""
+    name, kept, hook = "", played, ""
+    if isinstance(agent, FiniteArmAgent):
+        name, kept, hook = "self.n_pulls", agent.n_pulls, ", or override `_learn(arms, counts, sums)` in its place"
+    elif isinstance(agent, BoxAgent):
+        name, kept = "len(self.y)", len(agent.y)
+    if kept == 0:
+        raise AgentCheckError(
+            f"observe: {played} evaluations were delivered on {problem.name}, and {name} is 0; call "
+            f"`super().observe(feedback)`{hook}"
+        )
 
 
 def _saved(agent: Agent, problem: Problem) -> dict[str, Any]:

@@ -123,8 +123,12 @@ def test_what_is_not_declared_is_not_asked_for(cls: type[Spread]) -> None:
 def test_what_passed_is_said_as_it_passes() -> None:
     lines: list[str] = []
     agents.check_agent(Spread, show=lines.append)
-    clauses = "actions, recommendations, determinism, resumption, order, failures, late feedback"
-    assert lines[:3] == [f"{name}: {clauses}" for name in ("twelve arms", "one arm", "duplicated arms")]
+    clauses = "actions, recommendations, determinism, resumption, order, failures"
+    assert lines[:3] == [
+        f"twelve arms: {clauses}, needs, late feedback",
+        f"one arm: {clauses}, late feedback",
+        f"duplicated arms: {clauses}, late feedback",
+    ]
     assert lines[3:] == ["Spread() keeps the protocol: 3 problems, 40 evaluations each"]
 
 
@@ -170,6 +174,54 @@ def test_a_policy_on_boxes_of_ones_own() -> None:
     agent.reset(problem, np.random.default_rng(0))
     np.testing.assert_array_equal(agent.recommend(), [0.9, 0.1])
     assert np.abs(agent.select(1, Pending.empty(problem)) - [0.9, 0.1]).max() < 0.5
+
+
+@pytest.mark.parametrize("agent", [Corner, Corner(), lambda: Corner(), f"{__name__}:Corner", "Uniform"])
+def test_an_agent_is_given_in_any_form(agent: Any) -> None:
+    lines: list[str] = []
+    agents.check_agent(agent, show=lines.append)
+    assert "keeps the protocol" in lines[-1]
+
+
+def test_an_agent_that_has_played_is_checked_from_the_start() -> None:
+    played = agents.make("GP-UCB")
+    played.reset(
+        Problem(name="line", dim=1, arms=np.linspace(0, 1, 5)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9),
+        np.random.default_rng(0),
+    )
+    agents.check_agent(played, show=None)
+
+
+def test_feedback_that_a_base_class_never_gets() -> None:
+    class Deaf(Spread):
+        def observe(self, feedback: Feedback) -> None:
+            """Forgets to call the base class."""
+
+    class Numb(Corner):
+        def observe(self, feedback: Feedback) -> None:
+            """Likewise."""
+
+    with pytest.raises(
+        AgentCheckError, match=r"observe: 40 evaluations .* on twelve arms, and self.n_pulls is 0; call"
+    ):
+        agents.check_agent(Deaf)
+    with pytest.raises(AgentCheckError, match=r"observe: 40 evaluations .* on box, and len\(self.y\) is 0; call"):
+        agents.check_agent(Numb)
+
+
+def test_what_it_reads_is_what_it_says_it_needs() -> None:
+    class Reads(Spread):
+        def select(self, n: int, pending: Pending) -> Actions:
+            assert self.problem.kernel is not None
+            return super().select(n, pending)
+
+    class Says(Reads):
+        capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel"}))
+
+    words = "needs: on twelve arms, where the problem states none of kernel, noise, norm, horizon, it raised Assertion"
+    with pytest.raises(AgentCheckError, match=words):
+        agents.check_agent(Reads)
+    agents.check_agent(Says, show=None)
 
 
 def test_who_declares_contexts_selects_and_recommends_what_is_offered() -> None:
