@@ -23,6 +23,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 from scipy.stats import qmc
 
+from agents.core.protocol import Actions
 from gpbandit_envs.domain import Domain
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.problem import Problem
@@ -214,8 +215,8 @@ class _Climber:
         return moved
 
 
-def finite_values(a: np.ndarray, X: np.ndarray) -> Float[np.ndarray, " n"]:
-    """Values of an acquisition function at `X`, once they are seen to be finite numbers, one a point.
+def finite_values(a: np.ndarray, X: Actions) -> Float[np.ndarray, " n"]:
+    """Values of an acquisition function at `X`, points or arms, once they are seen to be finite numbers.
 
     Raises:
         ValueError: if they are not.

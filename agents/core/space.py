@@ -92,6 +92,9 @@ class Space(ABC):
             available: On arms, those that are compared.
         """
 
+    def prepare(self, posterior: Predictive) -> None:  # noqa: B027
+        """Compute what both `best` and `best_score` need of a posterior, once; by default nothing."""
+
     @property
     @abstractmethod
     def middle(self) -> Action:
@@ -182,8 +185,10 @@ class ArmSpace(Space):
         span = problem.arms.max(axis=0) - self._low
         self._span = np.where(span > 0, span, 1.0)
 
-        # A policy is asked for its recommendation and then, with the same posterior, for its next arm.
         self._known: tuple[Predictive, np.ndarray, np.ndarray] | None = None
+
+    def prepare(self, posterior: Predictive) -> None:
+        self._at_arms(posterior, None)
 
     def _at_arms(
         self, posterior: Predictive, available: Available
@@ -223,8 +228,7 @@ class ArmSpace(Space):
 
     def _best(self, values: Float[np.ndarray, " c"], available: Available) -> int:
         """The arm of largest value; ties go to the lowest index."""
-        arms = self._arms if available is None else self._arms[available]
-        best = int(np.argmax(finite_values(values, arms)))
+        best = int(np.argmax(finite_values(values, np.arange(len(values)) if available is None else available)))
         return best if available is None else int(available[best])
 
     @property

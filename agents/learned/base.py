@@ -235,6 +235,9 @@ class LearnedAgent(Agent):
         if self.in_initial_design:
             self._guess()
         self._continue()
+        if not self.explores and self.available is None:
+            # Now, so that whoever times observing and selecting has timed it before asking for a recommendation.
+            self.space.prepare(self.posterior)
 
     def _continue(self) -> None:
         if self.in_initial_design:

@@ -114,12 +114,12 @@ class AllArms:
             h: At these arms; overwritten.
             signs: By which to multiply the squares.
             slopes: What to add to the mean.
-            factors: What to add to each of `rows`.
+            factors: What to add to each of `rows`, contiguous: other layouts would be compiled apart.
         """
-        mean, v, rows = self.mean[columns], self.v[columns], self.rows[:, columns]
         if (fast := compiled(_change)) is not None:
-            fast(h, signs, slopes, factors, mean, v, rows)
+            fast(h, signs, slopes, factors, columns.start, self.mean, self.v, self.rows)
             return
+        mean, v, rows = self.mean[columns], self.v[columns], self.rows[:, columns]
         mean += slopes @ h
         rows += factors @ h
         np.square(h, out=h)
@@ -140,7 +140,9 @@ def _pull(rows: Any, i: int, factors: Any, left: float, gain: float, fall: float
         row[j] = left * x
 
 
-def _change(h: Any, signs: Any, slopes: Any, factors: Any, mean: Any, v: Any, rows: Any) -> None:
+def _change(h: Any, signs: Any, slopes: Any, factors: Any, start: int, mean: Any, v: Any, rows: Any) -> None:
+    stop = start + h.shape[1]
+    mean, v = mean[start:stop], v[start:stop]
     for i in range(len(h)):
         row, sign, slope = h[i], signs[i], slopes[i]
         for j in range(len(row)):
@@ -148,7 +150,7 @@ def _change(h: Any, signs: Any, slopes: Any, factors: Any, mean: Any, v: Any, ro
             v[j] += sign * x * x
             mean[j] += slope * x
         for k in range(len(rows)):
-            other, factor = rows[k], factors[k, i]
+            other, factor = rows[k, start:stop], factors[k, i]
             if factor != 0.0:
                 for j in range(len(row)):
                     other[j] += factor * row[j]

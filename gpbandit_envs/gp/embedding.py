@@ -41,10 +41,10 @@ from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_l
 __all__ = ["AmbiguousRankError", "Change", "Embedding", "together"]
 
 _CLEAR, _DEPENDENT = 1e-8, 1e-14
-# Signs of a change of one row, or of two; see `Change`.
+# Signs of a change; see `Change`. Of an arm that joins or leaves the second row alone changes what pulls can reduce.
 _NONE, _FALL = np.zeros(0), np.array([-1.0])
 _FALL_RISE, _RISE_FALL = np.array([-1.0, 1.0]), np.array([1.0, -1.0])
-_THEN_RISE, _THEN_FALL = np.array([0.0, 1.0]), np.array([0.0, -1.0])
+_SECOND_RISES, _SECOND_FALLS = np.array([0.0, 1.0]), np.array([0.0, -1.0])
 
 
 class AmbiguousRankError(ArithmeticError):
@@ -59,8 +59,8 @@ class Change:
         positions: Cached arms whose kernel rows are combined, shape (m,).
         rows: Coefficients, shape (p, m).
         signs: +1 where the variance rises by the square, -1 where it falls, shape (p,).
-        reducible: The same of the reducible covariance `lam z^T P z'`: 0 where the square is of what the embedding
-            leaves, or no longer leaves, unexplained, shape (p,).
+        reducible: Signs in `lam z^T P z'`, the covariance that pulls can reduce, shape (p,): 0 where the square is of
+            what the embedding leaves unexplained, or no longer does.
         slopes: By which multiples of the combinations the mean rises, shape (p,); zeros where it is not asked for.
     """
 
@@ -182,7 +182,7 @@ class Embedding:
         B = solve_lower(L, np.concatenate([Q, -np.eye(q)]).T)
         self.S, self.T, self.P = S, T, _with(P, 1.0, B, B)
         rows = np.concatenate([t.T, sqrt(self.lam) * (B @ T.T)])
-        return Change(S, rows, np.repeat(_FALL_RISE, q), np.repeat(_THEN_RISE, q), np.zeros(2 * q))
+        return Change(S, rows, np.repeat(_FALL_RISE, q), np.repeat(_SECOND_RISES, q), np.zeros(2 * q))
 
     def _add_one(self, position: Int[np.ndarray, " 1"], n: Float[np.ndarray, " u"]) -> Change:
         """`add` for a single arm, as most dictionaries differ in: vectors take half of the time of matrices."""
@@ -196,7 +196,7 @@ class Embedding:
             if rest <= 0:
                 return Change(S, np.zeros((0, len(S))), _NONE, _NONE, _NONE)
             self.S, self.T, self.P = S, T, P
-            return Change(S, rows, _FALL_RISE, _THEN_RISE, np.zeros(2))
+            return Change(S, rows, _FALL_RISE, _SECOND_RISES, np.zeros(2))
         gram, S, k, m = self.rows.gram, self.S, int(position[0]), len(self.S)
         z = self.T.T @ gram[k, S]
         rest = float(gram[k, k] - z @ z)
@@ -221,7 +221,7 @@ class Embedding:
         T[:m, :m], T[:, m] = self.T, t
         P[:m, :m] = self.P
         self.S, self.T, self.P = S, T, _with(P, 1.0, b[None], b[None])
-        return Change(S, np.stack([t, sqrt(self.lam) * (T @ b)]), _FALL_RISE, _THEN_RISE, np.zeros(2))
+        return Change(S, np.stack([t, sqrt(self.lam) * (T @ b)]), _FALL_RISE, _SECOND_RISES, np.zeros(2))
 
     def remove(self, positions: Int[np.ndarray, " k"]) -> Change:
         """Remove arms from the dictionary.
@@ -235,7 +235,7 @@ class Embedding:
             raise AmbiguousRankError
         if k == 1 and (fast := _loop(loops.remove_one)) is not None:
             S, (self.S, self.T, self.P, rows) = self.S, fast(where[0], self.S, self.T, self.P, self.lam)
-            return Change(S, rows, _RISE_FALL, _THEN_FALL, np.zeros(2))
+            return Change(S, rows, _RISE_FALL, _SECOND_FALLS, np.zeros(2))
         T, P = _reflected(lost, self.T, self.P)
         if k == 1:
             B = P[:1] / sqrt(float(P[0, 0]))
@@ -243,7 +243,7 @@ class Embedding:
             L, _ = jittered_cholesky(P[:k, :k])
             B = solve_lower(L, P[:k])
         rows = np.concatenate([T[:, :k].T, sqrt(self.lam) * (B @ T.T)])
-        change = Change(self.S, rows, np.repeat(_RISE_FALL, k), np.repeat(_THEN_FALL, k), np.zeros(2 * k))
+        change = Change(self.S, rows, np.repeat(_RISE_FALL, k), np.repeat(_SECOND_FALLS, k), np.zeros(2 * k))
         keep = np.ones(len(self.S), bool)
         keep[where] = False
         self.S, self.T = self.S[keep], T[keep, k:]

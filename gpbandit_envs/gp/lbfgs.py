@@ -28,7 +28,7 @@ def minimise_within(
         bounds: Smallest and largest number of each coordinate.
         options: Those of SciPy's `L-BFGS-B`.
     """
-    slope = start
+    slope = np.zeros_like(start)
 
     def value(x: Float[np.ndarray, " k"]) -> float:
         nonlocal slope

@@ -35,12 +35,12 @@ from gpbandit_envs.gp.look_ahead import LookAhead
 __all__ = ["SketchedArmPosterior"]
 
 _GUARD_VARIANCE, _GUARD_NORM, _GUARD_MEAN = 1e-10, 1e-9, 1e-9
-_GUARDED = 4
+_GUARDED, _GUARDED_ARMS = 4, 8
 _CHECK_AFTER, _MEAN_AFTER, _REFRESH_AFTER = 8, 16, 500
 
 
 class SketchedArmPosterior(ArmPosterior):
-    """The DTC posterior of a dictionary; everything but the kernel rows is O(m^2) in memory.
+    """The DTC posterior of a dictionary; beside the kernel rows it takes O(m^2) numbers and up to seven an arm.
 
     `record` stores pulls without changing mean and variance; `embed` sets the dictionary and conditions on all pulls
     recorded so far. Until the first `embed` the dictionary is empty: the mean is 0 and the variance the prior's.
@@ -136,8 +136,10 @@ class SketchedArmPosterior(ArmPosterior):
         if self._events >= _REFRESH_AFTER:
             return False
         pulled, embedding = list(self._new), self._embedding
-        # Pulls alone round little; what accumulates over them shows at the next check.
-        check = bool(leaving or joining) or self._events % _CHECK_AFTER == 0
+        # Pulls alone round little, and what accumulates over them shows at the next check; where feedback is many times
+        # the noise, at the first.
+        alone = not leaving and not joining
+        check = not alone or self._events < _CHECK_AFTER or self._events % _CHECK_AFTER == 0
         # A change by one arm changes the mean along one row. By more arms it is computed anew, and from time to time.
         few = max(len(pulled), len(leaving), len(joining)) <= 1
         carry = self._carries_mean and few and self._events % _MEAN_AFTER != 0
@@ -196,38 +198,48 @@ class SketchedArmPosterior(ArmPosterior):
 
         The first change is that of the pulls since the last dictionary, if there are any.
         """
-        every, place, kept = self._all, -1, 0.0
+        place, kept = -1, 0.0
         if len(self._new) > 1:
-            every.forget()
+            self._all.forget()
         elif self._new:
-            ((k, (count, total)),) = self._new.items()
-            arm, reward = int(self.rows.arms[k]), total / count
-            if every.pull(arm, count, reward):
-                changes = changes[1:]
-            else:
-                # h = c(x, .) / sqrt(d) with d = c(x, x) + lam / n, so that h(x) = sqrt(d) - lam / n / sqrt(d).
-                pull, noise = changes[0], self.lam / count
-                at_arm = float(pull.rows[0] @ self.rows.gram[k, pull.positions])
-                root = 0.5 * (at_arm + sqrt(at_arm * at_arm + 4 * noise))
-                slope = 0.0 if weights is not None else (reward - float(every.mean[arm])) / root
-                changes = [replace(pull, slopes=np.array([slope])), *changes[1:]]
-                if self._n[k] > count:  # pulled before, and so perhaps again
-                    place, kept = every.make_room(arm), noise / root
+            changes, place, kept = self._pull(changes, carry=weights is None)
         if weights is not None:
             changes = [*changes, Change(self._embedding.S, weights[None], np.zeros(1), np.zeros(1), np.ones(1))]
-            every.mean[:] = 0.0
+            self._all.mean[:] = 0.0
         changes = [change for change in changes if len(change.signs)]
         if not changes:
             return
         change = together(changes, len(self.rows))
         factors = np.zeros((0, len(change.signs)))
-        if every.recent:
-            recent = self.rows.position[np.array(every.recent)]
+        if self._all.recent:
+            recent = self.rows.position[np.array(self._all.recent)]
             factors = (change.rows @ self.rows.gram[change.positions[:, None], recent]).T * change.reducible
+            factors = np.ascontiguousarray(factors)
         if place >= 0:
             factors[place, 0] = kept
         for columns, h in self.rows.products(change.rows, change.positions):
-            every.change(columns, h, change.signs, change.slopes, factors)
+            self._all.change(columns, h, change.signs, change.slopes, factors)
+
+    def _pull(self, changes: list[Change], carry: bool) -> tuple[list[Change], int, float]:
+        """Pull one arm: along its own row where that is kept, or by the first of the changes.
+
+        Returns:
+            The changes that are left; where to keep the arm's row from now on, or -1; and which multiple of the first
+            change it is, which takes `c(x, .) / sqrt(d)` with `d = c(x, x) + lam / n` off the covariance and leaves
+            `lam / n / d` of `c(x, .)` itself.
+        """
+        ((k, (count, total)),) = self._new.items()
+        arm, reward, noise = int(self.rows.arms[k]), total / count, self.lam / count
+        if self._all.pull(arm, count, reward):
+            return changes[1:], -1, 0.0
+        pull = changes[0]
+        # At the arm itself the change is `c(x, x) / sqrt(d) = sqrt(d) - lam / n / sqrt(d)`.
+        at_arm = float(pull.rows[0] @ self.rows.gram[k, pull.positions])
+        root = 0.5 * (at_arm + sqrt(at_arm * at_arm + 4 * noise))
+        slope = (reward - float(self._all.mean[arm])) / root if carry else 0.0
+        changes = [replace(pull, slopes=np.array([slope])), *changes[1:]]
+        pulled_before = self._n[k] > count  # and so perhaps again
+        return changes, self._all.make_room(arm) if pulled_before else -1, noise / root
 
     def _guarded(self, touched: list[int]) -> Int[np.ndarray, " p"]:
         """These positions and a few others, at which what was updated is computed anew."""
@@ -248,13 +260,17 @@ class SketchedArmPosterior(ArmPosterior):
         return bool(gap.max() <= _GUARD_VARIANCE * self._scale and excess.max() <= _GUARD_NORM * self._scale)
 
     def _drifts(self, positions: Int[np.ndarray, " p"], weights: Float[np.ndarray, " m"]) -> bool:
-        """Whether the updated mean is wrong at one of these positions.
+        """Whether the updated mean is wrong at one of these positions, or at one of a few other arms.
 
-        Each pull adds the rounding of a variance, divided by that of the noise, times the surprise.
+        Each pull adds the rounding of a variance, divided by that of the noise, times the surprise; at arms that were
+        never pulled it can be a hundred times what it is at those that were.
         """
-        exact = weights @ self.rows.gram[self._embedding.S[:, None], positions]
-        gap = np.abs(exact - self._all.mean[self.rows.arms[positions]])
-        return bool(gap.max() > _GUARD_MEAN * np.abs(self._s / np.maximum(self._n, 1.0)).max())
+        S, A = self._embedding.S, len(self.rows.X)
+        others = (self._events * _GUARDED_ARMS + np.arange(min(_GUARDED_ARMS, A))) % A
+        arms = np.concatenate([self.rows.arms[positions], others])
+        covariances = np.concatenate([self.rows.gram[S[:, None], positions], self.rows.at(S, others)], axis=1)
+        gap = np.abs(weights @ covariances - self._all.mean[arms])
+        return not gap.max() <= _GUARD_MEAN * np.abs(self._s / np.maximum(self._n, 1.0)).max()
 
     def _refresh(self, positions: np.ndarray) -> None:
         embedding = self._embedding

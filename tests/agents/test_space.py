@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import agents
+from agents import Feedback, Pending
 from agents.core.acquisition import UpperConfidenceBound
 from agents.core.space import ArmSpace
 from gpbandit_envs.gp import SE
@@ -49,6 +51,27 @@ def test_all_arms_are_evaluated_once_for_the_recommendation_and_the_next_arm() -
     assert given.asked == [20_000]
     other = Given(-given.mean, given.variance)
     assert arms.best(other, np.zeros(0, np.int64)) == given.mean.argmin()
+
+
+@pytest.mark.parametrize("id", ["MAP-UCB", "A-GP-UCB", "MCMC-UCB"])
+def test_a_recommendation_evaluates_nothing_that_is_not_timed(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = space(301).problem
+    evaluate, asked = GPRegression.at, [0]
+
+    def counted(self: GPRegression, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        asked[0] += len(Z) == problem.n_arms
+        return evaluate(self, Z)
+
+    monkeypatch.setattr(GPRegression, "at", counted)
+    agent = agents.make(id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
+    agent.reset(problem, np.random.default_rng(0))
+    for t in range(8):
+        chosen = agent.select(1, Pending.empty(problem))
+        agent.observe(Feedback.of([t], chosen, np.sin(chosen)))
+        before = asked[0]
+        agent.recommend()
+        assert asked[0] == before or agent.explores
+    assert asked[0] == 8
 
 
 def test_of_arms_available_only_these_are_evaluated() -> None:

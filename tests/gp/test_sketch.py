@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpbandit_envs.gp import SE, Matern
+from gpbandit_envs.gp import SE, Matern, sketch
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
@@ -245,7 +245,7 @@ def test_arms_pulled_in_turn_are_carried_along_without_kernel_rows(lam: float, m
     for step in range(steps):
         few = inside[:3] if step % 20 else inside[3:9]
         arm, count = int(rng.choice(few)), int(rng.integers(1, 4))
-        values = rng.normal(size=count)
+        values = np.sqrt(lam) * rng.normal(size=count)
         posterior.record(np.array([arm]), np.array([float(count)]), np.array([values.sum()]))
         arms, y = np.r_[arms, np.full(count, arm)], np.r_[y, values]
         if step % 40 == 39:
@@ -259,9 +259,10 @@ def test_arms_pulled_in_turn_are_carried_along_without_kernel_rows(lam: float, m
             np.testing.assert_allclose(rows.rows, lam * E[rows.recent], atol=1e-10)
     assert calls[0] < steps // 4
     assert len(posterior._all.recent) == 4
+    assert posterior._carries_mean
 
 
-def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are() -> None:
     rng = np.random.default_rng(9)
     X = rng.random((40, 2))
     kernel, lam, inside = SE(0.4), 1e-3, np.arange(12)
@@ -279,11 +280,12 @@ def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are(monkeypatch: pyt
 
     posterior.record(np.arange(12), np.ones(12), rng.normal(size=12))
     posterior.embed(inside)
-    pull(4)
+    pull(17)
+    assert posterior._carries_mean
     posterior._all.mean += 1e-7
     pull(1)
     assert drift() > 5e-8  # not a check yet
-    pull(7)
+    pull(6)
     assert drift() < 1e-12
     assert not posterior._carries_mean
     posterior._all.mean += 1e-7
@@ -295,16 +297,42 @@ def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are(monkeypatch: pyt
     assert posterior._carries_mean
 
 
+def test_a_mean_is_computed_anew_from_time_to_time_even_if_no_check_sees_it_drift(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sketch, "_GUARD_MEAN", np.inf)
+    rng = np.random.default_rng(9)
+    X = rng.random((40, 2))
+    posterior, K = SketchedArmPosterior(SE(0.4), X, 1e-3), SE(0.4)(X, X)
+    posterior.record(np.arange(12), np.ones(12), rng.normal(size=12))
+    posterior.embed(np.arange(12))
+    posterior._all.mean += 1e-7
+    drifts = []
+    for _ in range(16):
+        posterior.record(np.array([int(rng.integers(3))]), np.ones(1), rng.normal(size=1))
+        posterior.embed(np.arange(12))
+        weights = posterior._embedding.weights(posterior.n, posterior._s)
+        drifts.append(np.abs(weights @ K[posterior.dictionary] - posterior.mean).max())
+    assert min(drifts[:-2]) > 1e-8
+    assert min(drifts[-2:]) < 1e-12
+    assert posterior._carries_mean
+
+
 def test_a_restored_posterior_goes_on_with_the_rows_it_had() -> None:
-    rng = np.random.default_rng(7)
-    one = SketchedArmPosterior(SE(0.5), rng.random((30, 2)), 1e-2)
-    one.record(np.arange(10), np.ones(10), rng.normal(size=10))
-    one.embed(np.arange(10))
-    for posterior in (one, pickle.loads(pickle.dumps(one))):
-        noise = np.random.default_rng(8)
-        for arm in (3, 4, 3, 3, 4):
-            posterior.record(np.array([arm]), np.ones(1), noise.normal(size=1))
+    def played(restore: bool) -> SketchedArmPosterior:
+        rng = np.random.default_rng(7)
+        posterior = SketchedArmPosterior(SE(0.5), rng.random((30, 2)), 1e-2)
+        posterior.record(np.arange(10), np.ones(10), rng.normal(size=10))
+        posterior.embed(np.arange(10))
+        for arm in (3, 4, 3, 3, 4, 5, 3):
+            posterior.record(np.array([arm]), np.ones(1), rng.normal(size=1))
             posterior.embed(np.arange(10))
-            posterior = pickle.loads(pickle.dumps(posterior))
-        if posterior is not one:
-            np.testing.assert_array_equal(posterior._all.recent, [3, 4])
+            if restore:
+                posterior = pickle.loads(pickle.dumps(posterior))
+        return posterior
+
+    one, other = played(restore=False), played(restore=True)
+    assert one._all.recent == other._all.recent == [3, 4, 5]
+    for name in ("mean", "v", "rows"):
+        np.testing.assert_array_equal(getattr(one._all, name), getattr(other._all, name))
+    assert np.abs(one._all.rows).max(axis=1).min() > 1e-4

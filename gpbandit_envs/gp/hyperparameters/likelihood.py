@@ -116,11 +116,19 @@ class LogMarginalLikelihood:
         self._constant = -0.5 * (data.total * _LOG_2PI + float(np.log(data.counts).sum()))
 
     def value(self, theta: Float[np.ndarray, " k"]) -> float:
-        """The value at `theta`, shape (d + 2,), in less than half of the time that it takes with its gradient."""
+        """The value at `theta`, shape (d + 2,), in less than half of the time that it takes with its gradient.
+
+        Raises:
+            FactorisationError: if it is no finite number.
+        """
         return self._fit(theta)[0]
 
     def __call__(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
-        """Value and gradient at `theta`, shape (d + 2,)."""
+        """Value and gradient at `theta`, shape (d + 2,).
+
+        Raises:
+            FactorisationError: if the value is no finite number.
+        """
         data, u = self.data, len(self.data.X)
         value, L, half, slope = self._fit(theta)
         variance, noise = np.exp(theta[:2]).tolist()
@@ -144,7 +152,7 @@ class LogMarginalLikelihood:
     ) -> tuple[float, Float[np.ndarray, "u u"], Float[np.ndarray, " u"], Float[np.ndarray, " pairs"]]:
         """The value, `L` with `L L^T = K`, `L^-1 m`, and the slopes of the kernel.
 
-        `L` is in the array in which the next evaluation builds its `K`, and above its diagonal is what was there.
+        `L` is in the array in which the next evaluation builds its `K`.
         """
         data = self.data
         variance, noise = np.exp(theta[:2]).tolist()
