@@ -156,7 +156,8 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     noise = np.random.default_rng(2)
     shuffle = np.random.default_rng(3)
     agent = make()
-    told = replace(problem, **{_STATED[what]: None for what in disturb.unstated})
+    unstated: dict[str, Any] = {_STATED[what]: None for what in disturb.unstated}
+    told = replace(problem, **unstated)
     agent.reset(told, np.random.default_rng(1))
     offers = np.random.default_rng(4)
     offered = _offer(agent, problem, disturb.share, offers)

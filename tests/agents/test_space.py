@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_a_recommendation_evaluates_nothing_that_is_not_timed(id: str, monkeypat
         return evaluate(self, Z)
 
     monkeypatch.setattr(GPRegression, "at", counted)
-    agent = agents.make(id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
+    agent: Any = agents.make(id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
     agent.reset(problem, np.random.default_rng(0))
     for t in range(8):
         chosen = agent.select(1, Pending.empty(problem))
