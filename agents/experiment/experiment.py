@@ -119,8 +119,8 @@ class Experiment:
         TypeError: if an argument is of the wrong kind.
         ValueError: if one is out of range, or the policy cannot play on such parameters; the message names it.
 
-    Reference: for `on_failure="worst"`, Wakabayashi, Otsuka, Krockenberger, Sawa, Taniyasu and Yamamoto (2022),
-    Bayesian optimization with experimental failure for high-throughput materials growth, the floor padding trick.
+    Reference: for `on_failure="worst"`, Wakabayashi et al. (2022), Bayesian optimization with experimental failure for
+    high-throughput materials growth, npj Computational Materials 8, 180: the floor padding trick.
     """
 
     def __init__(
