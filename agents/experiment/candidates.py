@@ -76,6 +76,7 @@ class Candidates:
     Attributes:
         points: The candidates.
         log: Names of the columns that are scaled by their logarithm.
+        varying: The columns that vary, as parameters.
         arms: Their coordinates in the unit cube, shape (A, d).
 
     Raises:
@@ -86,6 +87,7 @@ class Candidates:
 
     points: list[Point]
     log: tuple[str, ...] = ()
+    varying: Parameters = field(init=False, repr=False)
     arms: Float[np.ndarray, "A d"] = field(init=False)
     _index: Mapping[tuple[object, ...], int] = field(init=False, repr=False)
 
@@ -98,6 +100,7 @@ class Candidates:
         if not varying.all:
             raise ValueError(f"table: expected a column that varies, got {len(self.points)} equal rows")
         rows = [[parameter.number(point[parameter.name]) for parameter in varying.all] for point in self.points]
+        object.__setattr__(self, "varying", varying)
         object.__setattr__(self, "arms", varying.domain.unit(rows))
         index: dict[tuple[object, ...], int] = {}
         for i, point in enumerate(self.points):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 from jaxtyping import Bool
@@ -18,7 +20,7 @@ from agents.core.registry import load_entry_point, make
 from agents.core.space import space_of
 from agents.experiment.candidates import Candidates, Table, as_frame
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain, same_points
-from gpbandit_envs.arguments import LARGEST, as_count
+from gpbandit_envs.arguments import LARGEST, as_count, as_word
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from agents.experiment.check import Check
+
 __all__ = ["DEFAULT_AGENT", "Evaluation", "Experiment"]
 
 DEFAULT_AGENT = "MAP-BUCB"
@@ -38,6 +42,7 @@ _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of 
 _REPLACEMENTS = 1_024  # points of a box among which that for one close to a failed point is chosen
 
 Status = Literal["open", "done", "failed", "withdrawn"]
+OnFailure = Literal["avoid", "worst"]
 
 
 @dataclass
@@ -50,6 +55,7 @@ class Evaluation:
         status: `"open"` until told.
         outcome: What came of it, unit of the outcome; None unless `"done"`.
         asked: Whether the policy proposed it; False for one that was told without having been asked.
+        counts_as: For a failed one, the outcome that the policy was given in place of none, if any.
     """
 
     point: Point
@@ -57,6 +63,12 @@ class Evaluation:
     status: Status = "open"
     outcome: float | None = None
     asked: bool = True
+    counts_as: float | None = None
+
+    @property
+    def number(self) -> float | None:
+        """What the policy learns of it: its outcome, or what it counts as; None for nothing."""
+        return self.counts_as if self.outcome is None else self.outcome
 
 
 class Experiment:
@@ -70,8 +82,9 @@ class Experiment:
     Outcomes are told to the policy at the next `ask`, all at once. Open points, asked and not told, are known to it:
     policies that act while evaluations are open take them into account, others say that they wait.
 
-    A failed evaluation gives the policy no number. On a table the candidate is never proposed again. On ranges nothing
-    is proposed that is within 1 % of the range of it in every number and has the same categories.
+    A failed evaluation gives the policy no number, unless `on_failure="worst"`. On a table the candidate is never
+    proposed again. On ranges nothing is proposed that is within 1 % of the range of it in every number and has the same
+    categories.
 
     On a table a candidate is proposed once, unless `repeats`. Where a policy proposes what is not available, and cannot
     be told so (`Agent.offer`), the available candidate of largest upper bound of its own `predict` takes the place,
@@ -79,14 +92,21 @@ class Experiment:
 
     Args:
         parameters: What can be set. A dict of ranges: `(low, high)` for any number between, `agents.log(low, high)`,
-            `range(low, high + 1)` for integers, a list of numbers for these levels, a list of text for categories. Or
-            a table of candidates, one a row: a DataFrame, the path of a CSV file, a list of dicts; its columns are the
-            parameters, and a column named like the outcome holds what is known already.
+            `range(low, high + 1)` for integers, a list or an array of numbers, or a range in larger steps, for these
+            levels, a list of text for categories. Or a table of candidates, one a row: a DataFrame, the path of a CSV
+            file, a list of dicts; its columns are the parameters, and a column named like the outcome holds what is
+            known already. Each row without an outcome is one to propose, so that a table of past experiments alone is
+            no such table: it belongs in `data`, beside ranges.
         agent: Id of a policy, or `module:Class` for one of your own, alone or as `(id, settings)`. The default learns
             kernel and noise from the outcomes, on tables and ranges, and takes batches.
         outcome: Name of the outcome, for tables and plots.
         minimise: Whether small outcomes are good.
         data: Evaluations from before, a table with a column for every parameter and one for the outcome.
+        failures: Whether rows of `data` without an outcome are evaluations that failed, as by `tell(..., failed=True)`;
+            else they are an error.
+        on_failure: What the policy learns of an evaluation that failed: with `"avoid"` no number, so that it knows
+            nothing of points farther away; with `"worst"` the worst outcome told by the time of the next `ask`, if
+            there is one, so that it keeps away from regions of failures.
         seed: Of the policy's random numbers.
         repeats: Whether a point may be evaluated more than once, as makes sense where outcomes are noisy.
         horizon: Number of evaluations that are planned, for policies that need it.
@@ -98,6 +118,9 @@ class Experiment:
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if one is out of range, or the policy cannot play on such parameters; the message names it.
+
+    Reference: for `on_failure="worst"`, Wakabayashi et al. (2022), Bayesian optimization with experimental failure for
+    high-throughput materials growth, npj Computational Materials 8, 180: the floor padding trick.
     """
 
     def __init__(
@@ -108,6 +131,8 @@ class Experiment:
         outcome: str = "outcome",
         minimise: bool = False,
         data: Table = None,
+        failures: bool = False,
+        on_failure: OnFailure = "avoid",
         seed: int = 0,
         repeats: bool = False,
         horizon: int | None = None,
@@ -118,6 +143,7 @@ class Experiment:
     ) -> None:
         self.outcome, self.minimise, self.repeats = str(outcome), bool(minimise), bool(repeats)
         self.seed, self.prior_mean = as_count("seed", seed, 0), _finite("prior_mean", prior_mean)
+        self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
         self._id, self._settings = _as_agent(agent)
         self.parameters: Parameters | None = None
         self.candidates: Candidates | None = None
@@ -141,14 +167,22 @@ class Experiment:
                 )
         if data is not None:
             before.append(as_frame("data", data))
+        elif failures:
+            raise ValueError(
+                "failures: expected only with data=; in a table of candidates a row without an outcome is one to try"
+            )
         self._before: list[Evaluation] = []
         self._evaluations: list[Evaluation] = []
+        failed: list[tuple[int, Point]] = []
         for rows in before:
-            self._take_over(rows)
+            failed += self._take_over(rows, bool(failures))
         self._events: list[dict[str, Any]] = []
         self._told: list[int] = []  # not yet known to the policy
         self._problem = self._describe(horizon, kernel, noise_std)
         self._agent = self._begin()
+        for i, point in failed:
+            with _row_named(i):
+                self.tell(point, failed=True)
 
     # What is set up once.
 
@@ -161,24 +195,33 @@ class Experiment:
                 )
         return self.outcome in frame.columns
 
-    def _take_over(self, frame: pd.DataFrame) -> None:
+    def _take_over(self, frame: pd.DataFrame, failures: bool) -> list[tuple[int, Point]]:
+        """Take over the outcomes in a table; returns the rows that have none, with their numbers."""
         if not self._is_among(frame):
             raise ValueError(
                 f"data: expected a column {self.outcome!r} with the outcomes, got {', '.join(frame.columns)}; "
                 "outcome= names it"
             )
+        import pandas as pd
+
+        failed = []
         for i, row in enumerate(frame.to_dict("records")):
             point = {str(name): plain(value) for name, value in row.items()}
             outcome = point.pop(self.outcome)
-            try:
-                if outcome is None or outcome != outcome:
-                    raise ValueError(f"{self.outcome}: expected a number, got none; leave out rows not measured yet")
+            with _row_named(i):
+                if pd.isna(outcome):
+                    if not failures:
+                        raise ValueError(
+                            f"{self.outcome}: expected a number, got none; leave out rows not measured yet, or give "
+                            "failures=True if each row without one failed"
+                        )
+                    failed.append((i, point))
+                    continue
                 new = self._evaluation(point, asked=False)
                 self._refuse_repeat(new)
                 new.outcome, new.status = _finite(self.outcome, outcome), "done"
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"data, row {i} (counted from 0): {error}") from None
             self._before.append(new)
+        return failed
 
     def _describe(self, horizon: int | None, kernel: Any, noise_std: float | None) -> Problem:
         initial = None
@@ -257,7 +300,10 @@ class Experiment:
             if available is not None and not available.any():
                 if new:
                     break
-                raise ValueError(f"ask: all {len(available)} candidates have been proposed or told; none is left")
+                raise ValueError(
+                    f"ask: all {len(available)} candidates have been proposed or told; none is left; "
+                    "to go beyond them give ranges of parameters, and what is known as data="
+                )
             heeds = available is not None and agent.capabilities.contexts
             if available is not None and heeds:
                 agent.offer(np.flatnonzero(available))
@@ -396,15 +442,24 @@ class Experiment:
         agent = copy.deepcopy(self._agent, {id(self._problem): self._problem})
         told = [(i, self._evaluations[i]) for i in self._told]
         if told:
-            failed = np.array([each.status == "failed" for _, each in told])
-            rewards = np.array([np.nan if each.outcome is None else self._reward(each) for _, each in told])
+            self._count_failures([each for _, each in told])
+            failed = np.array([each.number is None for _, each in told])
+            rewards = np.array([np.nan if each.number is None else self._reward(each) for _, each in told])
             actions = np.array([each.action for _, each in told])
             agent.observe(Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed))
         return agent
 
+    def _count_failures(self, told: Sequence[Evaluation]) -> None:
+        """Let those that failed count as the worst outcome, if that is wanted and there is one."""
+        done = [each for each in [*self._before, *self._evaluations] if each.status == "done"]
+        if self.on_failure == "worst" and done:
+            worst = min(done, key=self._reward).outcome
+            for each in told:
+                each.counts_as = worst if each.status == "failed" else None
+
     def _reward(self, evaluation: Evaluation) -> float:
-        assert evaluation.outcome is not None
-        return (-1.0 if self.minimise else 1.0) * (evaluation.outcome - self.prior_mean)
+        assert evaluation.number is not None
+        return (-1.0 if self.minimise else 1.0) * (evaluation.number - self.prior_mean)
 
     def _open(self) -> list[Evaluation]:
         return [each for each in self._evaluations if each.status == "open"]
@@ -446,21 +501,25 @@ class Experiment:
         same = self._same(action, evaluated)
         return dict((evaluated[same[0]] if same else self._proposal(action)).point)
 
-    def predict(self, points: Point | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    def predict(self, points: Point | Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
 
         Args:
-            points: Dicts with a value for every parameter, or one such dict.
+            points: Dicts with a value for every parameter, or one such dict; or a frame with a column for every
+                parameter, whose other columns do not matter.
 
         Returns:
-            A row a point; none for no points, whatever the policy.
+            A row a point, numbered as in the frame if one was given; none for no points, whatever the policy.
 
         Raises:
-            TypeError, ValueError: if a point is out of range.
+            TypeError, ValueError: if a point is out of range, or a column is missing.
             ValueError: if the policy has no model.
         """
         import pandas as pd
 
+        index = None
+        if isinstance(points, pd.DataFrame):
+            index, points = points.index, self._points_of(points)
         if not len(points):  # policies need not expect empty arrays
             return pd.DataFrame({"mean": [], "half_width": []}, dtype=np.float64)
         points = [points] if isinstance(points, Mapping) else points
@@ -470,7 +529,55 @@ class Experiment:
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
         mean = (-1.0 if self.minimise else 1.0) * found[0] + self.prior_mean
-        return pd.DataFrame({"mean": mean, "half_width": found[1]})
+        return pd.DataFrame({"mean": mean, "half_width": found[1]}, index=index)
+
+    def _points_of(self, frame: pd.DataFrame) -> list[Point]:
+        """The points in the rows of a frame."""
+        frame = frame.rename(columns=str)
+        missing = [name for name in self._names if name not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"points: expected the columns {', '.join(self._names)}, got none named {', '.join(missing)}"
+            )
+        return frame[list(self._names)].to_dict("records")  # type: ignore[return-value]
+
+    def check(self) -> Check:
+        """Whether to believe the model: every outcome predicted from all the others, in numbers and in a sentence.
+
+        It tells of points like those that were evaluated; a policy evaluates most of them where outcomes are good.
+
+        Raises:
+            ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
+
+        Reference: Rasmussen and Williams (2006), eq. 5.12; kernel, noise and prior mean are learnt from all outcomes.
+        """
+        import pandas as pd
+
+        from agents.experiment.check import Check, fewest_outcomes, posterior_of
+        from gpbandit_envs.gp.leave_one_out import leave_one_out
+
+        agent, posterior = posterior_of(self._informed(), self._id)
+        evaluations = [*self._before, *self._evaluations]
+        known = [(i, each) for i, each in enumerate(evaluations) if each.number is not None]
+        if not known:
+            raise ValueError("check: expected at least one outcome, got none yet")
+        X = agent.space.coordinates(np.array([each.action for _, each in known]))
+        y = np.array([self._reward(each) for _, each in known])
+        mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean)
+        mean = (-1.0 if self.minimise else 1.0) * mean + self.prior_mean
+        predictions = pd.DataFrame(
+            {"outcome": [each.outcome for _, each in known], "mean": mean, "sd": np.sqrt(variance)},
+            index=[i for i, _ in known],
+        )
+        varying = self.parameters if self.candidates is None else self.candidates.varying
+        assert varying is not None
+        return Check(
+            self.outcome,
+            predictions.dropna(),  # what a failure counts as was not measured
+            math.sqrt(posterior.lam),
+            dict(zip(varying.coordinates, agent.hyperparameters[0].lengthscales, strict=True)),
+            fewest_outcomes(agent),
+        )
 
     def results(self) -> pd.DataFrame:
         """One row per evaluation, in order: the parameters, the outcome and its status; data from before come first."""
@@ -491,7 +598,9 @@ class Experiment:
 
     def __repr__(self) -> str:
         if self.candidates is not None:
-            what = f"{len(self.candidates.points)} candidates of {', '.join(self.candidates.names)}"
+            tried = {each.action for each in [*self._before, *self._evaluations] if each.status != "withdrawn"}
+            n = len(self.candidates.points)
+            what = f"{n} candidates, {n - len(tried)} untried, of {', '.join(self.candidates.names)}"
         else:
             assert self.parameters is not None
             what = ", ".join(self.parameters.names)
@@ -523,6 +632,7 @@ class Experiment:
             "minimise": self.minimise,
             "seed": self.seed,
             "repeats": self.repeats,
+            "on_failure": self.on_failure,
             "horizon": problem.horizon,
             "kernel": None if problem.kernel is None else problem.kernel.to_spec(),
             "noise_std": problem.noise_std,
@@ -630,6 +740,15 @@ def _as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
     ):
         return agent[0], copy.deepcopy(dict(agent[1]))
     raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT!r}, or a pair of id and settings, got {agent!r}")
+
+
+@contextmanager
+def _row_named(i: int) -> Iterator[None]:
+    """Name the row of `data` in its errors."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"data, row {i} (counted from 0): {error}") from None
 
 
 def _finite(name: str, value: Any) -> float:

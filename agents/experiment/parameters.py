@@ -10,6 +10,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from numbers import Real
 from typing import Any
 
@@ -122,40 +123,71 @@ def as_parameter(name: str, setting: Any) -> Parameter:
 
     Args:
         name: What it is called.
-        setting: `(low, high)` for any number between, `log(low, high)`, `range(low, high + 1)` for integers, a list of
-            numbers for these levels in their order, or any other list for categories.
+        setting: `(low, high)` for any number between, `log(low, high)`, `range(low, high + 1)` for integers, a list, a
+            one-dimensional array or a range in larger steps for these levels in their order, or a list of text for
+            categories.
 
     Raises:
         TypeError: if it is none of these.
-        ValueError: if the bounds are out of order, or there are fewer than two values, or two are equal.
+        ValueError: if the bounds are out of order, or there are fewer than two values, or two are equal, or three
+            numbers may be meant as low, high and step.
     """
     try:
         if isinstance(setting, Parameter):
             return setting
         if isinstance(setting, Dimension):
             return Parameter(replace(setting, name=name), setting.choices)
-        if isinstance(setting, range):
-            if setting.step != 1 or len(setting) < 2:
-                raise ValueError(f"expected a range of at least two integers in steps of 1, got {setting!r}")
+        if isinstance(setting, range) and setting.step == 1:
+            if len(setting) < 2:
+                raise ValueError(f"expected a range of at least two integers, got {setting!r}")
             return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
             return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
-        if isinstance(setting, (set, frozenset)):
-            setting = sorted(setting, key=repr)  # a set of text has another order in every process
-        if isinstance(setting, (list, tuple)):
-            return _listed(name, [plain(value) for value in setting])
+        values = _values(setting)
+        if values is not None:
+            return _listed(name, values)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     raise TypeError(f"{name}: expected (low, high), log(low, high), range(low, high + 1) or a list, got {setting!r}")
 
 
+def _values(setting: Any) -> list[Any] | None:
+    """The values that a setting lists; None if it is no list of them."""
+    if isinstance(setting, np.ndarray):
+        if setting.ndim != 1:
+            raise ValueError(f"expected an array of shape (n,) with the levels, got shape {setting.shape}")
+        return setting.tolist()
+    if isinstance(setting, tuple) and len(setting) == 3 and all(map(is_number, setting)):
+        _refuse_step(*map(plain, setting))
+    if isinstance(setting, (set, frozenset)):
+        setting = sorted(setting, key=repr)  # a set of text has another order in every process
+    return [plain(value) for value in setting] if isinstance(setting, (list, tuple, range)) else None
+
+
+def _refuse_step(low: float, high: float, step: float) -> None:
+    """Raise where a tuple of three numbers may mean `low, high, step`, which would become three levels."""
+    if 0 < step <= high - low:
+        whole = all(isinstance(number, int) for number in (low, high, step))
+        steps = f"range({low!r}, {high + 1!r}, {step!r})" if whole else f"numpy.arange({low!r}, {high!r}, {step!r})"
+        raise ValueError(
+            f"expected (low, high), got {(low, high, step)!r}; give ({low!r}, {high!r}) for any number between, "
+            f"{steps} for steps of {step!r}, or the list {[low, high, step]!r} for these three levels"
+        )
+
+
 def _listed(name: str, values: list[Any]) -> Parameter:
     if len(values) < 2:
         raise ValueError(f"expected at least two values, got {values!r}; leave out what does not vary")
-    if any(_same(one, other) for i, one in enumerate(values) for other in values[:i]):
-        raise ValueError(f"expected different values, got {values!r}")
-    if all(map(is_number, values)):
+    numbers = all(map(is_number, values))
+    if numbers:
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"expected finite numbers, got {values!r}")
         values = sorted(values)
+    # Only neighbours of sorted numbers can be equal: long arrays have too many pairs.
+    pairs = pairwise(values) if numbers else combinations(values, 2)
+    if any(_same(one, other) for one, other in pairs):
+        raise ValueError(f"expected different values, got {values!r}")
+    if numbers:
         dimension = Dimension(0, len(values) - 1, integer=True, name=name)
     else:
         if not all(isinstance(value, (str, bool)) for value in values):
@@ -178,6 +210,15 @@ class Parameters:
     def names(self) -> list[str]:
         """What they are called."""
         return [parameter.name for parameter in self.all]
+
+    @property
+    def coordinates(self) -> list[str]:
+        """What the coordinates of the unit cube are called: a category has one for each of its values."""
+        return [
+            name
+            for each in self.all
+            for name in ([f"{each.name}={label}" for label in each.labels] if each.dimension.choices else [each.name])
+        ]
 
     @property
     def domain(self) -> Domain:

@@ -74,6 +74,32 @@ class TestUnits:
         a, b, c = (np.asarray(actions[name]) for name in RANGES["base"])
         assert np.linalg.norm(a - b) == np.linalg.norm(b - c) == np.linalg.norm(a - c) > 0
 
+    @pytest.mark.parametrize(
+        ("setting", "levels"),
+        [
+            (range(20, 121, 50), [20, 70, 120]),
+            (range(120, 19, -50), [20, 70, 120]),
+            (np.array([0.5, 0.1, 0.2]), [0.1, 0.2, 0.5]),
+            (np.arange(3), [0, 1, 2]),
+            (np.array(["b", "a"]), ["b", "a"]),
+            (np.array([20, 120]), [20, 120]),
+            ((5, 20, 120), [5, 20, 120]),
+            ([20, 120, 5], [5, 20, 120]),
+        ],
+    )
+    def test_levels_from_ranges_in_steps_and_from_arrays(self, setting: Any, levels: list[Any], tmp_path: Path) -> None:
+        lab = Experiment({"x": setting}, "Random")
+        assert lab.parameters is not None
+        assert lab.parameters.all[0].labels == tuple(levels)
+        values = [point["x"] for point in lab.ask(60)]
+        assert set(values) == set(levels)
+        assert {type(value) for value in values} == {type(levels[0])}
+        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+
+    def test_many_levels_are_told_apart_quickly(self) -> None:
+        lab = Experiment({"x": np.linspace(0, 1, 20_001)}, "Random")
+        assert 0 <= lab.ask()["x"] <= 1
+
     def test_the_policy_learns_of_the_rounded_point(self) -> None:
         lab = Experiment(RANGES, QUICK)
         point = lab.ask()
@@ -96,6 +122,14 @@ def test_it_finds_the_maximum_and_the_minimum() -> None:
     assert nothing.shape == (0, 2)
     assert nothing.dtypes.equals(highs.predict([point]).dtypes)
     assert expected == pytest.approx(value, abs=0.3)
+    results = highs.results()
+    frame = highs.predict(results.tail(5)[["status", *reversed(RANGES)]])
+    assert frame.index.tolist() == results.index[-5:].tolist()
+    one_by_one = highs.predict(results.tail(5)[list(RANGES)].to_dict("records"))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(frame, one_by_one)
+    assert highs.predict(results.iloc[:0]).shape == (0, 2)
+    with pytest.raises(ValueError, match=r"points: expected the columns temperature, .*, base, got none named base"):
+        highs.predict(results.drop(columns="base"))
     assert list(highs.recommend()) == list(RANGES)
 
 
@@ -211,6 +245,66 @@ class TestFailures:
         lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
         with pytest.raises(ValueError, match="point: expected one of the 8 open points"):
             lab.withdraw({"ligand": "XPhos", "celsius": 90, "scale": 1})
+
+    @pytest.mark.parametrize("parameters", [{"x": (0, 1)}, pd.DataFrame({"x": np.linspace(0, 1, 21)})])
+    def test_rows_of_data_without_an_outcome_are_told_as_failed(self, parameters: Any, tmp_path: Path) -> None:
+        rows: list[dict[str, Any]] = [{"x": 0.05 * i, "outcome": 1.0 * i} for i in range(0, 9, 2)]
+        told = Experiment(parameters, QUICK, data=rows)
+        told.tell({"x": 0.35}, failed=True)
+        told.tell({"x": 0.45}, failed=True)
+        failed: list[dict[str, Any]] = [{"x": 0.35, "outcome": np.nan}, {"x": 0.45, "outcome": None}]
+        lab = Experiment(parameters, QUICK, data=[failed[0], *rows, failed[1]], failures=True)
+        assert lab.results().equals(told.results())
+        assert list(lab.results()["status"]) == ["before"] * 5 + ["failed"] * 2
+        again = Experiment.load(lab.save(tmp_path / "lab.json"))
+        assert lab.ask(3) == told.ask(3) == again.ask(3)
+        with pytest.raises(ValueError, match=r"has been told already \(failed\)"):
+            lab.tell({"x": 0.35}, 1.0)
+
+    @pytest.mark.parametrize(("minimise", "worst"), [(False, 1.0), (True, 7.0)])
+    def test_failures_count_as_the_worst_outcome_where_that_is_wanted(
+        self, minimise: bool, worst: float, tmp_path: Path
+    ) -> None:
+        def rewards(lab: Experiment) -> list[float]:
+            sign = -1.0 if minimise else 1.0
+            return [sign * y + 2.0 for y in lab._informed().y]  # type: ignore[attr-defined]
+
+        settings: dict[str, Any] = {"minimise": minimise, "prior_mean": 2.0}
+        lab = Experiment({"x": (0, 1)}, QUICK, on_failure="worst", **settings)
+        lab.tell({"x": 0.1}, failed=True)
+        assert rewards(lab) == []  # there is no worst outcome yet
+        lab.tell({"x": 0.2}, 3.0)
+        lab.tell({"x": 0.3}, failed=True)
+        lab.tell({"x": 0.4}, worst)
+        assert rewards(lab) == [worst, 3.0, worst, worst]
+        lab.ask()
+        beyond = worst + (4.0 if minimise else -4.0)
+        lab.tell({"x": 0.5}, beyond)
+        lab.tell({"x": 0.6}, failed=True)
+        assert rewards(lab) == [worst, 3.0, worst, worst, beyond, beyond]  # what has been told stays as it was
+        assert lab.best()[1] == (3.0 if (worst > 3.0) == minimise else worst)
+        assert (lab.results()["outcome"].isna() == (lab.results()["status"] != "done")).all()
+
+        again = Experiment.load(lab.save(tmp_path / "lab.json"))
+        assert rewards(again) == rewards(lab)
+        assert again.ask(2) == lab.ask(2)
+        plain = Experiment({"x": (0, 1)}, QUICK, **settings)
+        plain.tell({"x": 0.2}, 3.0)
+        plain.tell({"x": 0.3}, failed=True)
+        assert rewards(plain) == [3.0]
+
+    def test_regions_of_failures_are_left(self) -> None:
+        def failures(on_failure: Any) -> int:
+            lab = Experiment({"x": (0, 1), "y": (0, 1)}, on_failure=on_failure)
+            for _ in range(6):
+                for point in lab.ask(4):
+                    if point["x"] > 0.65:  # where the maximum would be
+                        lab.tell(point, failed=True)
+                    else:
+                        lab.tell(point, -((point["x"] - 0.8) ** 2) - (point["y"] - 0.5) ** 2)
+            return int((lab.results()["status"] == "failed").sum())
+
+        assert failures("worst") < failures("avoid") / 2
 
 
 class TestOpenPoints:
@@ -448,7 +542,21 @@ def test_points_of_a_table_that_are_refused() -> None:
         ({"x": ["one"]}, {}, ValueError, "x: expected at least two values, got ['one']"),
         ({"x": ["a", "a"]}, {}, ValueError, "x: expected different values, got ['a', 'a']"),
         ({"x": ["a", 1]}, {}, ValueError, "x: expected numbers alone or text alone, got ['a', 1]"),
-        ({"x": range(0, 10, 2)}, {}, ValueError, "x: expected a range of at least two integers in steps of 1"),
+        ({"x": range(0, 1)}, {}, ValueError, "x: expected a range of at least two integers, got range(0, 1)"),
+        ({"x": range(0, 5, 7)}, {}, ValueError, "x: expected at least two values, got [0]"),
+        (
+            {"x": (20, 120, 5)},
+            {},
+            ValueError,
+            "x: expected (low, high), got (20, 120, 5); give (20, 120) for any number between, range(20, 121, 5) for "
+            "steps of 5, or the list [20, 120, 5] for these three levels",
+        ),
+        ({"x": (0, np.float64(1), 0.1)}, {}, ValueError, "between, numpy.arange(0, 1.0, 0.1) for steps of 0.1, or"),
+        ({"x": np.eye(2)}, {}, ValueError, "x: expected an array of shape (n,) with the levels, got shape (2, 2)"),
+        ({"x": [1, np.nan]}, {}, ValueError, "x: expected finite numbers, got [1, nan]"),
+        ({"x": np.array([3, 1, 2, 1])}, {}, ValueError, "x: expected different values, got [1, 1, 2, 3]"),
+        ({"x": (0, 1)}, {"failures": True}, ValueError, "failures: expected only with data=; in a table of"),
+        ({"x": (0, 1)}, {"on_failure": "lowest"}, ValueError, "on_failure: expected 'avoid' or 'worst', got 'lowest'"),
         ({"x": (0, 1)}, {"log": "x"}, ValueError, "log: expected only for a table of candidates"),
         ({"x": (0, 1)}, {"agent": "GP-BUCB"}, ValueError, "agent: 'GP-BUCB' does not play on ranges of parameters"),
         ({"x": (0, 1)}, {"agent": "GP-UCB"}, ValueError, "kernel: 'GP-UCB' needs it; 'MAP-BUCB', the default, learns"),
@@ -472,7 +580,20 @@ def test_points_of_a_table_that_are_refused() -> None:
             {"x": (0, 1)},
             {"data": [{"x": 0.5, "outcome": None}]},
             ValueError,
-            "data, row 0 (counted from 0): outcome: expected a number, got none; leave out rows not measured yet",
+            "data, row 0 (counted from 0): outcome: expected a number, got none; leave out rows not measured yet, or "
+            "give failures=True if each row without one failed",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 0.5, "outcome": pd.NA}], "failures": True},
+            ValueError,
+            "data, row 1 (counted from 0): point: {'x': 0.5} has been told already (outcome 1)",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 2, "outcome": None}], "failures": True},
+            ValueError,
+            "data, row 0 (counted from 0): x: expected a number from 0.0 to 1.0, got 2",
         ),
         (
             {"x": (0, 1)},
@@ -548,7 +669,25 @@ def test_nothing_told_has_no_best() -> None:
 def test_it_says_briefly_where_it_stands() -> None:
     lab = Experiment(TABLE, "Random", data=[{"ligand": "XPhos", "celsius": 90, "scale": 1, "outcome": 1.0}])
     lab.tell(lab.ask(3)[0], failed=True)
-    assert repr(lab) == "Experiment(9 candidates of ligand, celsius, scale; Random; 1 before, 1 failed, 2 open)"
+    stands = "Experiment(9 candidates, {} untried, of ligand, celsius, scale; Random; 1 before, 1 failed, {})"
+    assert repr(lab) == stands.format(5, "2 open")
+    lab.withdraw(lab.open[0])
+    assert repr(lab) == stands.format(6, "1 withdrawn, 1 open")
+    again = Experiment(TABLE, "Random", repeats=True)
+    for _ in range(2):
+        again.tell({"ligand": "XPhos", "celsius": 90, "scale": 1}, 1.0)
+    assert "9 candidates, 8 untried, of" in repr(again)
+
+
+def test_a_table_of_past_experiments_alone_says_what_is_left_and_what_to_do() -> None:
+    past = TABLE.assign(result=[1.0] * 7 + [np.nan] * 2)  # two that failed
+    lab = Experiment(past, "Random", outcome="result")
+    assert repr(lab).startswith("Experiment(9 candidates, 2 untried, of ")
+    lab.ask(2)
+    with pytest.raises(
+        ValueError, match="none is left; to go beyond them give ranges of parameters, and what is known"
+    ):
+        lab.ask()
 
 
 class TestPlot:

@@ -1,0 +1,139 @@
+"""Whether the model of an experiment predicts: every outcome from all the others."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool
+from scipy.special import bdtr
+
+from agents.core.protocol import Agent
+from agents.learned.base import LearnedAgent
+from gpbandit_envs.gp.regression import GPRegression
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Check", "fewest_outcomes", "posterior_of"]
+
+_LEVEL = 0.95  # of the intervals
+_DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
+_FEWEST, _PER_LENGTHSCALE = 10, 3  # outcomes, below which nothing is judged
+_GOOD, _POOR = 0.7, 0.9  # error, in that of the mean alone
+_CHANCE = 0.01  # that as few outcomes lie within their intervals although these are right
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Check:
+    """How well a model predicts each outcome from all the others; print it.
+
+    The model keeps the lengthscales and the noise that it learnt from all outcomes, which flatters it. The rule of
+    `verdict` allows for that: of outcomes that are nothing but noise, at most one set in ten reads "Yes" with the
+    default policy and the fewest outcomes that are judged, and far fewer with three times as many.
+
+    Attributes:
+        outcome: Name of the outcome.
+        predictions: A row an outcome, numbered as in `Experiment.results`: `outcome`, and the `mean` and standard
+            deviation `sd` of what is predicted of it, noise included, given all the others. Unit of the outcome.
+        noise_std: Standard deviation of the noise, as learnt; unit of the outcome.
+        lengthscales: Distance over which outcomes stay alike, as learnt, as a share of the range of each parameter (on
+            a logarithmic scale, of that of its logarithm); a category has one for each of its values. The longer, the
+            less, or the more evenly, outcomes change over the range.
+        fewest: Outcomes below which `verdict` is "Too early".
+    """
+
+    outcome: str
+    predictions: pd.DataFrame
+    noise_std: float
+    lengthscales: Mapping[str, float]
+    fewest: int
+
+    @property
+    def rmse(self) -> float:
+        """Root mean squared error of the predictions, unit of the outcome."""
+        return _root_mean_square(self.predictions["outcome"] - self.predictions["mean"])
+
+    @property
+    def rmse_of_mean(self) -> float:
+        """That of predicting the mean of all outcomes everywhere: their standard deviation."""
+        return _root_mean_square(self.predictions["outcome"] - self.predictions["outcome"].mean())
+
+    @property
+    def inside(self) -> Bool[np.ndarray, " n"]:
+        """Which outcomes lie within the 95 % interval that was predicted of them, noise included."""
+        error = (self.predictions["outcome"] - self.predictions["mean"]).abs()
+        return (error <= _DEVIATIONS * self.predictions["sd"]).to_numpy()
+
+    @property
+    def coverage(self) -> float:
+        """Share of outcomes inside; 0.95 or a little more is right."""
+        return float(self.inside.mean())
+
+    @property
+    def verdict(self) -> str:
+        """One sentence, by this rule, in which the ratio is `rmse / rmse_of_mean`; the first that holds.
+
+        | it begins with | if |
+        |---|---|
+        | Too early | there are fewer than ten outcomes, three per lengthscale, or the policy's initial design |
+        | No | all outcomes are equal, or the ratio is above 0.9 |
+        | Hardly | the ratio is above 0.7 |
+        | In part | intervals that are right would hold as few outcomes in one of 100 cases, or more rarely |
+        | Yes | none of these |
+        """
+        n, inside, mean = len(self.predictions), int(self.inside.sum()), self.rmse_of_mean
+        if n < self.fewest:
+            return f"Too early to tell: {n} outcomes, and it takes {self.fewest}."
+        if mean <= 1e-12 * abs(self.predictions["outcome"]).max():
+            return "No: all outcomes are equal, and nothing can be learnt from them."
+        error = f"its error is {self.rmse / mean:.2f} times that of the mean alone"
+        if self.rmse > _POOR * mean:
+            return f"No: {error}."
+        if self.rmse > _GOOD * mean:
+            return f"Hardly: {error}, which chance may give."
+        if bdtr(inside, n, _LEVEL) < _CHANCE:
+            return f"In part: {error}, but its intervals are too narrow, with {inside} of {n} outcomes inside."
+        return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
+
+    def __repr__(self) -> str:
+        n = len(self.predictions)
+        # A name and its number stay in one line.
+        lengths = ", ".join(f"{name} {value:.2g}".replace(" ", "\0") for name, value in self.lengthscales.items())
+        lines = [
+            f"{self.outcome}: {n} outcomes, each predicted from the others",
+            f"  error (RMSE)          {self.rmse:.3g}, of the mean alone {self.rmse_of_mean:.3g}",
+            f"  within 95 % interval  {int(self.inside.sum())} of {n}",
+            f"  learnt noise          {self.noise_std:.3g}",
+            *textwrap.wrap(f"  learnt lengthscales   {lengths}", 100, subsequent_indent=" " * 24),
+            self.verdict,
+        ]
+        return "\n".join(lines).replace("\0", " ")
+
+
+def posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
+    """A policy with one posterior whose kernel it has learnt, and that posterior.
+
+    Raises:
+        ValueError: if it has none; the message says why.
+    """
+    if not isinstance(agent, LearnedAgent):
+        raise ValueError(f"check: {id!r} does not learn a kernel, expected a policy that does, such as 'MAP-BUCB'")
+    if not isinstance(agent.posterior, GPRegression):
+        raise ValueError(
+            f"check: {id!r} averages over many kernels, expected a policy with a single one, such as 'MAP-BUCB'"
+        )
+    return agent, agent.posterior
+
+
+def fewest_outcomes(agent: LearnedAgent) -> int:
+    """Outcomes below which nothing is judged: ten, three per lengthscale, and until the kernel is first estimated."""
+    return max(_FEWEST, _PER_LENGTHSCALE * agent.problem.dim, agent.design_size)
+
+
+def _root_mean_square(values: pd.Series[float]) -> float:
+    return sqrt(float(np.square(values).mean()))
