@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from tests.leaderboards.play.players import (
     Sequential,
     path,
 )
+
+# Most runs here end badly on purpose; that `run` warns of it has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")
 
 SMALL = ("GPBandit/RKHS-v0", {"n_arms": 20})
 
@@ -313,6 +317,28 @@ def test_a_crash_keeps_rows_and_traceback() -> None:
     assert len(record.trace) == 5
     assert 'raise RuntimeError("no idea what to pull")' in str(record.error)
     assert "crashed" in repr(record)
+
+
+def test_a_run_that_is_not_done_warns_in_one_line() -> None:
+    crashed = (
+        "run crashed after 5 of 10 evaluations: agent: RuntimeError: no idea what to pull; the traceback is in `.error`"
+    )
+    with pytest.warns(UserWarning) as caught:
+        play(Raises(at=5))
+        play(Sequential(), Box())
+    assert [str(entry.message) for entry in caught] == [
+        crashed,
+        "run skipped, nothing was played: the agent plays on finite domains, the environment's is box",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        play(Counter())
+
+
+def test_the_trace_of_a_skipped_run_has_its_columns() -> None:
+    trace = play(Sequential(), Box()).trace
+    assert (list(trace), len(trace)) == (list(TRACE_COLUMNS), 0)
+    assert trace["regret"].sum() == 0.0
 
 
 def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
