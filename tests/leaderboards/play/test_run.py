@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from pathlib import Path
@@ -323,13 +324,11 @@ def test_a_run_that_is_not_done_warns_in_one_line() -> None:
     crashed = (
         "run crashed after 5 of 10 evaluations: agent: RuntimeError: no idea what to pull; the traceback is in `.error`"
     )
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match=f"^{re.escape(crashed)}$"):
         play(Raises(at=5))
+    skipped = "run skipped, nothing was played: the agent plays on finite domains, the environment's is box"
+    with pytest.warns(UserWarning, match=f"^{skipped}$"):
         play(Sequential(), Box())
-    assert [str(entry.message) for entry in caught] == [
-        crashed,
-        "run skipped, nothing was played: the agent plays on finite domains, the environment's is box",
-    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         play(Counter())
