@@ -157,7 +157,7 @@ def overview_page(site: Site) -> dict[str, Any]:
         "delays": delay_links(site),
         "bands": coverage_table(site),
         "origins": summary.origins,
-        "command": suite_command(summary.suite),
+        "command": suite_command(summary),
     }
 
 
