@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -67,6 +68,26 @@ def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path) ->
         'run_suite("small.toml", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}, out="results/small", '
         'against="board")\''
     )
+
+
+def test_the_pages_show_ones_own_agent_first(own: Board, tmp_path: Path) -> None:
+    results = leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
+    page = results.page().read_text(encoding="utf-8")
+    assert page.count('<tr class="own"') == 1
+    marked = page.partition('<tr class="own"')[2].partition("</tr>")[0]
+    assert ">mine</a><small>played here</small>" in marked
+    compared = (tmp_path / "site" / "compare.html").read_text(encoding="utf-8")
+    best = next(name for name in results.ranking().index if name != "mine")
+    assert re.findall(r"<option[^>]* selected>([^<]*)<", compared) == ["mine", best]
+    assert re.findall(r'href="compare.html#[^"]*">([^<]*)</a>', compared) == [
+        f"mine against {best}",
+        "mine against Uniform",
+    ]
+    board_page = leaderboards.Results(own).page(out=tmp_path / "board").read_text(encoding="utf-8")
+    assert 'class="own"' not in board_page
+    compared = (tmp_path / "board" / "site" / "compare.html").read_text(encoding="utf-8")
+    ranked = list(leaderboards.Results(own).ranking().index)
+    assert re.findall(r"<option[^>]* selected>([^<]*)<", compared) == ranked[:2]
 
 
 def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp_path: Path) -> None:
