@@ -127,7 +127,10 @@ class Results:
         if a == b:
             raise ValueError(f"b: expected another agent than a, got {b!r} twice")
         found = {task: compare(summary, task, a, b, rankings[task]) for task in summary.tasks}
-        rows = {task: _difference(one and one.metric, one and one.difference) for task, one in found.items()}
+        rows = {
+            task: _difference("", None) if one is None else _difference(one.metric, one.difference)
+            for task, one in found.items()
+        }
         together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
         rows["overall"] = _difference("regret_ratio", compare_overall(together))
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["metric", "difference", "low", "high", "n"])
@@ -214,11 +217,11 @@ class Results:
         return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
 
 
-def _difference(metric: str | None, found: Interval | None) -> tuple[str, float, float, float, int]:
+def _difference(metric: str, found: Interval | None) -> tuple[str, float, float, float, int]:
     """A row of `Results.compare`."""
     if found is None:
-        return metric or "", np.nan, np.nan, np.nan, 0
-    return metric or "", found.estimate, found.low, found.high, found.n
+        return metric, np.nan, np.nan, np.nan, 0
+    return metric, found.estimate, found.low, found.high, found.n
 
 
 def _known(site: Site, task: str | None) -> str:

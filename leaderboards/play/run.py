@@ -201,7 +201,8 @@ def run(
 
     Args:
         env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
-        agent: An id (or `"package.module:Class"`), an `(id, kwargs)` pair, or an agent, which is reset.
+        agent: An id (or `"package.module:Class"`) or a class of agents, either also in a pair with its arguments, as
+            `(id, kwargs)`; or an agent, which is reset.
         repetition: Which repetition, from 0.
         horizon: Number of evaluations; by default the time limit of the environment.
         seed: Root seed of all streams.
@@ -209,7 +210,8 @@ def run(
 
     Raises:
         ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
-        TypeError: for an unknown keyword, or something that is neither id, pair nor object.
+        TypeError: for an unknown keyword, a class without an argument that it needs, or something that is neither id,
+            class, pair nor object.
     """
     env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
     if not _registered(env, env_ref, agent_ref):
