@@ -39,6 +39,11 @@ def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
     return replace(problem, delay=env.get_wrapper_attr("delay")) if env.has_wrapper_attr("delay") else problem
 
 
+def __dir__() -> list[str]:
+    """The public names too that no one has used yet."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import `from_table` and `from_function` at first use: registering the ids needs neither NumPy nor pandas."""
     if name not in ("from_function", "from_table"):

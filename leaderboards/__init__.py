@@ -33,6 +33,11 @@ _MODULES = {
 own_agents.check()
 
 
+def __dir__() -> list[str]:
+    """The public names too that no one has used yet."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name at first use, so that the command line starts without importing everything."""
     if name not in _MODULES:

@@ -22,7 +22,7 @@ from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.adopt import prepare
 from leaderboards.play.board import board_of, write_note
 from leaderboards.play.edited import edited_agents
-from leaderboards.play.make import AgentLike, describe_env
+from leaderboards.play.make import AgentLike, describe_env, given_agent
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import canonical_json, describe
@@ -44,8 +44,8 @@ __all__ = ["SuiteAgent", "SuiteLike", "as_suite", "run_suite"]
 SuiteLike = str | os.PathLike[str] | Mapping[str, Any] | Suite
 """A suite: its name, the path of its TOML file, its keys, or itself."""
 
-SuiteAgent = AgentLike | type[Agent] | Mapping[str, Any]
-"""An agent of a suite: an id, an `(id, kwargs)` pair, a class, an object, or the keys of an entry."""
+SuiteAgent = AgentLike | Mapping[str, Any]
+"""An agent of a suite: an agent as `leaderboards.run` takes it, or the keys of an entry."""
 
 _LABEL = "label"
 _log = logging.getLogger("gpbandit")
@@ -71,8 +71,8 @@ def run_suite(
     Args:
         suite: The name of a suite or the path of a TOML file; a mapping with the keys of such a file; or a `Suite`. In
             a mapping, `environments` may hold ids, `(id, kwargs)` pairs and environments, `agents` what `agents` takes.
-        agents: Further agents: ids, `(id, kwargs)` pairs, classes and objects; or such agents by label. Each run has a
-            copy of an object.
+        agents: Further agents: ids, classes and objects, and pairs of id or class with its arguments; or such agents by
+            label, as `{"narrow": ("GP-UCB", {"width": 1.0})}`. Each run has a copy of an object.
         out: Results folder; by default `results/<name of the suite>`.
         workers: Runs at a time. With 1 they are played in this process, one after the other; with more in as many
             processes, to which classes and functions of a notebook are sent.
@@ -184,23 +184,22 @@ def _agent_entry(agent: Any, label: str = "") -> AgentEntry:
             return AgentEntry(**{**agent, **({_LABEL: label} if label else {})})
         except ValueError as error:
             raise SuiteError(f"agents: {' '.join(str(error).split())}") from None
-    kwargs: Mapping[str, Any] = {}
-    if isinstance(agent, tuple | list) and len(agent) == 2 and isinstance(agent[1], Mapping):
-        agent, kwargs = agent
-    if isinstance(agent, str):
-        return _registered(agent, kwargs, label)
-    if isinstance(agent, type) and issubclass(agent, Agent):
-        if is_importable(agent):
-            return AgentEntry(id=f"{agent.__module__}:{agent.__qualname__}", kwargs=dict(kwargs), label=label)
-        id = f"{agent.__name__}#{code_digest(agent)}"
-        policies.register(id, agent)
-        return AgentEntry(id=id, kwargs=dict(kwargs), label=label or agent.__name__)
-    if isinstance(agent, Agent) and not kwargs:
-        copies = _Copies(_object_digest(agent), agent)
-        id = f"{type(agent).__name__}#{copies.digest}"
-        policies.register(id, copies)
-        return AgentEntry(id=id, label=label or type(agent).__name__)
-    raise TypeError(f"agents: expected an id, an (id, kwargs) pair, an Agent or a class of agents, got {agent!r}")
+    given, kwargs = given_agent(agent)
+    if isinstance(given, str):
+        return _registered(given, kwargs, label)
+    if isinstance(given, type):
+        id = _id(given, code_digest(given))
+        policies.register(id, given)
+        return AgentEntry(id=id, kwargs=dict(kwargs), label=label or given.__name__)
+    copies = _Copies(_object_digest(given), given)
+    id = _id(type(given), copies.digest)
+    policies.register(id, copies)
+    return AgentEntry(id=id, label=label or type(given).__name__)
+
+
+def _id(kind: type[Agent], digest: str) -> str:
+    """An id of this process; ids begin with a letter, names of classes may not."""
+    return f"{kind.__name__.lstrip('_')}#{digest}"
 
 
 def _registered(id: str, kwargs: Mapping[str, Any], label: str) -> AgentEntry:

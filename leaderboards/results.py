@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,10 @@ from leaderboards.play.board import open_results
 from leaderboards.play.schedule import RunReport
 from leaderboards.play.store import StoreView
 from leaderboards.play.suite import Suite
+from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
-from leaderboards.score.statistics import mean_interval
+from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show import build_page
 from leaderboards.show.drawing import Drawing
@@ -94,6 +96,46 @@ class Results:
         """
         site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
+
+    def compare(self, a: str, b: str, by: str = "cumulative_regret") -> pd.DataFrame:
+        """Paired differences of two agents, `a` less `b`: below 0, `a` is better.
+
+        Both meet the same instances and the same noise in a repetition, so that the difference within repetitions has a
+        far narrower interval than either agent.
+
+        Args:
+            a: Name of an agent as on the page.
+            b: Name of the other.
+            by: What they are compared by, see `ranking`.
+
+        Returns:
+            One row an environment, which is the index, and a last one `overall`. `metric` says what is compared;
+            `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. Overall is the
+            mean difference of the regret ratio over the environments of the suite that both have played, each with the
+            same weight; it is NaN where one of them has none. So is an environment without a repetition in common.
+
+        Raises:
+            ValueError: if there is no agent of that name, or both are one, or `by` is none of the three.
+        """
+        site = self._site(by)
+        summary, rankings = site.summary, site.rankings
+        for name, agent in (("a", a), ("b", b)):
+            if agent not in summary.agents:
+                close = difflib.get_close_matches(agent, summary.agents, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
+        if a == b:
+            raise ValueError(f"b: expected another agent than a, got {b!r} twice")
+        found = {task: compare(summary, task, a, b, rankings[task]) for task in summary.tasks}
+        rows = {
+            task: _difference("", None) if one is None else _difference(one.metric, one.difference)
+            for task, one in found.items()
+        }
+        together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
+        rows["overall"] = _difference("regret_ratio", compare_overall(together))
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["metric", "difference", "low", "high", "n"])
+        frame.index.name = "environment"
+        return frame
 
     def runs(self) -> pd.DataFrame:
         """One row a run, see `leaderboards.play.store.Store.runs`."""
@@ -173,6 +215,13 @@ class Results:
         ]
         paragraphs = Markup("").join(Markup("<p>{}</p>").format(text) for text in (f"{site.title}: {counts}", *notes))
         return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
+
+
+def _difference(metric: str, found: Interval | None) -> tuple[str, float, float, float, int]:
+    """A row of `Results.compare`."""
+    if found is None:
+        return metric, np.nan, np.nan, np.nan, 0
+    return metric, found.estimate, found.low, found.high, found.n
 
 
 def _known(site: Site, task: str | None) -> str:

@@ -29,6 +29,7 @@ from leaderboards.archive.make import write_board
 from leaderboards.play import exchange
 from leaderboards.play.board import Board, open_results
 from leaderboards.play.board_file import Source
+from leaderboards.play.edited import edited_since
 from leaderboards.play.fingerprint import fingerprint, imported_files, is_installed, module_root
 from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import read_limited
@@ -106,25 +107,34 @@ class Submission:
 # ---- made ----
 
 
-def make_submission(directory: Path, folder: Path) -> Submission:
+def make_submission(directory: Path, folder: Path, same_code: bool = False) -> Submission:
     """Make the submission of a results folder that was played against a board.
 
+    Args:
+        directory: The results folder.
+        folder: The submission, new or an earlier one.
+        same_code: Whether files of agents that are younger than their runs have the same code all the same.
+
     Raises:
-        StoreError: if the folder holds no finished run, the code of an agent cannot be found, or `folder` holds
-            anything but a submission.
+        StoreError: if the folder holds no finished run, the code of an agent cannot be found or was edited after its
+            runs, or `folder` holds anything but a submission.
         OSError: if `folder` cannot be written.
     """
     store = Store(directory)
     suite = store.suite()
     done = [store.spec(key) for key in sorted(store.done_keys())]
+    played = {spec.agent.key: spec.agent for spec in done}
     if not done or suite is None:
         raise StoreError(f"{directory} holds no finished run of a suite to submit")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / LIST).is_file():
         raise StoreError(f"{folder} holds other files: give a new folder, or that of an earlier submission")
+    if not same_code:
+        for ref in played.values():
+            _check_unedited(store, ref)
     folder.mkdir(parents=True, exist_ok=True)
     code = folder / _CODE
     shutil.rmtree(code, ignore_errors=True)
-    submitted = [_submitted(ref, code) for ref in {spec.agent.key: spec.agent for spec in done}.values()]
+    submitted = [_submitted(ref, code) for ref in played.values()]
     exchange.pack(directory, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
@@ -146,10 +156,7 @@ def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
             f"{ref.label} was given as an object or a class of a notebook, which nobody else can play: put the class "
             "into a file and name it as module:Class"
         )
-    module = ref.id.partition(":")[0] if ":" in ref.id else _entry_module(ref.id)
-    origin = _origin(module)
-    if origin is None:
-        raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
+    module, origin = _module(ref)
     if owners := _distributions(module, origin):
         return SubmittedAgent(**stated, requires=owners)
     root = module_root(module, origin)
@@ -160,6 +167,40 @@ def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
         shutil.copyfile(path, code / name)
         files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return SubmittedAgent(**stated, files=files)
+
+
+def _check_unedited(store: Store, ref: Ref) -> None:
+    """Check that the files that would be packed for an agent are not younger than its runs.
+
+    Raises:
+        StoreError: if one is.
+    """
+    if fingerprint(ref) is not None or not ref.rebuildable:
+        return
+    module, origin = _module(ref)
+    if is_installed(origin):
+        return
+    runs = [run for run in store.entries().values() if run.status == "done" and run.spec.agent.key == ref.key]
+    edited = edited_since(imported_files(origin, module_root(module, origin)), [run.finished for run in runs])
+    if edited is not None:
+        raise StoreError(
+            f"{ref.label}: {edited}, and others would play other code than you did: play it anew into another folder "
+            "(`gpbandit run ... --out`) and submit that; where only the date is new, as after a copy or a change of a "
+            "comment, give --same-code"
+        )
+
+
+def _module(ref: Ref) -> tuple[str, Path]:
+    """The module of an agent, and its file.
+
+    Raises:
+        StoreError: if it is not found.
+    """
+    module = ref.id.partition(":")[0] if ":" in ref.id else _entry_module(ref.id)
+    origin = _origin(module)
+    if origin is None:
+        raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
+    return module, origin
 
 
 def _entry_module(id: str) -> str:

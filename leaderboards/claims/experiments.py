@@ -119,10 +119,10 @@ _ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _SCALINGS_QUICK = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
-_BBKB_QUICK = Quick(3, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
+_BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
 _WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
-_DRIFT_QUICK = Quick(4, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
-_CONTEXTS_QUICK = Quick(4, 150, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
+_DRIFT_QUICK = Quick(24, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
+_CONTEXTS_QUICK = Quick(30, 400, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
 _NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
 _UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
 _HETEROSCEDASTIC_QUICK = Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1"))
@@ -136,12 +136,12 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         for found in (
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
             Experiment("bbkb-abalone", "bbkb", _noted(bbkb.abalone(), tried.ABALONE), _BBKB_QUICK),
-            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.cadata(), tried.CADATA), _BBKB_QUICK),
+            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.cadata(), tried.CADATA), replace(_BBKB_QUICK, repetitions=4)),
             Experiment("bbkb-scalings", "bbkb", _noted(bbkb.scalings(), tried.SCALINGS), _SCALINGS_QUICK),
             *(
                 Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
                 for name, bench, notes, quick in (
-                    ("bbkb-nas", "NASBench201", tried.NAS201, Quick(3, 400, environments=("NASBench201",))),
+                    ("bbkb-nas", "NASBench201", tried.NAS201, Quick(8, 400, environments=("NASBench201",))),
                     ("bbkb-nas101", "NASBench101", {}, Quick(3, 1_000, environments=("NASBench101",))),
                 )
             ),
@@ -152,7 +152,12 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 "gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _ROSENBROCK_QUICK
             ),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
-            Experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), Quick(40, None, ("GP-UCB", "GP-BUCB"))),
+            Experiment(
+                "gpbucb-vaccine",
+                "gp-bucb",
+                gp_bucb.vaccine(),
+                Quick(40, None, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB")),
+            ),
             Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB"))),
             Experiment(
                 "bpe-f1",
@@ -214,9 +219,13 @@ def experiment(name: str) -> Experiment:
     """The experiment of that name.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none; it lists those whose names begin so, and those with claims of the paper that
+            `name` is the key of.
     """
     if name not in EXPERIMENTS:
+        meant = [one.name for one in EXPERIMENTS.values() if (name and one.name.startswith(name)) or name in one.papers]
+        if meant:
+            raise ValueError(f"name: no experiment {name!r}; expected one of {', '.join(meant)}")
         close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise ValueError(f"name: no experiment {name!r}; {hint}there are {', '.join(EXPERIMENTS)}")

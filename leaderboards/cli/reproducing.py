@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +55,8 @@ def reproduce(
             raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
         page = write(made, directory)
     _report(made, page)
+    if store is not None and store.done_keys():
+        say(f"next: gpbandit figures {shlex.quote(str(directory))}")
     if failed:
         typer.echo(f"  {failed} runs failed; what they would say is left out", err=True)
         raise typer.Exit(_INCOMPLETE)
@@ -80,6 +83,6 @@ def _report(made: Reproduction, page: Path) -> None:
     for claim in as_json(made)["claims"]:
         typer.echo(f"  {claim['verdict']:>14}  {claim['name']}: {interval_text(claim)}, expected {claim['range']}")
     counts = Counter(one.verdict for one in made.checked)
-    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no claim is stable in the short form"
     cut = f" of {made.planned}" if made.played < made.planned else ""
     typer.echo(f"{made.experiment.name}: {verdicts}; {made.played}{cut} repetitions. See {page.resolve()}")

@@ -104,6 +104,10 @@ def submit(
     out: Annotated[
         Path | None, typer.Option(help="The archive, or the folder of the submission; by default beside the folder.")
     ] = None,
+    same_code: Annotated[
+        bool,
+        typer.Option("--same-code", help="The agents' files are younger than their runs, but their code is the same."),
+    ] = False,
 ) -> None:
     """Pack a results folder, with hashes, for another machine's leaderboard.
 
@@ -116,7 +120,7 @@ def submit(
     if against is not None:
         folder = out if out is not None else directory.with_name(f"{name}-submission")
         with user_errors(folder):
-            made = make_submission(directory, folder)
+            made = make_submission(directory, folder, same_code)
         say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
         text = folder / "PULL_REQUEST.md"
         say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")

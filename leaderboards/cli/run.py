@@ -19,6 +19,7 @@ from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.adopt import prepare
+from leaderboards.play.agent_check import protocol_breach
 from leaderboards.play.board import write_note
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.edited import edited_agents
@@ -115,6 +116,7 @@ def run(
         without_data = prepare(found, specs, store, lambda warning: say(f"warning: {warning}", err=True), retry_failed)
         if against is not None:
             write_note(store.directory, against)
+        print_breaches([id for id in agent or () if ":" in id], missing(specs, store, retry_failed))
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
@@ -163,6 +165,18 @@ def check_options(
         raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
     if against is not None and not agent:
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
+
+
+def print_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> None:
+    """Print where agents break the protocol, as `agents.check_agent` finds; those that have nothing to play are left.
+
+    They play all the same: a run says itself what is wrong, and some clauses, such as that of failed evaluations, may
+    not matter to the suite.
+    """
+    playing = {spec.agent.id for spec in todo}
+    for id in dict.fromkeys(ids):
+        if id in playing and (breach := protocol_breach(id)) is not None:
+            say(f"warning: {id} breaks the protocol of agents: {breach} (agents.check_agent)", err=True)
 
 
 def print_end(store: Store, is_shard: bool) -> None:

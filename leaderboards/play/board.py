@@ -189,10 +189,12 @@ class Joined(StoreView):
     Args:
         store: The folder.
         board: The board.
+        against: What `--against` takes for it; by default its folder.
     """
 
-    def __init__(self, store: Store, board: Board) -> None:
+    def __init__(self, store: Store, board: Board, against: str | None = None) -> None:
         self.store, self.board = store, board
+        self._against = str(board.directory) if against is None else against
 
     @property
     def directory(self) -> Path:
@@ -249,6 +251,10 @@ class Joined(StoreView):
     def rivals(self) -> frozenset[str]:
         """Keys of the board's agents that have no run of the folder's own."""
         return self.board.rivals() - {run.spec.agent.key for run in self.store.entries().values()}
+
+    def against(self) -> str:
+        """The board, as `--against` takes it."""
+        return self._against
 
     def _on_board(self, run: RunEntry) -> bool:
         return self.board.entries().get(run.key) is run
@@ -382,7 +388,7 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
     suite = store.suite()
     if suite is None:
         raise ValueError(f"against: expected the folder of a suite, got {directory}, which holds none")
-    return Joined(store, board_of(name, suite))
+    return Joined(store, board_of(name, suite), name)
 
 
 def _listed() -> str:

@@ -11,7 +11,7 @@ from leaderboards.play.make import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
 
-__all__ = ["edited_agents"]
+__all__ = ["edited_agents", "edited_since"]
 
 
 def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
@@ -31,13 +31,20 @@ def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is None or not Path(file).is_file():
             continue
-        newest = max(_own_files(Path(file), module), key=lambda path: path.stat().st_mtime)
-        if n := sum(time < newest.stat().st_mtime for time in times):
-            found.append(
-                f"{newest.name} was changed after {n} of these runs were played, which stay as they are; another "
-                "folder (--out, out=) has all of them played anew"
-            )
+        edited = edited_since(_own_files(Path(file), module), times)
+        if edited is not None:
+            found.append(f"{edited}, which stay as they are; another folder (--out, out=) has all of them played anew")
     return found
+
+
+def edited_since(files: Iterable[Path], finished: Iterable[float]) -> str | None:
+    """Which of the files is younger than runs that were `finished` then, and than how many; None if none is.
+
+    Dates are all that is known: a copy or a checkout makes a file younger too.
+    """
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    n = sum(time < newest.stat().st_mtime for time in finished)
+    return f"{newest.name} was changed after {n} of these runs were played" if n else None
 
 
 def _own_files(file: Path, module: str) -> list[Path]:

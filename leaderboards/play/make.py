@@ -17,6 +17,7 @@ import gymnasium as gym
 import agents
 from agents import Agent
 from agents.core.registry import load_entry_point
+from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
 
@@ -31,6 +32,7 @@ __all__ = [
     "describe_env",
     "env_arguments",
     "env_spec",
+    "given_agent",
     "horizon_of",
     "is_findable",
     "is_own_env",
@@ -50,7 +52,8 @@ __all__ = [
 _OWN_AGENTS = "agents."  # begins the entry points of this project's agents
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
-AgentLike = str | tuple[str, Mapping[str, Any]] | Agent
+AgentLike = str | type[Agent] | tuple[str | type[Agent], Mapping[str, Any]] | Agent
+"""An id (or `"package.module:Class"`), a class of agents, an agent, or a pair of id or class with its arguments."""
 
 
 def describe_env(env: EnvLike) -> Ref:
@@ -71,12 +74,36 @@ def describe_agent(agent: AgentLike) -> Ref:
     """The spec reference of an agent.
 
     Raises:
-        TypeError: if it is neither id, pair nor agent.
+        TypeError: if it is no agent, see `given_agent`.
     """
-    if isinstance(agent, Agent):
-        kind = type(agent)
-        return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
-    return Ref(*_pair(agent, "agent", "an agents.Agent"))
+    given, kwargs = given_agent(agent)
+    if isinstance(given, str):
+        return Ref(given, kwargs)
+    kind = given if isinstance(given, type) else type(given)
+    return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
+
+
+def given_agent(agent: AgentLike) -> tuple[str | type[Agent] | Agent, Mapping[str, Any]]:
+    """What plays, and its arguments: an id, which every class has that can be imported; another class; or an agent.
+
+    Raises:
+        TypeError: if it is neither id, class, pair nor agent, or a class lacks arguments that it needs.
+    """
+    given: Any = agent
+    kwargs: Mapping[str, Any] = {}
+    if isinstance(agent, tuple | list) and len(agent) == 2 and isinstance(agent[1], Mapping):
+        given, kwargs = agent
+    if isinstance(given, type) and issubclass(given, Agent):
+        id = f"{given.__module__}:{given.__qualname__}" if is_importable(given) else None
+        _check_arguments(given, id, kwargs)
+        return id or given, kwargs
+    if isinstance(given, str) or (isinstance(given, Agent) and not kwargs):
+        return given, kwargs
+    hint = ": give what it returns" if callable(agent) and not isinstance(agent, type) else ""
+    raise TypeError(
+        "agent: expected an id, an agents.Agent, a class of agents, or a pair of id or class with its arguments, got "
+        f"{agent!r}{hint}"
+    )
 
 
 def pinned(ref: Ref) -> Ref:
@@ -145,8 +172,11 @@ def as_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
 
 
 def as_agent(agent: AgentLike) -> Agent:
-    """`agent` itself, or the agent of an id or pair, whose arguments may be objects; raises as `make_agent`."""
-    return agent if isinstance(agent, Agent) else _make_agent(*_pair(agent, "agent", "an agents.Agent"))
+    """`agent` itself, or that of an id, class or pair, whose arguments may be objects; raises as `make_agent`."""
+    given, kwargs = given_agent(agent)
+    if isinstance(given, str):
+        return _make_agent(given, kwargs)
+    return given(**to_plain_dict(kwargs)) if isinstance(given, type) else given
 
 
 def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, Any]:
@@ -163,20 +193,30 @@ def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
-    given = to_plain_dict(kwargs)
-    if missing := [name for name in _required(found) if name not in given]:
-        raise TypeError(
-            f"agent: {id!r} needs {', '.join(missing)}: give it a default in the class, or a value in `kwargs` of a "
-            f"suite's file, or play ({id!r}, {{{missing[0]!r}: ...}}) from Python"
-        )
-    return found(**given)
+    _check_arguments(found, id, kwargs)
+    return found(**to_plain_dict(kwargs))
 
 
-def _required(built: type[Agent]) -> list[str]:
-    """Names of the arguments without a default."""
+def _check_arguments(built: type[Agent], id: str | None, kwargs: Mapping[str, Any]) -> None:
+    """Check that no argument without a default is left out; `id` is that of the class, if it has one.
+
+    Raises:
+        TypeError: if one is; it says how arguments are given.
+    """
     listed = inspect.signature(built).parameters.values()
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [one.name for one in listed if one.default is one.empty and one.kind not in variable]
+    required = [one.name for one in listed if one.default is one.empty and one.kind not in variable]
+    missing = [name for name in required if name not in kwargs]
+    if not missing:
+        return
+    name, called = built.__name__, built.__name__ if id is None else repr(id)
+    values = ", ".join(f"{one!r}: ..." for one in missing)
+    raise TypeError(
+        f"agent: {called} needs {', '.join(missing)}: give it a default in the class, or a value: in Python as a pair "
+        f"({called}, {{{values}}}), or as an instance, {name}({', '.join(f'{one}=...' for one in missing)}); for "
+        f"run_suite also under a label, {{'my label': ({called}, {{{values}}})}}; in a suite's file as "
+        f"kwargs = {{ {', '.join(f'{one} = ...' for one in missing)} }}"
+    )
 
 
 def loaded_agent(id: str) -> object | None:

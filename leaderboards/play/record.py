@@ -90,6 +90,11 @@ class InstanceData(BaseModel):
     misspecification: dict[str, float] = Field(default_factory=dict)
 
 
+def _no_rows() -> pd.DataFrame:
+    """The trace of a run without an evaluation."""
+    return pd.DataFrame({name: np.zeros(0) for name in TRACE_COLUMNS})
+
+
 @dataclass
 class RunRecord:
     """The record of a run.
@@ -97,7 +102,8 @@ class RunRecord:
     Attributes:
         spec: What was run.
         status: `"done"`, `"crashed"`, `"timeout"` or `"skipped"` (agent and environment do not fit).
-        trace: One row per evaluation, see `TRACE_COLUMNS`; of a crashed run the rows up to the crash.
+        trace: One row per evaluation, see `TRACE_COLUMNS`; of a crashed run the rows up to the crash, of a skipped
+            one none.
         agent: The agent as it ended; None if the record was read from a file or the agent was never built.
         reason: Why the run is not done, in one line.
         error: Traceback of a crash.
@@ -111,7 +117,7 @@ class RunRecord:
 
     spec: RunSpec
     status: Status
-    trace: pd.DataFrame = field(default_factory=pd.DataFrame)
+    trace: pd.DataFrame = field(default_factory=_no_rows)
     agent: Agent | None = None
     reason: str | None = None
     error: str | None = None

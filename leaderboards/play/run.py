@@ -11,6 +11,7 @@ import hashlib
 import logging
 import math
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -195,12 +196,13 @@ def run(
     """Let `agent` play one repetition on `env`.
 
     All agents meet the same function, noise and delays in the same repetition of one environment and seed. What goes
-    wrong while they play is in the record: its status, reason and error. Plugins are loaded for an id that is not
-    registered yet.
+    wrong while they play is in the record: its status, reason and error; a warning says so, since the regret of a run
+    that broke off is small. Plugins are loaded for an id that is not registered yet.
 
     Args:
         env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
-        agent: An id (or `"package.module:Class"`), an `(id, kwargs)` pair, or an agent, which is reset.
+        agent: An id (or `"package.module:Class"`) or a class of agents, either also in a pair with its arguments, as
+            `(id, kwargs)`; or an agent, which is reset.
         repetition: Which repetition, from 0.
         horizon: Number of evaluations; by default the time limit of the environment.
         seed: Root seed of all streams.
@@ -208,7 +210,8 @@ def run(
 
     Raises:
         ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
-        TypeError: for an unknown keyword, or something that is neither id, pair nor object.
+        TypeError: for an unknown keyword, a class without an argument that it needs, or something that is neither id,
+            class, pair nor object.
     """
     env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
     if not _registered(env, env_ref, agent_ref):
@@ -224,10 +227,21 @@ def run(
     finally:
         if built_env is not env:
             built_env.close()
+    if record.status != "done":
+        warnings.warn(_broken_off(record), stacklevel=2)
     why = why_no_regret(record.trace) if record.status == "done" else None
     if why is not None:
         _log.warning("%s: %s", env_ref.label, why)
     return record
+
+
+def _broken_off(record: RunRecord) -> str:
+    """How a run ended that is not done, in one line."""
+    if record.status == "skipped":
+        return f"run skipped, nothing was played: {record.reason}"
+    ended = "timed out" if record.status == "timeout" else record.status
+    made = f"{len(record.trace)} of {record.spec.horizon} evaluations"
+    return f"run {ended} after {made}: {record.reason}; the traceback is in `.error`"
 
 
 def why_no_regret(trace: pd.DataFrame) -> str | None:

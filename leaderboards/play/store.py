@@ -128,6 +128,10 @@ class StoreView(ABC):
         """Keys of the agents whose runs are a board's, so that whoever plays in this folder does not play them."""
         return frozenset()
 
+    def against(self) -> str | None:
+        """The board that these runs are seen among, as `--against` takes it; None for none."""
+        return None
+
     def entry(self, key: str) -> RunEntry:
         """Entry of a run, all but its trace, as it was last read.
 

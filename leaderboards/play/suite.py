@@ -155,8 +155,8 @@ class Suite(_Strict):
         twice = [label for label, n in Counter(entry.ref.label for entry in entries).items() if n > 1]
         if twice:
             raise ValueError(
-                f"label {twice[0]!r} stands for several entries; give each a label of its own, in Python as "
-                "{'id': ..., 'kwargs': ..., 'label': ...}"
+                f"label {twice[0]!r} stands for several entries; give each a label of its own, in a suite's file as "
+                "label = \"...\", in Python as a mapping, {'label': (id, kwargs), ...}"
             )
         return entries
 

@@ -122,7 +122,7 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
 
     None if it never did, or if the environment paid something else before, which rounding does not explain.
     """
-    actions = [name for name in one.columns if name == "action" or name.startswith("action_")]
+    actions = _actions(one)
     if len(one) != len(other) or not actions or any(name not in other for name in (*actions, *_PAID)):
         return None
     chosen = np.all([np.isclose(one[name], other[name], rtol=TOLERANCE, atol=TOLERANCE) for name in actions], axis=0)
@@ -156,7 +156,14 @@ def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> s
     if first is None:
         return None
     row, name = first
-    return f"{name} differs first at t = {row + 1}: {one[name].iloc[row]!r} against {other[name].iloc[row]!r}"
+    a, b = (trace[name].iloc[row : row + 1].tolist()[0] for trace in (one, other))  # numbers of Python
+    hint = " (does it draw from self.rng alone?)" if name in _actions(one) else ""
+    return f"{name} differs first at t = {row + 1}: {a!r} against {b!r}{hint}"
+
+
+def _actions(trace: pd.DataFrame) -> list[str]:
+    """The columns that say what the agent chose."""
+    return [name for name in trace.columns if name == "action" or name.startswith("action_")]
 
 
 def _judge(store: Store, again: Store, key: str) -> Verdict:

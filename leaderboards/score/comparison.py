@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,17 @@ from jaxtyping import Float, Int
 
 from leaderboards.score.rankings import TaskRanking
 from leaderboards.score.scores import Block
-from leaderboards.score.statistics import Interval, improvement, mean_band, paired_difference, repetitions_needed
+from leaderboards.score.statistics import (
+    Interval,
+    improvement,
+    mean_band,
+    paired_difference,
+    repetitions_needed,
+    stratified_mean,
+)
 from leaderboards.score.summary import Summary
 
-__all__ = ["PairedComparison", "compare"]
+__all__ = ["PairedComparison", "compare", "compare_overall"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,7 @@ class PairedComparison:
     Attributes:
         metric: What is compared.
         blocks: Blocks of the ranking if both agents are ranked, else those that both have finished; n of them.
+        differences: Paired differences of the final score, first minus second, shape `(n,)`.
         difference: Mean paired difference of the final score, first minus second.
         wins: Probability that the first does better on a block, ties counting half.
         p: Adjusted p-value of the ranking; None if one of the agents is not ranked.
@@ -35,6 +44,7 @@ class PairedComparison:
 
     metric: str
     blocks: tuple[Block, ...]
+    differences: Float[np.ndarray, " n"]
     difference: Interval
     wins: Interval
     p: float | None
@@ -83,4 +93,17 @@ def compare(
             level = float(ranked.levels[pair])
             needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)), alpha=level)
     mean, low, high = mean_band(a.curves[metric][rows_a] - b.curves[metric][rows_b])
-    return PairedComparison(metric, tuple(blocks), difference, improvement(x, y), p, needed, a.t, mean, low, high)
+    return PairedComparison(
+        metric, tuple(blocks), x - y, difference, improvement(x, y), p, needed, a.t, mean, low, high
+    )
+
+
+def compare_overall(found: Iterable[PairedComparison]) -> Interval | None:
+    """Mean over tasks of the difference of the regret ratio, every task with the same weight.
+
+    None if there is no task, or one of them is compared by a score with a unit, which others do not share.
+    """
+    found = list(found)
+    if not found or any(one.metric != "regret_ratio" for one in found):
+        return None
+    return stratified_mean([one.differences for one in found])

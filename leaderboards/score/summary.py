@@ -28,7 +28,7 @@ from leaderboards.score.scores import (
 from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
 
-__all__ = ["REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
+__all__ = ["NOT_ON_BOARD", "REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 
 REFERENCES = ("Uniform", "Random")
 """Ids of the policies that the regret ratio is measured against: the first one that has played the task. `Uniform`
@@ -52,6 +52,7 @@ class Summary:
         best_found: By task whose optimum is unknown, the mean from which regret is measured on each of its instances:
             the best that any finished run has found.
         rivals: Agents whose runs are a board's alone.
+        against: The board that the runs are seen among, as `--against` takes it; None for none.
     """
 
     suite: Suite | None
@@ -63,6 +64,12 @@ class Summary:
     facts: dict[str, dict[str, float]]
     best_found: dict[str, tuple[float, ...]] = field(default_factory=dict)
     rivals: frozenset[str] = frozenset()
+    against: str | None = None
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The agents that play in this folder, where it is seen among the runs of a board; else none."""
+        return () if self.against is None else tuple(name for name in self.agents if name not in self.rivals)
 
     def on(self, task: str) -> dict[str, AgentScores]:
         """Scores on one task, by agent."""
@@ -119,8 +126,9 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     facts = {task: _facts(finished) for task, finished in on_task.items()}
     origins = list({run.origin.model_dump_json(): run.origin for run in entries}.values())
     keys = store.rivals()
-    rivals = frozenset(name for name, ref in agents.items() if ref.key in keys)
-    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found, rivals)
+    listed = {} if suite is None else {entry.ref.label: entry.ref for entry in suite.agents}  # some without a run
+    rivals = frozenset(name for name, ref in [*listed.items(), *agents.items()] if ref.key in keys)
+    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found, rivals, store.against())
     for task, agent in scores:
         reference = summary.reference(task)
         scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
@@ -263,7 +271,9 @@ def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
 
 
 _NOT_YET = "not played yet: the command that ran the suite goes on with what is missing"
-_NOT_ON_BOARD = "not on the board, whose runs are those that were played before"
+NOT_ON_BOARD = "not on the board yet, which has the runs that were played before"
+"""The reason of a missing run of a board, which whoever plays against it does not play."""
+
 _UNFINISHED_COLUMNS = ["task", "agent", "status", "n", "reason", "error", "repetitions"]
 
 
@@ -282,7 +292,7 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
         repetitions = sorted(group["repetition"])
         rows.append((task, agent, status, len(group), reason, group["error"].iloc[0], _text(repetitions)))
     for (task, agent), repetitions in _missing(summary).items():
-        reason = _NOT_ON_BOARD if agent in summary.rivals else _NOT_YET
+        reason = NOT_ON_BOARD if agent in summary.rivals else _NOT_YET
         rows.append((task, agent, "missing", len(repetitions), reason, None, _text(repetitions)))
     table = pd.DataFrame(rows, columns=_UNFINISHED_COLUMNS)
     order = table["status"].map({"crashed": 0, "timeout": 1, "missing": 2, "skipped": 3})

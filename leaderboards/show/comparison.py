@@ -29,12 +29,27 @@ _FIRST, _SECOND = "{first}", "{second}"  # where the script puts the names of th
 
 
 def comparison_page(site: Site) -> dict[str, Any]:
-    """Context of `compare.html.j2`: the agents, best first, with the scripts that hold their comparisons."""
+    """Context of `compare.html.j2`: the agents, best first, with the scripts that hold their comparisons.
+
+    Without a choice in the address it shows the first of the `pairs` that an agent of the user's own makes with the
+    best of the board and with uniform sampling; or else the two best agents.
+    """
+    best, pairs = site.best_agents(), _own_pairs(site)
     return {
+        "chosen": pairs[0] if pairs else tuple(best[:2]),
+        "pairs": [(first, second, site.comparison_link(first, second)) for first, second in pairs],
         "agents": [(name, script_file(site, name)) for name in site.best_agents()],
         "tasks": [(task, site.task_files[task], style.hue) for task, style in site.task_styles.items()],
         "styles": styles_json(site.task_styles),
     }
+
+
+def _own_pairs(site: Site) -> list[tuple[str, str]]:
+    """Agents that play in the folder with the best of the board and the reference of the regret ratio."""
+    best, own = site.best_agents(), site.summary.own
+    references = [site.summary.reference(task) for task in site.summary.tasks]
+    others = dict.fromkeys([*[name for name in best if name not in own][:1], *references])
+    return [(mine, other) for mine in best if mine in own for other in others if other is not None and other != mine]
 
 
 def script_file(site: Site, agent: str) -> str:

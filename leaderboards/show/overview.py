@@ -64,6 +64,7 @@ class RankingRow:
         forest: The mean rank as a drawing.
         cells: One score a task.
         entrant: Its class of entrants; "" if its class is not loaded.
+        own: Whether it plays in this folder, among the agents of a board.
     """
 
     agent: str
@@ -77,6 +78,7 @@ class RankingRow:
     forest: Markup
     cells: list[TableCell]
     entrant: str
+    own: bool
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def overview_page(site: Site) -> dict[str, Any]:
         "delays": delay_links(site),
         "bands": coverage_table(site),
         "origins": summary.origins,
-        "command": suite_command(summary.suite),
+        "command": suite_command(summary),
     }
 
 
@@ -368,7 +370,16 @@ def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]
     ranked = sum(site.rank(task, name) is not None for task in listed)
     mean_rank = TableCell("", why=f"ranked on {ranked} of {len(listed)} environments")
     return RankingRow(
-        *_head(site, name), "", LAST, None, "", mean_rank, Markup(""), _cells(site, name, shown), site.entrant(name)
+        *_head(site, name),
+        "",
+        LAST,
+        None,
+        "",
+        mean_rank,
+        Markup(""),
+        _cells(site, name, shown),
+        site.entrant(name),
+        name in site.summary.own,
     )
 
 
@@ -386,6 +397,7 @@ def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) 
         svg.forest(interval, 1, k, site.styles[name]),
         _cells(site, name, shown),
         site.entrant(name),
+        name in site.summary.own,
     )
 
 

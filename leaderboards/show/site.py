@@ -27,7 +27,7 @@ from leaderboards.score.rankings import (
     task_classes,
     task_ranking,
 )
-from leaderboards.score.summary import Summary, unfinished_runs
+from leaderboards.score.summary import NOT_ON_BOARD, Summary, unfinished_runs
 from leaderboards.score.targets import task_times
 from leaderboards.score.theory import TheoryReport, theory_report
 from leaderboards.show.format import file_names, moment
@@ -92,10 +92,12 @@ class Site:
         return moment(float(runs["finished"].max())) if len(runs) else "never"
 
     def counts(self) -> dict[str, int]:
-        """How many runs have each status, and how many are missing."""
+        """How many runs have each status, how many are missing, and how many are not on the board yet."""
         counts = {str(status): int(n) for status, n in self.summary.runs["status"].value_counts().items()}
-        missing = int(self.gaps.loc[self.gaps["status"] == "missing", "n"].sum())
-        return counts | ({"missing": missing} if missing else {})
+        missing = self.gaps[self.gaps["status"] == "missing"]
+        absent = missing["reason"] == NOT_ON_BOARD
+        found = {"missing": missing[~absent]["n"].sum(), "not on the board yet": missing[absent]["n"].sum()}
+        return counts | {word: int(n) for word, n in found.items() if n}
 
     def entrant(self, agent: str) -> str:
         """The class of entrants of an agent: whether it is told the kernel; "" if its class is not loaded."""

@@ -10,6 +10,7 @@ import numpy as np
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import has_batches
 from leaderboards.score.statistics import Interval, Slope, score_interval
+from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.site import Site
 
@@ -19,6 +20,7 @@ LAST = 1e9
 """Sort key of a cell without a value: behind all others."""
 
 STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
+_NOT_ON_BOARD = "not on the board yet"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> l
             task=str(row["task"]),
             agent=str(row["agent"]),
             status=str(row["status"]),
-            word=STATUS_WORDS[row["status"]],
+            word=_NOT_ON_BOARD if row["reason"] == NOT_ON_BOARD else STATUS_WORDS[row["status"]],
             n=int(row["n"]),
             repetitions=str(row["repetitions"]),
             reason=str(row["reason"]),

@@ -21,6 +21,7 @@ from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
 from leaderboards.cli.run import with_agents
+from leaderboards.play.agent_check import protocol_breach
 from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite, suite_names
 from tests.leaderboards.play import players
@@ -193,6 +194,44 @@ def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -
     assert code == 0
     assert "(6 done)" in text
     assert "Counter" in set(Store(tmp_path / "r").runs()["agent"])
+
+
+def test_a_further_agent_is_checked_before_its_first_run(
+    call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+import numpy as np
+from agents.baselines.uniform import Uniform as Fine
+
+
+class Forgetful(Fine):
+    def reset(self, problem, rng):
+        print("I talk")
+        super().reset(problem, np.random.default_rng())
+
+
+class Leaves(Fine):
+    def reset(self, problem, rng):
+        import os
+        os._exit(3)
+
+
+class Sleeps(Fine):
+    def reset(self, problem, rng):
+        import time
+        time.sleep(60)
+"""
+    (tmp_path / "own_checked.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent")
+    code, _, errors = call(*arguments, "own_checked:Forgetful")
+    assert code == 0
+    assert "warning: own_checked:Forgetful breaks the protocol of agents: determinism: two plays with equal" in errors
+    assert "breaks the protocol" not in call(*arguments, "own_checked:Forgetful")[2], "nothing is left to play"
+    assert "breaks the protocol" not in call(*arguments, "own_checked:Fine")[2]
+    assert protocol_breach("own_checked:Leaves") == "the process that checks it ended with code 3"
+    assert protocol_breach("own_checked:Sleeps", seconds=2.0) is None
+    assert str(protocol_breach("nowhere_at_all:Mine")).startswith("ValueError: agent: 'nowhere_at_all:Mine' names a")
 
 
 def test_further_agents_whose_labels_are_taken_have_another(

@@ -211,10 +211,53 @@ def test_a_kernel_of_ones_own_plays_inside_an_agent_and_not_as_a_setting(tmp_pat
 
 def test_two_settings_of_one_agent_need_labels_and_the_error_says_how(tmp_path: Path) -> None:
     twice = [("GP-UCB", {"width": 1.0}), ("GP-UCB", {"width": 2.0})]
-    with pytest.raises(SuiteError, match=r"in Python as \{'id': ..., 'kwargs': ..., 'label': ...\}"):
+    said = r"in a suite's file as label = \"...\", in Python as a mapping, \{'label': \(id, kwargs\), ...\}"
+    with pytest.raises(SuiteError, match=said):
         as_suite(keys(agents=twice))
+    mapped = as_suite(keys(agents={"wide": ("GP-UCB", {"width": 2.0}), "narrow": ("GP-UCB", {"width": 1.0})}))
+    assert [(entry.ref.label, entry.kwargs["width"]) for entry in mapped.agents] == [("wide", 2.0), ("narrow", 1.0)]
     labelled = [{"id": id, "kwargs": kwargs, "label": f"width {kwargs['width']}"} for id, kwargs in twice]
     assert [entry.ref.label for entry in as_suite(keys(agents=labelled)).agents] == ["width 1.0", "width 2.0"]
+
+
+def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
+    agents = ["Uniform", "EpsGreedy", "GP-UCB"]
+    found = quiet(keys(from_table(FRAME, "y", name="waves"), RKHS, agents=agents, repetitions=4), out=tmp_path)
+    frame = found.compare("GP-UCB", "EpsGreedy")
+    assert list(frame.columns) == ["metric", "difference", "low", "high", "n"]
+    assert list(frame.index) == ["waves", "RKHS", "overall"]
+    assert set(frame["metric"]) == {"regret_ratio"}
+    assert frame["n"].tolist() == [4, 4, 8]
+    totals = found.traces(["regret"]).groupby(["env", "agent", "repetition"])["regret"].sum()
+    for env in ("waves", "RKHS"):
+        ratio = totals[env]["GP-UCB"] / totals[env]["Uniform"] - totals[env]["EpsGreedy"] / totals[env]["Uniform"]
+        assert frame.loc[env, "difference"] == pytest.approx(ratio.mean())
+        half = 3.182446 * ratio.std() / 2  # Student's t with 3 degrees of freedom
+        assert frame.loc[env, "high"] == pytest.approx(ratio.mean() + half, rel=1e-5)
+    assert frame.loc["overall", "difference"] == pytest.approx(frame["difference"].iloc[:2].mean())
+    low, middle, high = frame.loc["overall", ["low", "difference", "high"]].to_numpy(float)
+    assert low < middle < high
+    back = found.compare("EpsGreedy", "GP-UCB")
+    assert back["difference"].tolist() == pytest.approx((-frame["difference"]).tolist())
+    simple = found.compare("GP-UCB", "EpsGreedy", by="simple_regret")
+    assert simple["metric"].tolist() == ["simple_regret", "simple_regret", "regret_ratio"]
+    assert simple["difference"].isna().tolist() == [False, False, True], "means of units do not add up"
+    for pair, said in {
+        ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'? there are 'Uniform', ",
+        ("Uniform", "nobody"): "b: no agent 'nobody'; there are 'Uniform', ",
+        ("Uniform", "Uniform"): "b: expected another agent than a, got 'Uniform' twice",
+    }.items():
+        with pytest.raises(ValueError, match=said.replace("?", r"\?")):
+            found.compare(*pair)
+
+
+def test_an_environment_that_only_one_agent_played_has_no_difference(tmp_path: Path) -> None:
+    found = quiet(keys(RKHS, "GPBandit/Branin-v0", agents=["Uniform", "Random", "EpsGreedy"]), out=tmp_path)
+    frame = found.compare("EpsGreedy", "Random")
+    assert frame["n"].to_dict() == {"RKHS": 2, "Branin": 0, "overall": 2}
+    differences = frame["difference"].to_dict()
+    assert np.isnan(differences["Branin"])
+    assert differences["overall"] == differences["RKHS"]
 
 
 def test_runs_of_an_agent_whose_file_was_edited_since_are_told(
@@ -344,9 +387,9 @@ def test_suites_by_name_path_and_object(tmp_path: Path) -> None:
             keys(),
             [3],
             TypeError,
-            r"agents: expected an id, an \(id, kwargs\) pair, an Agent or a class of agents, got 3",
+            r"agent: expected an id, an agents.Agent, a class of agents, or a pair of id or class .*, got 3",
         ),
-        (keys(), [int], TypeError, "agents: expected an id"),
+        (keys(), [int], TypeError, "agent: expected an id"),
         (keys(), [{"idd": "Uniform"}], SuiteError, "agents: .*idd"),
         (keys(), ["Uniform"], SuiteError, "'Uniform' plays already, as 'Uniform'"),
         (keys(environments="GPBandit/RKHS-v0"), (), TypeError, "environments: expected a list, got 'GPB"),

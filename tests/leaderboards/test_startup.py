@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 import typer
 
 import agents
+import gpbandit_envs
+import leaderboards
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.cli.app import app
 from leaderboards.play.plugins import load_plugins
@@ -78,3 +81,15 @@ def test_the_package_offers_its_names() -> None:
     assert all(getattr(leaderboards, name) for name in leaderboards.__all__)
     with pytest.raises(AttributeError, match="no attribute 'walk'"):
         _ = leaderboards.walk
+
+
+@pytest.mark.parametrize("package", [leaderboards, gpbandit_envs], ids=lambda package: package.__name__)
+def test_completion_shows_names_that_are_imported_at_first_use(package: ModuleType) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", f"import {package.__name__} as p; print(*dir(p))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(package.__all__) <= set(ended.stdout.split())
+    assert "__doc__" in dir(package)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import leaderboards
@@ -11,8 +15,9 @@ from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.board import Board, Joined
 from leaderboards.play.store import Store
-from leaderboards.play.suite import SuiteError
-from leaderboards.score.summary import summarise, unfinished_runs
+from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
+from leaderboards.score.summary import Summary, summarise, unfinished_runs
+from leaderboards.show.format import suite_command
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 
@@ -46,6 +51,64 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     assert reasons["EpsGreedy"].startswith("not on the board")
     assert reasons["mine"].startswith("not played yet: the command that ran the suite goes on")
     assert unfinished_runs(summarise(board))["reason"].tolist() == [reasons["EpsGreedy"]]
+
+
+def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path) -> None:
+    def command(name: str, *play: object) -> str:
+        results = leaderboards.run_suite(small_suite(), *play, out=tmp_path / name, against="board", progress=False)  # type: ignore[arg-type]
+        page = results.page().read_text(encoding="utf-8")
+        assert page.count("not on the board yet") == 0
+        return unescape(page.partition('aria-label="Command that runs the suite"><code>')[2].partition("</code>")[0])
+
+    assert command("plain", ["GP-EI", "GP-TS"]) == (
+        "gpbandit run small.toml --agent GP-EI --agent GP-TS --against board --out results/small"
+    )
+    assert command("settings", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}) == (
+        "python -c 'from leaderboards import run_suite; "
+        'run_suite("small.toml", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}, out="results/small", '
+        'against="board")\''
+    )
+
+
+def test_the_pages_show_ones_own_agent_first(own: Board, tmp_path: Path) -> None:
+    results = leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
+    page = results.page().read_text(encoding="utf-8")
+    assert page.count('<tr class="own"') == 1
+    marked = page.partition('<tr class="own"')[2].partition("</tr>")[0]
+    assert ">mine</a><small>played here</small>" in marked
+    compared = (tmp_path / "site" / "compare.html").read_text(encoding="utf-8")
+    best = next(name for name in results.ranking().index if name != "mine")
+    assert re.findall(r"<option[^>]* selected>([^<]*)<", compared) == ["mine", best]
+    assert re.findall(r'href="compare.html#[^"]*">([^<]*)</a>', compared) == [
+        f"mine against {best}",
+        "mine against Uniform",
+    ]
+    board_page = leaderboards.Results(own).page(out=tmp_path / "board").read_text(encoding="utf-8")
+    assert 'class="own"' not in board_page
+    compared = (tmp_path / "board" / "site" / "compare.html").read_text(encoding="utf-8")
+    ranked = list(leaderboards.Results(own).ranking().index)
+    assert re.findall(r"<option[^>]* selected>([^<]*)<", compared) == ranked[:2]
+
+
+def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp_path: Path) -> None:
+    leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
+    board = Board(own.directory)
+    for key in [key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy"]:
+        del board._entries[key], board._kept[key]
+    results = leaderboards.Results(Joined(Store(tmp_path), board))
+    page = results.page().read_text(encoding="utf-8")
+    assert f"<dt>Runs not on the board yet</dt><dd>{2 * REPETITIONS}</dd>" in page
+    assert "Runs not played" not in page
+    assert '<span class="status missing">not on the board yet</span>' in page
+
+
+def test_an_agent_that_was_added_to_a_suite_of_the_package_is_in_the_command(tmp_path: Path) -> None:
+    suite = load_suite("short-horizons")
+    one = suite.model_copy(update={"agents": (*suite.agents, AgentEntry(id="Random"))})
+    summary = Summary(one, {}, {entry.ref.label: entry.ref for entry in one.agents}, pd.DataFrame(), {}, [], {})
+    assert suite_command(summary) == "gpbandit run short-horizons --agent Random --out results/short-horizons"
+    plain = replace(summary, suite=suite)
+    assert suite_command(plain) == "gpbandit run short-horizons --out results/short-horizons"
 
 
 def test_against_needs_a_new_agent_and_a_board(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +25,7 @@ from leaderboards.play.exchange import pack
 from leaderboards.play.folder import StoreError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.store import Store
-from leaderboards.play.verify import FEWEST, Verdict, parting, settled
+from leaderboards.play.verify import FEWEST, Verdict, compare, parting, settled
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 AGENT = """
@@ -132,6 +134,19 @@ def test_what_a_folder_holds_is_not_lost(here: Here) -> None:
     assert play(["submit", "res"]) == 0
     assert "It is greedy." in text.read_text()
     assert again.is_file()
+
+
+def test_code_that_was_edited_after_its_runs_is_not_packed(here: Here) -> None:
+    folder, id = here
+    helper = folder / f"{id.partition(':')[0]}_helper.py"
+    later = time.time() + 60
+    os.utime(helper, (later, later))
+    edited = rf"Mine: {helper.name} was changed after {2 * REPETITIONS} of these runs were played, .*--same-code"
+    with pytest.raises(UserError, match=edited):
+        play(["submit", "res"])
+    assert not (folder / "res-submission").exists()
+    assert play(["submit", "res", "--same-code"]) == 0
+    assert (folder / "res-submission" / "code" / helper.name).is_file()
 
 
 def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
@@ -307,6 +322,17 @@ def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
 
 
 # ---- verdicts on another machine ----
+
+
+def test_a_difference_is_told_in_plain_numbers() -> None:
+    one = trace([1, 2], [0.1, 0.2])
+    assert compare(one, trace([1, 5], [0.1, 0.9])) == (
+        "action differs first at t = 2: 2 against 5 (does it draw from self.rng alone?)"
+    )
+    assert compare(one, trace([1, 2], [0.1, 0.25])) == "reward differs first at t = 2: 0.2 against 0.25"
+    on_box = pd.DataFrame({"action_0": [0.5], "action_1": [0.25], "reward": [1.0]})
+    text = compare(on_box, on_box.assign(action_1=[0.75]))
+    assert text == "action_1 differs first at t = 1: 0.25 against 0.75 (does it draw from self.rng alone?)"
 
 
 def trace(actions: list[int], rewards: list[float]) -> pd.DataFrame:

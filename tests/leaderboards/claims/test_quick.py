@@ -10,6 +10,7 @@ import pytest
 
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import SE
+from leaderboards.claims.experiments import experiment
 from leaderboards.claims.starvation import bands
 from leaderboards.cli import main
 
@@ -28,9 +29,15 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
     "name",
     [
         "bkb-fig1",
+        "bbkb-abalone",
+        "bbkb-nas",
+        "bbkb-scalings",
         "gpbucb-matern",
         "gpbucb-se",
         "gpbucb-rosenbrock",
+        "gpbucb-cosines",
+        "gpbucb-vaccine",
+        "gpbucb-neuro",
         "gpbucb-lazy",
         "bpe-f1",
         "bpe-f2",
@@ -40,7 +47,9 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "bpe-delay",
         "reds",
         "heteroscedastic",
+        "contexts",
         "corruption",
+        "drift",
     ],
 )
 def test_stable_claims_agree(name: str, tmp_path: Path) -> None:
@@ -68,6 +77,24 @@ def test_an_unknown_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
         main(["reproduce", "bpe-f3"])
     assert end.value.code == 2
     assert "no experiment 'bpe-f3'" in capsys.readouterr().err
+
+
+def test_a_paper_or_a_prefix_lists_its_experiments() -> None:
+    for name, listed in {
+        "bbkb": "bbkb-abalone, bbkb-cadata, bbkb-scalings, bbkb-nas, bbkb-nas101, batch-vs-theory, lemmas",
+        "gpbucb-v": "gpbucb-vaccine",
+        "flynn-reeb": "widths",
+    }.items():
+        with pytest.raises(ValueError, match=rf"\Aname: no experiment '{name}'; expected one of .*{listed}"):
+            experiment(name)
+    with pytest.raises(ValueError, match="no experiment ''; there are bkb-fig1, "):
+        experiment("")
+
+
+def test_the_last_line_is_the_command_for_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reproduce("gpbucb-se", tmp_path / "my runs", "--repetitions", "1")
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"next: gpbandit figures '{tmp_path / 'my runs'}'"
 
 
 def test_nothing_to_check_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

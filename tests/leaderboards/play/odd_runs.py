@@ -303,6 +303,7 @@ def play(case: Case) -> Ending:
     with warnings.catch_warnings(), _limit(SECONDS):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=ImportWarning)
+        warnings.filterwarnings("ignore", "run (crashed|skipped|timed out)", UserWarning)
         try:
             env = OddEnv(case)
             agent = agents.make(case.agent, **case.settings)

@@ -25,6 +25,8 @@ from leaderboards.play.verify import verify
 from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.play.players import Plain
 
+pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")
+
 ENV = Ref("GPBandit/RKHSContext-v0", {"n_actions": 15, "n_contexts": 4})
 DRIFT = Ref("GPBandit/TVGPSample-v0", {"n_arms": 40, "eps": 0.05})
 JUMPS = Ref("GPBandit/ChangePoints-v0", {"n_arms": 40, "rate": 0.1})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ from tests.leaderboards.play.players import (
     Sequential,
     path,
 )
+
+# Most runs here end badly on purpose; that `run` warns of it has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")
 
 SMALL = ("GPBandit/RKHS-v0", {"n_arms": 20})
 
@@ -315,6 +320,26 @@ def test_a_crash_keeps_rows_and_traceback() -> None:
     assert "crashed" in repr(record)
 
 
+def test_a_run_that_is_not_done_warns_in_one_line() -> None:
+    crashed = (
+        "run crashed after 5 of 10 evaluations: agent: RuntimeError: no idea what to pull; the traceback is in `.error`"
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(crashed)}$"):
+        play(Raises(at=5))
+    skipped = "run skipped, nothing was played: the agent plays on finite domains, the environment's is box"
+    with pytest.warns(UserWarning, match=f"^{skipped}$"):
+        play(Sequential(), Box())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        play(Counter())
+
+
+def test_the_trace_of_a_skipped_run_has_its_columns() -> None:
+    trace = play(Sequential(), Box()).trace
+    assert (list(trace), len(trace)) == (list(TRACE_COLUMNS), 0)
+    assert trace["regret"].sum() == 0.0
+
+
 def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
     assert play(Mutates()).reason == "agent: ValueError: assignment destination is read-only"
     assert play(Exits()).reason == "agent: SystemExit: 3"
@@ -391,7 +416,6 @@ def test_a_run_without_regret_says_why(caplog: pytest.LogCaptureFixture) -> None
         (("GPBandit/RKHS-v0", {"arms": 3}), "Uniform", 10, TypeError, r"RKHS-v0: unknown argument 'arms'.*n_arms, dim"),
         (("Test/Plain-v0", {"arms": 3}), "Uniform", 10, TypeError, r"'arms'; it takes n_arms, spoil, fail, end\Z"),
         (Plain, "Uniform", 10, TypeError, "give an instance of the class, Plain"),
-        (SMALL, Counter, 10, TypeError, "give an instance of the class, Counter"),
         (SMALL, lambda: Counter(), 10, TypeError, "give what it returns"),
         (SMALL, "my_agent.py:Greedy", 10, ValueError, "write 'my_agent:Greedy'"),
         (SMALL, "./lab/my_agent.py:Greedy", 10, ValueError, "write 'lab.my_agent:Greedy'"),
@@ -428,6 +452,38 @@ def test_arguments_that_an_agent_needs_are_named() -> None:
     with pytest.raises(TypeError, match="needs width: "):
         leaderboards.run(SMALL, (id, {"margin": 1.0}), horizon=10)
     assert leaderboards.run(SMALL, (id, {"margin": 1.0, "width": 2.0}), horizon=10).status == "done"
+    instead = r"or a value: in Python as a pair \(.*_Needs', \{'width': ...\}\), or as an instance, _Needs\(width=...\)"
+    with pytest.raises(TypeError, match=instead):
+        leaderboards.run(SMALL, (_Needs, {"margin": 1.0}), horizon=10)
+    with pytest.raises(TypeError, match=r"under a label, \{'my label': \('.*_Needs', .*as kwargs = \{ margin = ..., "):
+        leaderboards.run_suite(suite_of(_Needs))
+
+
+def suite_of(agent: Any) -> dict[str, Any]:
+    return {"name": "s", "horizon": 5, "repetitions": 1, "environments": [SMALL], "agents": [agent]}
+
+
+def test_an_agent_is_given_in_the_same_ways_everywhere(tmp_path: Path) -> None:
+    class Here(_Needs):
+        """A class that no other process can import."""
+
+    name, needed = f"{__name__}:_Needs", {"margin": 1.0, "width": 2.0}
+    for i, (given, label, id) in enumerate(
+        (
+            ("Uniform", "Uniform", "Uniform"),
+            (path(Counter), "Counter", path(Counter)),
+            (Counter, "Counter", path(Counter)),
+            ((name, needed), "_Needs", name),
+            ((_Needs, needed), "_Needs", name),
+            (_Needs(**needed), "_Needs", f"object:{name}"),  # type: ignore[arg-type]
+            ((Here, needed), "Here", f"object:{__name__}:{Here.__qualname__}"),
+        )
+    ):
+        record = leaderboards.run(SMALL, given, horizon=5)  # type: ignore[arg-type]
+        assert (record.status, record.spec.agent.id) == ("done", id)
+        assert record.spec.agent.kwargs == (needed if id == name else {})
+        results = leaderboards.run_suite(suite_of(given), out=tmp_path / str(i), progress=False)
+        assert results.runs()[["agent", "status"]].to_numpy().tolist() == [[label, "done"]]
 
 
 def test_a_file_given_as_an_id_is_told_how_to_name_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
