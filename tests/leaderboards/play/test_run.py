@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import agents.core.registry
 import leaderboards
 from agents import Feedback
 from gpbandit_envs.problem import Certificate
@@ -463,7 +464,9 @@ def suite_of(agent: Any) -> dict[str, Any]:
     return {"name": "s", "horizon": 5, "repetitions": 1, "environments": [SMALL], "agents": [agent]}
 
 
-def test_an_agent_is_given_in_the_same_ways_everywhere(tmp_path: Path) -> None:
+def test_an_agent_is_given_in_the_same_ways_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents.core.registry, "_registry", dict(agents.core.registry._registry))  # it is added to
+
     class Here(_Needs):
         """A class that no other process can import."""
 
