@@ -140,9 +140,11 @@ class SketchedArmPosterior(ArmPosterior):
         # the noise, at the first.
         alone = not leaving and not joining
         check = not alone or self._events < _CHECK_AFTER or self._events % _CHECK_AFTER == 0
-        # A change by one arm changes the mean along one row. By more arms it is computed anew, and from time to time.
+        # A change by one arm changes the mean along one row. By more arms it is computed anew; so it is from time to
+        # time, and where an arm is pulled whose row is not kept, since four rows of a product take no longer than three.
         few = max(len(pulled), len(leaving), len(joining)) <= 1
-        carry = self._carries_mean and few and self._events % _MEAN_AFTER != 0
+        known = all(int(self.rows.arms[k]) in self._all.recent for k in pulled)
+        carry = self._carries_mean and few and known and self._events % _MEAN_AFTER != 0
         changes: list[Change] = []
         try:
             if pulled:
@@ -202,7 +204,7 @@ class SketchedArmPosterior(ArmPosterior):
         if len(self._new) > 1:
             self._all.forget()
         elif self._new:
-            changes, place, kept = self._pull(changes, carry=weights is None)
+            changes, place, kept = self._pull(changes)
         if weights is not None:
             changes = [*changes, Change(self._embedding.S, weights[None], np.zeros(1), np.zeros(1), np.ones(1))]
             self._all.mean[:] = 0.0
@@ -220,7 +222,7 @@ class SketchedArmPosterior(ArmPosterior):
         for columns, h in self.rows.products(change.rows, change.positions):
             self._all.change(columns, h, change.signs, change.slopes, factors)
 
-    def _pull(self, changes: list[Change], carry: bool) -> tuple[list[Change], int, float]:
+    def _pull(self, changes: list[Change]) -> tuple[list[Change], int, float]:
         """Pull one arm: along its own row where that is kept, or by the first of the changes.
 
         Returns:
@@ -229,15 +231,13 @@ class SketchedArmPosterior(ArmPosterior):
             `lam / n / d` of `c(x, .)` itself.
         """
         ((k, (count, total)),) = self._new.items()
-        arm, reward, noise = int(self.rows.arms[k]), total / count, self.lam / count
-        if self._all.pull(arm, count, reward):
+        arm, noise = int(self.rows.arms[k]), self.lam / count
+        if self._all.pull(arm, count, total / count):
             return changes[1:], -1, 0.0
         pull = changes[0]
         # At the arm itself the change is `c(x, x) / sqrt(d) = sqrt(d) - lam / n / sqrt(d)`.
         at_arm = float(pull.rows[0] @ self.rows.gram[k, pull.positions])
         root = 0.5 * (at_arm + sqrt(at_arm * at_arm + 4 * noise))
-        slope = (reward - float(self._all.mean[arm])) / root if carry else 0.0
-        changes = [replace(pull, slopes=np.array([slope])), *changes[1:]]
         pulled_before = self._n[k] > count  # and so perhaps again
         return changes, self._all.make_room(arm) if pulled_before else -1, noise / root
 

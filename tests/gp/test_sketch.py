@@ -305,15 +305,16 @@ def test_a_mean_is_computed_anew_from_time_to_time_even_if_no_check_sees_it_drif
     posterior, K = SketchedArmPosterior(SE(0.4), X, 1e-3), SE(0.4)(X, X)
     posterior.record(np.arange(12), np.ones(12), rng.normal(size=12))
     posterior.embed(np.arange(12))
-    posterior._all.mean += 1e-7
     drifts = []
-    for _ in range(16):
-        posterior.record(np.array([int(rng.integers(3))]), np.ones(1), rng.normal(size=1))
+    for event in range(1, 19):
+        posterior.record(np.array([event % 3]), np.ones(1), rng.normal(size=1))
         posterior.embed(np.arange(12))
+        if event == 3:  # from now on all rows are kept
+            posterior._all.mean += 1e-7
         weights = posterior._embedding.weights(posterior.n, posterior._s)
         drifts.append(np.abs(weights @ K[posterior.dictionary] - posterior.mean).max())
-    assert min(drifts[:-2]) > 1e-8
-    assert min(drifts[-2:]) < 1e-12
+    assert min(drifts[2:15]) > 1e-8
+    assert max(drifts[15:]) < 1e-12
     assert posterior._carries_mean
 
 
