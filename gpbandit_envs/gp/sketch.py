@@ -141,7 +141,7 @@ class SketchedArmPosterior(ArmPosterior):
         alone = not leaving and not joining
         check = not alone or self._events < _CHECK_AFTER or self._events % _CHECK_AFTER == 0
         # A change by one arm changes the mean along one row. By more arms it is computed anew; so it is from time to
-        # time, and where an arm is pulled whose row is not kept, since four rows of a product take no longer than three.
+        # time, and where an arm is pulled whose row is not kept: four rows of a product take no longer than three.
         few = max(len(pulled), len(leaving), len(joining)) <= 1
         known = all(int(self.rows.arms[k]) in self._all.recent for k in pulled)
         carry = self._carries_mean and few and known and self._events % _MEAN_AFTER != 0
