@@ -14,6 +14,7 @@ from scipy.linalg.lapack import dpotri
 
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
+from gpbandit_envs.gp.observations import Observations
 
 __all__ = ["leave_one_out"]
 
@@ -47,11 +48,7 @@ def leave_one_out(
     Reference: Rasmussen and Williams (2006), eq. 5.12; their eq. 5.10-5.11 are the log probability of these.
     """
     X, y = np.asarray(X, np.float64), np.asarray(y, np.float64)
-    if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
-        raise ValueError(f"X, y: expected shapes (n, d) and (n,) with n >= 1, got {X.shape} and {y.shape}")
-    for name, values in (("X", X), ("y", y)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")
+    Observations.of(X, y)  # refuses wrong shapes and numbers; what it groups is kept apart here
     if not (np.isfinite(lam) and lam > 0):
         raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
     K = kernel(X, X)
