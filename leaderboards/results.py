@@ -126,7 +126,7 @@ class Results:
                 raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
         if a == b:
             raise ValueError(f"b: expected another agent than a, got {b!r} twice")
-        found = {task: compare(summary, task, a, b, rankings[task]) for task in summary.tasks}
+        found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
         rows = {
             task: _difference("", None) if one is None else _difference(one.metric, one.difference)
             for task, one in found.items()

@@ -26,11 +26,13 @@ from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.notebook import as_suite, run_suite
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.results import Results
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import summarise
+from tests.leaderboards import folders
 from tests.leaderboards.play import players
 
 FRAME = pd.DataFrame({"x": np.arange(12.0), "y": np.sin(np.arange(12.0))})
@@ -258,6 +260,27 @@ def test_an_environment_that_only_one_agent_played_has_no_difference(tmp_path: P
     differences = frame["difference"].to_dict()
     assert np.isnan(differences["Branin"])
     assert differences["overall"] == differences["RKHS"]
+
+
+def test_two_agents_are_compared_by_what_was_asked_for_where_one_is_not_ranked(tmp_path: Path) -> None:
+    store = folders.folder(tmp_path, repetitions=1)
+    for repetition in (1, 2):
+        for agent in folders.AGENTS:
+            if agent.id != "GP-UCB":
+                store.write(folders.record(Ref("GPBandit/RKHS-v0"), agent, repetition))
+    found = Results(tmp_path)
+    assert found.ranking("RKHS")["rank"].isna().to_dict()["GP-UCB"]
+    scores = summarise(store).scores
+    for by, metrics in {
+        "simple_regret": ["simple_regret", "simple_regret", "regret_ratio"],
+        "cumulative_regret": ["regret_ratio"] * 3,
+    }.items():
+        frame = found.compare("GP-UCB", "EpsGreedy", by=by)
+        assert frame["metric"].tolist() == metrics
+        x, y = (scores["RKHS", agent].finals[metrics[0]][:1] for agent in ("GP-UCB", "EpsGreedy"))
+        assert frame["difference"]["RKHS"] == pytest.approx(float((x - y)[0]))
+        assert frame["n"]["RKHS"] == 1
+        assert frame["n"]["overall"] == (0 if by == "simple_regret" else 2)
 
 
 def test_runs_of_an_agent_whose_file_was_edited_since_are_told(
