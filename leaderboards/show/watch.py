@@ -40,7 +40,8 @@ class Watcher:
     """Progress and ranking of a results folder while it is written; each update reads only new files.
 
     Args:
-        directory: The results folder; it may not be there yet.
+        directory: The results folder; it may not be there yet. With the board that it notes, if any: rivals are ranked,
+            and only what the folder is to play is counted.
         clock: Seconds since 1970.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
     """
