@@ -19,7 +19,7 @@ from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show import build_page
 from leaderboards.show.drawing import Drawing
@@ -87,9 +87,10 @@ class Results:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
             tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, `tasks`,
             on how many environments it rests, and the mean final score on each; on one of them that score with its
-            interval, and `n`, how many repetitions it was ranked on. Agents that have not finished all repetitions come
-            last, without a rank. Where not all agents play all environments, ranks are within classes of them: the
-            first column says which, and an agent has a row in each class that it plays.
+            interval, and `n`, over how many repetitions it is: of a ranked agent those that all ranked agents have
+            finished. Agents that have not come last, without a rank, with all that they have finished. Where not all
+            agents play all environments, ranks are within classes of them: the first column says which, and an agent
+            has a row in each class that it plays.
 
         Raises:
             ValueError: if there is no environment of that name, or `by` is none of the three.
@@ -165,11 +166,11 @@ class Results:
         return pd.concat(parts, ignore_index=True)
 
     def scores(self) -> pd.DataFrame:
-        """Final scores, see `leaderboards.score.summary.score_table`."""
+        """Final scores over all finished repetitions, see `leaderboards.score.summary.score_table`."""
         return score_table(self._site().summary)
 
     def curves(self) -> pd.DataFrame:
-        """Means and intervals along the runs, see `leaderboards.score.summary.curve_table`."""
+        """Means and intervals along the runs over all finished repetitions, see `curve_table` of the same module."""
         return curve_table(self._site().summary)
 
     def charts(self, task: str | None = None) -> dict[str, Drawing]:
@@ -259,7 +260,7 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
     for task in one.tasks:
         ranking = site.rankings[task]
         metric = site.ranked_by if ranking is None else ranking.metric
-        scores = site.summary.on(task)
+        scores = site.shown.on(task)
         frame[task] = [
             float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
         ]
@@ -267,11 +268,11 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
 
 
 def _on_task(site: Site, task: str) -> pd.DataFrame:
-    ranking, scores = site.rankings[task], site.summary.on(task)
+    ranking, scores = site.rankings[task], site.shown.on(task)
     metric = site.ranked_by if ranking is None else ranking.metric
     rows = {}
     for agent in site.summary.agents:
-        interval = mean_interval(scores[agent].finals[metric]) if agent in scores else None
+        interval = score_interval(scores[agent].finals[metric]) if agent in scores else None
         ends = (np.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
         rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0)
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n"])
