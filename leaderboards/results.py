@@ -21,6 +21,7 @@ from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.score.tasks import name_all
 from leaderboards.show import build_page
 from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
@@ -31,6 +32,8 @@ __all__ = ["TRACE", "Results"]
 
 TRACE = ("t", "reward", "mean", "regret", "inference_regret", "batch", "cost")
 """Columns of a trace that every run has; a box has `action_0`, ... besides, finite arms `action`."""
+
+_RUN = ("env", "agent", "seed", "repetition")
 
 
 class Results:
@@ -139,8 +142,16 @@ class Results:
         return frame
 
     def runs(self) -> pd.DataFrame:
-        """One row a run, see `leaderboards.play.store.Store.runs`."""
-        return self.store.runs()
+        """One row a run, see `leaderboards.play.store.Store.runs`, with `env` and `agent` named as on the page.
+
+        Those names are unique: agents of one label and other settings, and environments played with another horizon or
+        feedback, are told apart. One run has each `env`, `agent`, `seed` and `repetition`.
+        """
+        frame, entries = self.store.runs(), self.store.entries()
+        _, _, names = name_all([entries[str(key)] for key in frame.index], self.suite)
+        return frame.assign(
+            env=[names[str(key)][0] for key in frame.index], agent=[names[str(key)][1] for key in frame.index]
+        )
 
     def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
         """One row an evaluation of every run that is done, in the order of `runs`; a board keeps no traces.
@@ -150,19 +161,25 @@ class Results:
                 and what agents report of themselves.
 
         Returns:
-            `env`, `agent` and `repetition`, then the columns. Where an optimum is unknown, so is the regret.
+            `env`, `agent`, `seed` and `repetition`, which name a run as in `runs`, then the columns. Where an optimum
+            is unknown, so is the regret.
+
+        Raises:
+            TypeError: if `columns` is one text.
         """
-        runs = self.store.runs()
+        if isinstance(columns, str):
+            raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
+        runs = self.runs()
         frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
         parts = []
         for key, run in runs.iterrows():
             if key in frames:
                 frame = frames[str(key)]
-                for place, name in enumerate(("env", "agent", "repetition")):
+                for place, name in enumerate(_RUN):
                     frame.insert(place, name, run[name])
                 parts.append(frame)
         if not parts:
-            return pd.DataFrame(columns=["env", "agent", "repetition", *columns])
+            return pd.DataFrame(columns=[*_RUN, *columns])
         return pd.concat(parts, ignore_index=True)
 
     def scores(self) -> pd.DataFrame:

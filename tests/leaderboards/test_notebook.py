@@ -96,7 +96,7 @@ def test_frames_of_results(tmp_path: Path) -> None:
     assert list(on_task.columns) == ["rank", "best", "worst", "regret_ratio", "low", "high", "n"]
     assert on_task["n"].tolist() == [2, 2, 2]
     traces = found.traces(["t", "regret"])
-    assert list(traces.columns) == ["env", "agent", "repetition", "t", "regret"]
+    assert list(traces.columns) == ["env", "agent", "seed", "repetition", "t", "regret"]
     assert len(traces) == 12 * 12
     key = runs.index[(runs["env"] == "RKHS") & (runs["agent"] == "EpsGreedy") & (runs["repetition"] == 1)][0]
     mine = traces.query("env == 'RKHS' and agent == 'EpsGreedy' and repetition == 1")
@@ -109,6 +109,27 @@ def test_frames_of_results(tmp_path: Path) -> None:
         found.ranking("wave")
     with pytest.raises(ValueError, match="task: expected one of 'waves', 'RKHS', got None"):
         found.charts()
+
+
+def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
+    for width, seed in ((1.0, 0), (3.0, 0), (3.0, 1)):
+        Store(tmp_path / "single").write(leaderboards.run(RKHS, ("GP-UCB", {"width": width}), horizon=20, seed=seed))
+    found = Results(tmp_path / "single")
+    traces = found.traces(["t"])
+    assert traces.groupby(["env", "agent", "seed", "repetition"]).size().to_dict() == {
+        ("RKHS", "GP-UCB", 0, 0): 20,
+        ("RKHS", "GP-UCB (width=3.0)", 0, 0): 20,
+        ("RKHS", "GP-UCB (width=3.0)", 1, 0): 20,
+    }
+    with pytest.raises(TypeError, match=r"columns: expected a list, got 'reward'; for one, write \[...\] around it"):
+        found.traces("reward")
+    quiet(keys(horizon=10), out=tmp_path / "suite")
+    found = quiet(keys(horizon=20), out=tmp_path / "suite")
+    rows = found.traces(["t"]).groupby(["env", "agent", "seed", "repetition"]).size()
+    assert {env: set(found) for env, found in rows.groupby("env")} == {"RKHS": {20}, "RKHS (T = 10)": {10}}
+    for frame in (found.runs(), found.traces(), found.scores().rename(columns={"task": "env"})):
+        assert set(frame["env"]) == {"RKHS", "RKHS (T = 10)"}
+    assert found.runs().groupby(["env", "agent", "seed", "repetition"]).size().eq(1).all()
 
 
 def test_charts_and_page(tmp_path: Path) -> None:
