@@ -78,18 +78,21 @@ def run_suite(
             processes, to which classes and functions of a notebook are sent.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
         together: Whether the repetitions of a pair are played in one go where they can be.
-        timeout: Seconds that a run may take; None for no limit.
+        timeout: Seconds that a run may take; None for no limit, which `together` asks for.
         progress: Whether to report progress on the standard error stream.
         against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
             `agents` are played, and the results rank them among its runs.
 
     Raises:
-        TypeError: if a suite, an environment or an agent is of no such kind.
-        ValueError: if `workers` is below 1, `against` is no board or comes without `agents`, or the suite cannot be run
-            as it is written (`SuiteError`): it names the entry.
+        TypeError: if a suite, an environment, an agent or a time is of no such kind.
+        ValueError: if `workers` is below 1, `timeout` is not above 0 or goes with `together`, `against` is no
+            board or comes without `agents`, or the suite cannot be run as it is written (`SuiteError`): it names the
+            entry.
         OSError: if the folder cannot be written.
     """
-    workers = as_count("workers", workers)
+    workers, limits = as_count("workers", workers), Limits(timeout)
+    if together and timeout is not None:
+        raise ValueError(f"timeout: expected None with together=True, as it is for single runs, got {timeout!r}")
     load_plugins()
     found = as_suite(suite, agents).pinned()
     played = found
@@ -103,7 +106,6 @@ def run_suite(
     without_data = prepare(found, specs, store, _log.warning, retry_failed)
     if against is not None:
         write_note(store.directory, os.fspath(against))
-    limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)
     try:
         report = run_missing(

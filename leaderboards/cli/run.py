@@ -95,6 +95,12 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
     """
     check_options(executor, scheduler, agent, against, together and (timeout is not None or memory is not None))
+    if memory is not None and executor == "serial":
+        raise UserError("--memory: expected another executor than serial, which plays in the command's own process")
+    try:
+        limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
+    except ValueError as error:
+        raise UserError(f"--{error}") from None
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
     if workers < 1:
@@ -117,7 +123,6 @@ def run(
         if against is not None:
             write_note(store.directory, against)
         print_breaches([id for id in agent or () if ":" in id], missing(specs, store, retry_failed))
-        limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits, scheduler)

@@ -132,6 +132,15 @@ def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
     assert found.runs().groupby(["env", "agent", "seed", "repetition"]).size().eq(1).all()
 
 
+def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    for timeout in (0, -1, "3"):
+        with pytest.raises((TypeError, ValueError), match=f"timeout: expected a finite number > 0, got {timeout!r}"):
+            quiet(keys(), out=tmp_path / "res", timeout=timeout)
+    with pytest.raises(ValueError, match=r"timeout: expected None with together=True, .*single runs, got 0\.5"):
+        quiet(keys(), out=tmp_path / "res", timeout=0.5, together=True)
+    assert not (tmp_path / "res").exists()
+
+
 def test_charts_and_page(tmp_path: Path) -> None:
     found = quiet(keys(), out=tmp_path)
     charts = found.charts()
