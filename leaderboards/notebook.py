@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import os
 import pickle
@@ -233,8 +234,24 @@ class _Copies:
 def _object_digest(agent: Agent) -> str:
     """Hash of the code and the settings of an agent that has not played."""
     try:
-        state = pickle.dumps(vars(agent))
+        state = _pickled(vars(agent))
     except Exception:  # a closure among the settings
         state = canonical_json(describe(vars(agent))).encode()
     name = f"{type(agent).__module__}:{type(agent).__qualname__} {code_digest(agent)}"
     return hashlib.sha256(name.encode() + state).hexdigest()[:12]
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a set as its members in an order of their own: that of a set of texts is another one in each session."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) not in (set, frozenset):
+            return None
+        return type(obj).__name__, sorted(map(_pickled, obj))
+
+
+def _pickled(value: Any) -> bytes:
+    """`value` as bytes that are the same in every session, to be hashed and not to be read."""
+    content = io.BytesIO()
+    _Pickler(content).dump(value)
+    return content.getvalue()

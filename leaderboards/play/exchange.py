@@ -137,7 +137,6 @@ def add(archive: Path, directory: Path) -> MergeResult:
     """
     store = Store(directory)
     before = store.entries()
-    provenance = Provenance(directory)
     files: dict[str, list[RunEntry]] = {}
     rejected = []
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
@@ -182,7 +181,8 @@ def add(archive: Path, directory: Path) -> MergeResult:
             content = chosen.read_bytes()
             _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
-        provenance.add_submitted(new, archive.name)
+        # Read only now: a `gpbandit verify` may have marked runs meanwhile.
+        Provenance(directory).add_submitted(new, archive.name)
         store.write_manifest()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 

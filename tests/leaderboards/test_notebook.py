@@ -141,6 +141,31 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "res").exists()
 
 
+def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
+    script = """
+import agents
+from leaderboards.notebook import _object_digest
+agent = agents.make("EpsGreedy")
+agent.words = {"one", "two", "three", "four"}
+agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]
+print(_object_digest(agent))
+agent.words.remove("four")
+print(_object_digest(agent))
+"""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in ("1", "2", "3")
+    ]
+    assert said[0] == said[1] == said[2]
+    assert said[0][0] != said[0][1]
+
+
 def test_charts_and_page(tmp_path: Path) -> None:
     found = quiet(keys(), out=tmp_path)
     charts = found.charts()

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from leaderboards.play import exchange
 from leaderboards.play.board import noted, write_note
 from leaderboards.play.exchange import add, merge, pack
 from leaderboards.play.query import QueryError, query
@@ -136,6 +137,23 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
     other.write_suite(SUITE.model_copy(update={"name": "another"}))
     with pytest.raises(StoreError, match="holds suite 's' and not 'another'"):
         merge([other.directory], tmp_path / "all")
+
+
+def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
+    pack(theirs.directory, tmp_path / "x.zip")
+    marked = sorted(ours.keys())
+    copy = exchange._copy
+
+    def meanwhile(content: bytes, name: str, store: Store) -> str:
+        Store(ours.directory).mark_verified(marked)
+        return copy(content, name, store)
+
+    monkeypatch.setattr(exchange, "_copy", meanwhile)
+    assert add(tmp_path / "x.zip", ours.directory).runs == 14
+    standing = ours.runs()["standing"]
+    assert standing.value_counts().to_dict() == {"submitted": 14, "verified": 4}
+    assert set(standing[marked]) == {"verified"}
 
 
 def test_packed_results_are_submitted_until_verified(tmp_path: Path) -> None:
