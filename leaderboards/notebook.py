@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import os
 import pickle
@@ -78,18 +79,21 @@ def run_suite(
             processes, to which classes and functions of a notebook are sent.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
         together: Whether the repetitions of a pair are played in one go where they can be.
-        timeout: Seconds that a run may take; None for no limit.
+        timeout: Seconds that a run may take; None for no limit, which `together` asks for.
         progress: Whether to report progress on the standard error stream.
         against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
             `agents` are played, and the results rank them among its runs.
 
     Raises:
-        TypeError: if a suite, an environment or an agent is of no such kind.
-        ValueError: if `workers` is below 1, `against` is no board or comes without `agents`, or the suite cannot be run
-            as it is written (`SuiteError`): it names the entry.
+        TypeError: if a suite, an environment, an agent or a time is of no such kind.
+        ValueError: if `workers` is below 1, `timeout` is not above 0 or goes with `together`, `against` is no
+            board or comes without `agents`, or the suite cannot be run as it is written (`SuiteError`): it names the
+            entry.
         OSError: if the folder cannot be written.
     """
-    workers = as_count("workers", workers)
+    workers, limits = as_count("workers", workers), Limits(timeout)
+    if together and timeout is not None:
+        raise ValueError(f"timeout: expected None with together=True, as it is for single runs, got {timeout!r}")
     load_plugins()
     found = as_suite(suite, agents).pinned()
     played = found
@@ -103,7 +107,6 @@ def run_suite(
     without_data = prepare(found, specs, store, _log.warning, retry_failed)
     if against is not None:
         write_note(store.directory, os.fspath(against))
-    limits = Limits(timeout)
     executor = make_executor("serial" if workers == 1 else "local", workers, limits)
     try:
         report = run_missing(
@@ -231,8 +234,24 @@ class _Copies:
 def _object_digest(agent: Agent) -> str:
     """Hash of the code and the settings of an agent that has not played."""
     try:
-        state = pickle.dumps(vars(agent))
+        state = _pickled(vars(agent))
     except Exception:  # a closure among the settings
         state = canonical_json(describe(vars(agent))).encode()
     name = f"{type(agent).__module__}:{type(agent).__qualname__} {code_digest(agent)}"
     return hashlib.sha256(name.encode() + state).hexdigest()[:12]
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a set as its members in an order of their own: that of a set of texts is another one in each session."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) not in (set, frozenset):
+            return None
+        return type(obj).__name__, sorted(map(_pickled, obj))
+
+
+def _pickled(value: Any) -> bytes:
+    """`value` as bytes that are the same in every session, to be hashed and not to be read."""
+    content = io.BytesIO()
+    _Pickler(content).dump(value)
+    return content.getvalue()

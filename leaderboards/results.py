@@ -19,8 +19,9 @@ from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.score.tasks import name_all
 from leaderboards.show import build_page
 from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
@@ -31,6 +32,8 @@ __all__ = ["TRACE", "Results"]
 
 TRACE = ("t", "reward", "mean", "regret", "inference_regret", "batch", "cost")
 """Columns of a trace that every run has; a box has `action_0`, ... besides, finite arms `action`."""
+
+_RUN = ("env", "agent", "seed", "repetition")
 
 
 class Results:
@@ -87,9 +90,10 @@ class Results:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
             tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, `tasks`,
             on how many environments it rests, and the mean final score on each; on one of them that score with its
-            interval, and `n`, how many repetitions it was ranked on. Agents that have not finished all repetitions come
-            last, without a rank. Where not all agents play all environments, ranks are within classes of them: the
-            first column says which, and an agent has a row in each class that it plays.
+            interval, and `n`, over how many repetitions it is: of a ranked agent those that all ranked agents have
+            finished. Agents that have not come last, without a rank, with all that they have finished. Where not all
+            agents play all environments, ranks are within classes of them: the first column says which, and an agent
+            has a row in each class that it plays.
 
         Raises:
             ValueError: if there is no environment of that name, or `by` is none of the three.
@@ -126,7 +130,7 @@ class Results:
                 raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
         if a == b:
             raise ValueError(f"b: expected another agent than a, got {b!r} twice")
-        found = {task: compare(summary, task, a, b, rankings[task]) for task in summary.tasks}
+        found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
         rows = {
             task: _difference("", None) if one is None else _difference(one.metric, one.difference)
             for task, one in found.items()
@@ -138,8 +142,16 @@ class Results:
         return frame
 
     def runs(self) -> pd.DataFrame:
-        """One row a run, see `leaderboards.play.store.Store.runs`."""
-        return self.store.runs()
+        """One row a run, see `leaderboards.play.store.Store.runs`, with `env` and `agent` named as on the page.
+
+        Those names are unique: agents of one label and other settings, and environments played with another horizon or
+        feedback, are told apart. One run has each `env`, `agent`, `seed` and `repetition`.
+        """
+        frame, entries = self.store.runs(), self.store.entries()
+        _, _, names = name_all([entries[str(key)] for key in frame.index], self.suite)
+        return frame.assign(
+            env=[names[str(key)][0] for key in frame.index], agent=[names[str(key)][1] for key in frame.index]
+        )
 
     def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
         """One row an evaluation of every run that is done, in the order of `runs`; a board keeps no traces.
@@ -149,27 +161,33 @@ class Results:
                 and what agents report of themselves.
 
         Returns:
-            `env`, `agent` and `repetition`, then the columns. Where an optimum is unknown, so is the regret.
+            `env`, `agent`, `seed` and `repetition`, which name a run as in `runs`, then the columns. Where an optimum
+            is unknown, so is the regret.
+
+        Raises:
+            TypeError: if `columns` is one text.
         """
-        runs = self.store.runs()
+        if isinstance(columns, str):
+            raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
+        runs = self.runs()
         frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
         parts = []
         for key, run in runs.iterrows():
             if key in frames:
                 frame = frames[str(key)]
-                for place, name in enumerate(("env", "agent", "repetition")):
+                for place, name in enumerate(_RUN):
                     frame.insert(place, name, run[name])
                 parts.append(frame)
         if not parts:
-            return pd.DataFrame(columns=["env", "agent", "repetition", *columns])
+            return pd.DataFrame(columns=[*_RUN, *columns])
         return pd.concat(parts, ignore_index=True)
 
     def scores(self) -> pd.DataFrame:
-        """Final scores, see `leaderboards.score.summary.score_table`."""
+        """Final scores over all finished repetitions, see `leaderboards.score.summary.score_table`."""
         return score_table(self._site().summary)
 
     def curves(self) -> pd.DataFrame:
-        """Means and intervals along the runs, see `leaderboards.score.summary.curve_table`."""
+        """Means and intervals along the runs over all finished repetitions, see `curve_table` of the same module."""
         return curve_table(self._site().summary)
 
     def charts(self, task: str | None = None) -> dict[str, Drawing]:
@@ -259,7 +277,7 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
     for task in one.tasks:
         ranking = site.rankings[task]
         metric = site.ranked_by if ranking is None else ranking.metric
-        scores = site.summary.on(task)
+        scores = site.shown.on(task)
         frame[task] = [
             float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
         ]
@@ -267,11 +285,11 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
 
 
 def _on_task(site: Site, task: str) -> pd.DataFrame:
-    ranking, scores = site.rankings[task], site.summary.on(task)
+    ranking, scores = site.rankings[task], site.shown.on(task)
     metric = site.ranked_by if ranking is None else ranking.metric
     rows = {}
     for agent in site.summary.agents:
-        interval = mean_interval(scores[agent].finals[metric]) if agent in scores else None
+        interval = score_interval(scores[agent].finals[metric]) if agent in scores else None
         ends = (np.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
         rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0)
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n"])

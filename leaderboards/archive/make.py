@@ -15,7 +15,16 @@ from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.adopt import prepare
 from leaderboards.play.board import Board
-from leaderboards.play.board_file import INDEX, AgentFile, Source, instance_key, write_agent, write_index
+from leaderboards.play.board_file import (
+    INDEX,
+    AgentFile,
+    Source,
+    instance_key,
+    pending,
+    settle,
+    write_agent,
+    write_index,
+)
 from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
@@ -114,6 +123,8 @@ def write_board(
 ) -> Board:
     """Write the board of a suite: what is on it already, and the runs of a results folder.
 
+    Whenever this is stopped, the folder is the board as it was or as it is to be, and the same call goes on.
+
     Runs of an agent whose code has changed since stay, as historical ones, until there is one of the new code; those
     that were submitted stay whatever the suite lists. Labels are those of the suite.
 
@@ -147,10 +158,11 @@ def write_board(
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
     refs = {agent: next(iter(runs.values()))[0].spec.agent for agent, runs in by_agent.items()}
     names = file_names(refs.values())
+    settle(folder)
     files: dict[str, AgentFile] = {}
     for agent, runs in by_agent.items():
         source = where_from.get(agent) or _own_source(refs[agent], seconds)
-        files[names[agent]] = write_agent(folder / names[agent], list(runs.values()), source)
+        files[names[agent]] = write_agent(pending(folder / names[agent]), list(runs.values()), source)
     others = [(ref.id, dict(ref.kwargs), ref.label) for key, ref in refs.items() if key not in listed]
     whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
     write_index(folder, whole, files, instances)

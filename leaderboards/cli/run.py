@@ -95,6 +95,7 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
     """
     check_options(executor, scheduler, agent, against, together and (timeout is not None or memory is not None))
+    limits = limits_of(timeout, memory, checkpoint, executor)
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
     if workers < 1:
@@ -117,7 +118,6 @@ def run(
         if against is not None:
             write_note(store.directory, against)
         print_breaches([id for id in agent or () if ":" in id], missing(specs, store, retry_failed))
-        limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         console = Console(stderr=True)
         started = time.monotonic()
         workforce = make_executor(executor, workers, limits, scheduler)
@@ -165,6 +165,20 @@ def check_options(
         raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
     if against is not None and not agent:
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
+
+
+def limits_of(timeout: float | None, memory: int | None, checkpoint: float, executor: str) -> Limits:
+    """The limits of a run; `memory` is in MiB.
+
+    Raises:
+        UserError: naming the option that is out of range, or that the executor cannot keep.
+    """
+    if memory is not None and executor == "serial":
+        raise UserError("--memory: expected another executor than serial, which plays in the command's own process")
+    try:
+        return Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
+    except ValueError as error:
+        raise UserError(f"--{error}") from None
 
 
 def print_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> None:

@@ -4,6 +4,9 @@ DIR/index.json        the suite, the files with their sizes and SHA-256, and whe
 DIR/instances.json.gz certified facts of every instance, which are the same for all agents
 DIR/AGENT.parquet     a row per kept evaluation of a run: `run`, `t` and the columns of `leaderboards.play.kept.KEPT`
 
+A writer puts new contents beside the files, as AGENT.parquet.new, then writes the index, which states their hashes, and
+then gives them their names: whenever it is stopped, one of the two files of a name is the one that the index states.
+
 Metadata of a parquet file under the key `gpbandit-board` are compressed JSON that says what each run is.
 """
 
@@ -13,8 +16,10 @@ import gzip
 import hashlib
 import json
 import math
+import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +37,19 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import Suite, parse_suite
 
-__all__ = ["INDEX", "INSTANCES", "AgentFile", "BoardIndex", "Source", "read_agent", "read_index", "write_agent"]
+__all__ = [
+    "INDEX",
+    "INSTANCES",
+    "AgentFile",
+    "BoardIndex",
+    "Source",
+    "pending",
+    "read_agent",
+    "read_index",
+    "settle",
+    "write_agent",
+    "write_index",
+]
 
 INDEX = "index.json"
 INSTANCES = "instances.json.gz"
@@ -100,6 +117,49 @@ class BoardIndex(_Strict):
     files: dict[str, AgentFile]
 
 
+_NEW = ".new"
+
+
+def pending(path: Path) -> Path:
+    """Where the new content of a file of a board is written, until the index states it."""
+    return path.with_name(path.name + _NEW)
+
+
+def settle(folder: Path) -> None:
+    """Give new files their names where the index states them, and remove the others, which a stopped writer left.
+
+    Raises:
+        StoreError: if the folder holds a damaged index.
+        OSError: if the folder cannot be written.
+    """
+    stated: dict[str, str] = {}
+    if (folder / INDEX).is_file():
+        index, _ = read_index(folder)
+        stated = {INSTANCES: index.instances} | {name: file.sha256 for name, file in index.files.items()}
+    for path in sorted(folder.glob(f"*{_NEW}")):
+        name = path.name.removesuffix(_NEW)
+        if stated.get(name) == hashlib.sha256(path.read_bytes()).hexdigest():
+            os.replace(path, folder / name)
+        else:
+            path.unlink()
+
+
+def _stated(path: Path, sha256: str, read: Callable[[Path], bytes]) -> bytes:
+    """The content of a file of a board: its own, or that of the new file beside it, whichever the index states.
+
+    Raises:
+        StoreError: if neither has that hash.
+        OSError: if there is no such file.
+    """
+    for place in (path, pending(path), path):  # a writer may have moved the new one meanwhile
+        with suppress(FileNotFoundError):
+            content = read(place)
+            if hashlib.sha256(content).hexdigest() == sha256:
+                return content
+    read(path)  # an error if there is none
+    raise StoreError(f"{path} does not have the hash that the index states: fetch the board again")
+
+
 Instances = Mapping[str, Mapping[str, Any]]
 """Facts and data of the instances, by the key of the task and the repetition, as "TASK 3"."""
 
@@ -110,13 +170,13 @@ def instance_key(spec: RunSpec) -> str:
 
 
 def write_index(folder: Path, suite: Suite, files: Mapping[str, AgentFile], instances: Instances) -> None:
-    """Write the index and the instances.
+    """Write the index and the instances; from then on the board has the files that are `pending`.
 
     Raises:
         OSError: if the folder cannot be written.
     """
     content = gzip.compress(json.dumps(instances, sort_keys=True, allow_nan=True).encode(), mtime=0)
-    with written_whole(folder / INSTANCES) as temporary:
+    with written_whole(pending(folder / INSTANCES)) as temporary:
         temporary.write_bytes(content)
     index = {
         "schema": SCHEMA,
@@ -126,6 +186,7 @@ def write_index(folder: Path, suite: Suite, files: Mapping[str, AgentFile], inst
     }
     with written_whole(folder / INDEX) as temporary:
         temporary.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    settle(folder)
 
 
 def read_index(folder: Path) -> tuple[BoardIndex, Instances]:
@@ -139,10 +200,7 @@ def read_index(folder: Path) -> tuple[BoardIndex, Instances]:
         if values["schema"] > SCHEMA:
             raise StoreError(f"{folder}: a board of schema {values['schema']}, which only a newer version can read")
         index = BoardIndex.model_validate({**values, "suite": parse_suite(values["suite"])})
-        content = read_limited(folder / INSTANCES)
-        if hashlib.sha256(content).hexdigest() != index.instances:
-            raise StoreError(f"{folder / INSTANCES} does not have the hash that the index states")
-        instances = json.loads(_gunzip(content))
+        instances = json.loads(_gunzip(_stated(folder / INSTANCES, index.instances, read_limited)))
     except FileNotFoundError as error:
         raise StoreError(f"{folder} holds no board: expected the file {Path(error.filename).name}") from None
     except ValidationError as error:
@@ -212,11 +270,9 @@ def read_agent(folder: Path, name: str, file: AgentFile, instances: Instances) -
     """
     path = folder / name
     try:
-        content = path.read_bytes()
+        content = _stated(path, file.sha256, Path.read_bytes)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}), which the index of the board names") from None
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise StoreError(f"{path} does not have the hash that the index states: fetch the board again")
     try:
         parquet = pq.ParquetFile(pa.BufferReader(content))
         header = json.loads(_inflate((parquet.metadata.metadata or {})[_METADATA]))

@@ -9,12 +9,13 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.board import noted, write_note
 from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import MOST_JSON
 from leaderboards.play.provenance import Provenance
@@ -58,20 +59,26 @@ class MergeResult:
 
 
 def merge(sources: Iterable[Path], target: Path) -> MergeResult:
-    """Copy the runs of `sources`, shards of one suite, into `target`, with their provenance.
+    """Copy the runs of `sources`, shards of one suite, into `target`, with their provenance and the board they name.
 
     Raises:
-        StoreError: if a source holds no results, or those of another suite.
+        StoreError: if a source holds no results, or those of another suite, or not all folders name the same board.
         OSError: if a file cannot be read, or `target` cannot be written.
     """
-    store = Store(target)
-    before = store.entries()
-    found, new, rejected = 0, set[str](), []
-    copied: list[tuple[Provenance, list[tuple[RunEntry, str]]]] = []
+    sources = list(sources)
     for source in sources:
         if not (source / "runs").is_dir():
             raise StoreError(f"{source} holds no results: expected a folder that `gpbandit run SUITE --out` was given")
+    store = Store(target)
+    before = store.entries()
+    against = _one_board([*sources, target] if before or noted(target) is not None else sources)
+    for source in sources:
         _adopt_suite(Store(source).suite(), store)
+    if against is not None:  # before any run, so that a merge that was interrupted can go on
+        write_note(target, against)
+    found, new, rejected = 0, set[str](), []
+    copied: list[tuple[Provenance, list[tuple[RunEntry, str]]]] = []
+    for source in sources:
         files: dict[str, list[RunEntry]] = {}
         names: dict[str, str] = {}
         for path in results_in(source / "runs"):
@@ -130,7 +137,6 @@ def add(archive: Path, directory: Path) -> MergeResult:
     """
     store = Store(directory)
     before = store.entries()
-    provenance = Provenance(directory)
     files: dict[str, list[RunEntry]] = {}
     rejected = []
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
@@ -175,7 +181,8 @@ def add(archive: Path, directory: Path) -> MergeResult:
             content = chosen.read_bytes()
             _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
-        provenance.add_submitted(new, archive.name)
+        # Read only now: a `gpbandit verify` may have marked runs meanwhile.
+        Provenance(directory).add_submitted(new, archive.name)
         store.write_manifest()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 
@@ -257,6 +264,27 @@ def _copy(content: bytes, name: str, store: Store) -> str:
     with written_whole(target) as temporary:
         temporary.write_bytes(content)
     return target.name
+
+
+def _one_board(folders: Sequence[Path]) -> str | None:
+    """The board that all of these folders were played against; None for none.
+
+    Raises:
+        StoreError: if they differ, or a note is damaged.
+    """
+    notes = {folder: noted(folder) for folder in folders}
+    for folder, against in notes.items():
+        first = folders[0]
+        if against != notes[first]:
+            raise StoreError(
+                f"{first} was played against {_words(notes[first])} and {folder} against {_words(against)}: expected "
+                "folders that were played against the same one"
+            )
+    return notes[folders[0]] if folders else None
+
+
+def _words(against: str | None) -> str:
+    return "no board" if against is None else f"the board {against!r}"
 
 
 def _adopt_suite(theirs: Suite | None, target: Store) -> None:

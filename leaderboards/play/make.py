@@ -17,6 +17,7 @@ import gymnasium as gym
 import agents
 from agents import Agent
 from agents.core.registry import load_entry_point
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
@@ -130,7 +131,8 @@ def horizon_of(env: EnvLike, horizon: int | None) -> int:
     """The number of evaluations: `horizon`, or the environment's own time limit.
 
     Raises:
-        ValueError: if neither is there, or `horizon` is longer than the limit that an environment object has.
+        ValueError: if neither is there, or `horizon` is no integer of at least 1, or longer than the limit that an
+            environment object has.
     """
     if isinstance(env, gym.Env):
         limit = env.spec.max_episode_steps if env.spec is not None else None
@@ -141,6 +143,7 @@ def horizon_of(env: EnvLike, horizon: int | None) -> int:
         if own is None:
             raise ValueError("horizon: expected a number of evaluations, since the environment has no time limit")
         return int(own)
+    horizon = as_count("horizon", horizon)
     if isinstance(env, gym.Env) and limit is not None and horizon > limit:
         raise ValueError(f"horizon: expected at most {limit}, the environment's time limit, got {horizon}")
     return horizon

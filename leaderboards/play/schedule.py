@@ -360,7 +360,7 @@ class _Jobs:
                 reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
                 outcomes.append(self._record(spec, "crashed", reason, None))
             elif hang:
-                reason = f"took longer than {self._limits.seconds:g} s and did not stop when asked"
+                reason = f"took longer than {self._limits.timeout:g} s and did not stop when asked"
                 outcomes.append(self._record(spec, "timeout", reason, hang))
             else:
                 self._lost[spec.key] += 1

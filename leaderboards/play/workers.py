@@ -33,6 +33,7 @@ from typing import Any, TextIO
 import gymnasium as gym
 
 import agents
+from gpbandit_envs.arguments import as_count, positive_number
 from gpbandit_envs.registry import OWN
 from leaderboards.play.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.play.make import preload_modules
@@ -66,6 +67,7 @@ __all__ = [
 EXECUTORS = ("serial", "local", "dask")
 TRIES = 3
 _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 1e-6, 1e9  # what the timers of the system resolve, and hold
 _GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
 _PATIENCE_SECONDS = 60.0  # how long a Dask scheduler that went away is waited for
 _CONNECT_SECONDS = 5.0
@@ -85,14 +87,25 @@ class Limits:
     """Limits of time and memory for a run.
 
     Attributes:
-        seconds: Wall-clock time of a run; None for no limit.
+        timeout: Seconds of wall-clock time that a run may take; None for no limit.
         memory: Bytes of address space beyond those of an idle worker; None for no limit.
         checkpoint: Seconds after which a run saves its state, again and again.
+
+    Raises:
+        TypeError: if one of the times is no number.
+        ValueError: if one of them is not above 0, or `memory` is no whole number of at least 1.
     """
 
-    seconds: float | None = None
+    timeout: float | None = None
     memory: int | None = None
     checkpoint: float = DEFAULT_EVERY
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None:
+            positive_number("timeout", self.timeout, _SHORTEST_SECONDS, _LONGEST_SECONDS)
+        if self.memory is not None:
+            as_count("memory", self.memory, most=sys.maxsize)
+        positive_number("checkpoint", self.checkpoint, _SHORTEST_SECONDS, _LONGEST_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -222,7 +235,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
             with _time_limit(job, progress):
                 record = run_spec(spec, checkpoint)
         except RunTimeout as error:  # while building, or in the very moment of its end
-            record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.seconds or 0.0)
+            record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)
         if record.status != "crashed" or record.final:
             break
@@ -234,7 +247,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
 @contextlib.contextmanager
 def _time_limit(job: Job, progress: TextIO) -> Iterator[None]:
     """Raise `RunTimeout` in the run after its time; if it does not listen, stop the process a little later."""
-    seconds = job.limits.seconds
+    seconds = job.limits.timeout
     if seconds is None:
         yield
         return
@@ -586,11 +599,13 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
 
     Raises:
-        ValueError: if there is none of that name, it has no scheduler, or this platform cannot bound memory.
+        ValueError: if there is none of that name, it has no scheduler, or it or this platform cannot bound memory.
         ExecutorError: if it cannot be started.
     """
     if limits is not None and limits.memory is not None and sys.platform != "linux":
         raise ValueError("memory: expected None, since address space can be bounded on Linux only")
+    if limits is not None and limits.memory is not None and name == "serial":
+        raise ValueError("memory: expected None with the executor 'serial', which plays in this process")
     if scheduler is not None and name != "dask":
         raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
     if name == "dask":

@@ -56,7 +56,12 @@ class PairedComparison:
 
 
 def compare(
-    summary: Summary, task: str, first: str, second: str, ranking: TaskRanking | None = None
+    summary: Summary,
+    task: str,
+    first: str,
+    second: str,
+    ranking: TaskRanking | None = None,
+    by: str = "cumulative_regret",
 ) -> PairedComparison | None:
     """The paired comparison; None if the agents share no block or the regret is unknown.
 
@@ -67,16 +72,19 @@ def compare(
         second: The other.
         ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and of its
             test.
+        by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
+            cumulative regret as a ratio where that is known.
     """
     a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
     if a is None or b is None:
         return None
+    metrics: tuple[str, ...]
     ranked = ranking if ranking is not None and {first, second} <= set(ranking.agents) else None
     if ranked is not None:
-        blocks, metrics = list(ranked.blocks), [ranked.metric]
+        blocks, metrics = list(ranked.blocks), (ranked.metric,)
     else:
         blocks = [block for block in a.blocks if block in set(b.blocks)]
-        metrics = ["regret_ratio", "cumulative_regret"]
+        metrics = ("regret_ratio", by) if by == "cumulative_regret" else (by,)
     rows_a, rows_b = a.rows(blocks), b.rows(blocks)
     for metric in metrics:
         x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]

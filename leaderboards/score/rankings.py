@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.stats
@@ -42,6 +42,7 @@ __all__ = [
     "class_rankings",
     "overall_ranking",
     "ranked_among",
+    "ranked_scores",
     "ranking_over",
     "task_classes",
     "task_ranking",
@@ -165,6 +166,19 @@ def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> 
         metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     return TaskRanking(metric, agents, blocks, Y, rank(Y, pairwise_p(Y, _generator())))
+
+
+def ranked_scores(summary: Summary, rankings: Mapping[str, TaskRanking | None]) -> Summary:
+    """The summary with those scores alone that ranks rest on, where an agent is ranked; others keep all that they have.
+
+    In a folder that is half played, means over all finished repetitions of each agent are of other instances than the
+    ranks, and of other ones than those of its rivals.
+    """
+    scores = {}
+    for (task, agent), found in summary.scores.items():
+        ranking = rankings[task]
+        scores[task, agent] = found if ranking is None or agent not in ranking.agents else found.on(ranking.blocks)
+    return replace(summary, scores=scores)
 
 
 def ranked_among(found: TaskRanking, agents: Collection[str]) -> TaskRanking | None:

@@ -85,6 +85,23 @@ class AgentScores:
         at = {block: i for i, block in enumerate(self.blocks)}
         return [at[block] for block in blocks]
 
+    def on(self, blocks: Sequence[Block]) -> AgentScores:
+        """The scores of `blocks` alone, in their order.
+
+        Raises:
+            KeyError: if there is no run of one of them.
+        """
+        if tuple(blocks) == self.blocks:
+            return self
+        rows = self.rows(list(blocks))
+        return AgentScores(
+            self.t,
+            tuple(blocks),
+            {name: values[rows] for name, values in self.curves.items()},
+            {name: values[rows] for name, values in self.finals.items()},
+            {name: values[rows] for name, values in self.diagnostics.items()},
+        )
+
     def add_regret_ratio(self, reference: AgentScores | None) -> None:
         """Add the regret ratio against the scores of uniform sampling, paired by block; NaN for blocks it lacks."""
         ratio = np.full((len(self), len(self.t)), np.nan)

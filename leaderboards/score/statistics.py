@@ -230,11 +230,15 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
 
     Args:
         strata: Values of each of E strata.
-        level: Nominal coverage.
+        level: Nominal coverage, in (0, 1).
 
     Returns:
         The interval; its ends are NaN if a stratum has a single value.
+
+    Raises:
+        ValueError: without strata, for an empty one, or for a level outside (0, 1).
     """
+    _check_level(level)
     if not strata or any(not len(x) for x in strata):
         raise ValueError("strata: expected at least one stratum, and none empty")
     n = np.array([len(x) for x in strata])
@@ -274,7 +278,16 @@ def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: f
 
     `P(x < y) + P(x = y) / 2`, over pairs of the same block. Wilson's interval is shorter, and covers less than it says
     for few blocks: for 5 of them and equal agents 93.8 % instead of 95 %.
+
+    Args:
+        x: Scores of the first agent, shape `(n,)`; less is better.
+        y: Scores of the other on the same blocks, shape `(n,)`.
+        level: Least coverage, in (0, 1).
+
+    Raises:
+        ValueError: without scores, if the shapes differ, or for a level outside (0, 1).
     """
+    _check_level(level)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.shape != y.shape or x.ndim != 1 or not len(x):
         raise ValueError(f"y: expected one score a block as in x, shape {x.shape}, got {y.shape}")

@@ -15,7 +15,7 @@ optimizers in a black-box setting, Optimization Methods and Software 36(1), sect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -80,7 +80,7 @@ def evaluation_grid(horizon: int, n_points: int = 60) -> Num[np.ndarray, " m"]:
     return np.unique(np.rint(np.geomspace(1, horizon, n_points)).astype(np.int64))
 
 
-def task_times(summary: Summary, task: str) -> dict[str, Float[np.ndarray, "n k"]]:
+def task_times(summary: Summary, task: str, by_agent: Mapping[str, AgentScores]) -> dict[str, Float[np.ndarray, "n k"]]:
     """Times to the targets of a task by agent, for the runs whose instance has a known scale.
 
     The median arm's gap is the median regret of the evaluations of uniform sampling on the same instance; it is 0, and
@@ -89,6 +89,7 @@ def task_times(summary: Summary, task: str) -> dict[str, Float[np.ndarray, "n k"
     Args:
         summary: The folder, reduced.
         task: The task.
+        by_agent: Scores on it, of all runs of the folder or of some.
 
     Returns:
         One row a run; empty where uniform sampling has not played, or no regret is known.
@@ -99,7 +100,7 @@ def task_times(summary: Summary, task: str) -> dict[str, Float[np.ndarray, "n k"
     uniform = summary.scores[task, reference]
     gaps = dict(zip(uniform.blocks, uniform.finals["median_regret"].tolist()))
     found = {}
-    for agent, scores in summary.on(task).items():
+    for agent, scores in by_agent.items():
         rows = [i for i, block in enumerate(scores.blocks) if gaps.get(block, 0.0) > 0]
         if rows:
             tau = _of_runs(scores, rows, [gaps[scores.blocks[i]] for i in rows])

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
-from leaderboards.score.statistics import ALPHA, loglog_slope
+from leaderboards.score.statistics import ALPHA
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.bibtex import bibtex
@@ -19,7 +19,7 @@ from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_c
 from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
 from leaderboards.show.site import Site
-from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell, slope_cell, tie_mark
+from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
 
 __all__ = ["agent_page"]
 
@@ -84,7 +84,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
                 rank=tie_mark(site, task, rank),
                 rank_sort=rank or LAST,
                 scores=[score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
-                slope=slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None),
+                slope=fitted_slope(site, task, agent),
                 n=len(cell) if cell else 0,
             )
         )
@@ -138,7 +138,7 @@ def _rival(site: Site, agent: str, other: str) -> Rival:
 
 def _charts(site: Site, agent: str) -> list[Chart]:
     """What the agent reports along the run and what audits found, one curve a task."""
-    cells = {task: cell for (task, name), cell in site.summary.scores.items() if name == agent}
+    cells = {task: cell for (task, name), cell in site.shown.scores.items() if name == agent}
     audits = {task: report for (task, name), report in site.audits.items() if name == agent}
     charts = [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
     return [*diagnostic_charts(agent, cells), *(chart for chart in charts if chart is not None)]

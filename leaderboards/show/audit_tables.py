@@ -275,7 +275,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
 
 
 def _cost_row(site: Site, head: RowHead, task: str, agent: str, report: AuditReport) -> CostRow:
-    cell = site.summary.scores[task, agent]
+    cell = site.shown.scores[task, agent]
     T = float(cell.t[-1])
     seconds = score_interval(cell.finals["policy_seconds"] / T)
     held = report.bytes.estimate

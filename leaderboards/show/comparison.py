@@ -65,7 +65,7 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
     """
     tasks, pairs = site.summary.tasks, {}
     for second in _seconds(site, first):
-        made = {task: compare(site.summary, task, first, second, site.rankings[task]) for task in tasks}
+        made = {task: compare(site.summary, task, first, second, site.rankings[task], site.ranked_by) for task in tasks}
         found = {task: one for task, one in made.items() if one is not None}
         charts = [
             difference_chart(_FIRST, _SECOND, found, METRICS[name])

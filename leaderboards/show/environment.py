@@ -16,7 +16,7 @@ from markupsafe import Markup
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
-from leaderboards.score.statistics import iqm, loglog_slope, quantile_interval
+from leaderboards.score.statistics import iqm, quantile_interval
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
@@ -35,7 +35,16 @@ from leaderboards.show.charts import (
 from leaderboards.show.format import NONE, between, number, row_command, span
 from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.site import Site
-from leaderboards.show.table import LAST, TableCell, gap_rows, number_cell, score_cell, slope_cell, tie_mark
+from leaderboards.show.table import (
+    LAST,
+    TableCell,
+    fitted_slope,
+    gap_rows,
+    number_cell,
+    score_cell,
+    slope_cell,
+    tie_mark,
+)
 
 __all__ = ["environment_page", "task_charts"]
 
@@ -100,7 +109,7 @@ class AgentNumbers:
 def environment_page(site: Site, task: str) -> dict[str, Any]:
     """Context of `environment.html.j2`."""
     about = site.summary.tasks[task]
-    cells = site.summary.on(task)
+    cells = site.shown.on(task)
     found = site.rankings[task]
     metrics = _table_metrics(site, task)
     order = best_first(cells)
@@ -113,7 +122,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
             for k, v in site.summary.facts.get(task, {}).items()
             if not math.isnan(v) and (k, v) != ("optimum_tol", 0)
         ],
-        "repetitions": max((len(cell) for cell in cells.values()), default=0),
+        "repetitions": max((len(cell) for cell in site.summary.on(task).values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
@@ -133,7 +142,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
 
 def task_charts(site: Site, task: str) -> list[Chart]:
     """All charts of a task: metrics along the run, regret against time, accuracy, and what audits found."""
-    cells, rule = site.summary.on(task), parse_feedback(site.summary.tasks[task].feedback)
+    cells, rule = site.shown.on(task), parse_feedback(site.summary.tasks[task].feedback)
     audits = {agent: report for (on, agent), report in site.audits.items() if on == task}
     charts = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
     charts += [targets_chart({task: site.target_times[task]}, site.summary.tasks[task].horizon)]
@@ -158,10 +167,10 @@ def _table_metrics(site: Site, task: str) -> list[Metric]:
 
 
 def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
-    cells, found = site.summary.on(task), site.rankings[task]
+    finished, found = site.summary.on(task), site.rankings[task]
     rows = []
     for name in site.summary.agents:
-        cell, rank = cells.get(name), site.rank(task, name)
+        cell, rank = finished.get(name), site.rank(task, name)
         ranks = ""
         if found and name in found.agents:
             i = found.agents.index(name)
@@ -176,7 +185,7 @@ def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
                 range=ranks,
                 compare=site.comparison_with_best(name, task),
                 scores=[score_cell(site, task, name, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
-                slope=slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None),
+                slope=fitted_slope(site, task, name),
                 n=len(cell) if cell else 0,
                 origin=site.origin(task, name),
                 command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.blocks) if cell else None,

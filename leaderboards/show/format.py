@@ -18,6 +18,7 @@ from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
 __all__ = [
+    "BETWEEN",
     "NONE",
     "between",
     "duration",
@@ -37,6 +38,8 @@ __all__ = [
 # ---- numbers ----
 
 NONE = "–"
+BETWEEN = " – "
+"""Parts the ends of an interval."""
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -61,9 +64,10 @@ def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
     low = max(interval.low, least)
     _, dot, decimals = number(interval.estimate, digits).partition(".")
     if "e" in decimals:
-        return f"{number(low, 2)} – {number(interval.high, 2)}"
+        return f"{number(low, 2)}{BETWEEN}{number(interval.high, 2)}"
     n_decimals = len(decimals) if dot else 0
-    return f"{low:.{n_decimals}f} – {interval.high:.{n_decimals}f}" if low else f"0 – {interval.high:.{n_decimals}f}"
+    low_text = f"{low:.{n_decimals}f}" if low else "0"
+    return f"{low_text}{BETWEEN}{interval.high:.{n_decimals}f}"
 
 
 def rounded(x: float, digits: int = 4) -> float | None:

@@ -166,7 +166,7 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
 def _write_scores(site: Site, folder: Path) -> set[Path]:
     """Write the scores and the papers for download."""
     csv, tex, bib = folder / "scores.csv", folder / "scores.tex", folder / "papers.bib"
-    score_table(site.summary).to_csv(csv, index=False)
+    score_table(site.shown).to_csv(csv, index=False)
     tex.write_text(latex_table(site), encoding="utf-8")
     papers = bibtex(text for card in site.cards.values() if card for text in card.references)
     bib.write_text(papers + "\n", encoding="utf-8")

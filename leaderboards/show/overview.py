@@ -216,7 +216,7 @@ def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> d
     placed = () if found is None else found.ordered
     horizon = max((site.summary.tasks[task].horizon for task in tasks), default=1)
     ratios = (
-        {agent: [site.summary.scores[task, agent].finals["regret_ratio"] for task in found.tasks] for agent in placed}
+        {agent: [site.shown.scores[task, agent].finals["regret_ratio"] for task in found.tasks] for agent in placed}
         if found
         else {}
     )
@@ -416,7 +416,7 @@ def _rank_interval(interval: Interval, k: int) -> str:
 def _card(site: Site, task: str) -> TaskCard:
     scores = site.summary.on(task)
     found = site.rankings[task]
-    chart = metric_chart(METRICS["cumulative_regret"], scores)
+    chart = metric_chart(METRICS["cumulative_regret"], site.shown.on(task))
     finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
     return TaskCard(

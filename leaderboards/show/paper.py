@@ -19,7 +19,7 @@ from leaderboards.play.board import open_results
 from leaderboards.play.folder import own_folder
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
 from leaderboards.show.charts import (
@@ -31,7 +31,7 @@ from leaderboards.show.charts import (
     targets_chart,
     variance_chart,
 )
-from leaderboards.show.format import file_names, number
+from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.site import Site, make_site
 from leaderboards.text import visible
@@ -155,7 +155,7 @@ def _figures(site: Site) -> dict[str, Figure]:
     panels["profiles"], panels["targets"] = [], []
     for name, found in site.overall.items():
         ratios = {
-            agent: [site.summary.scores[task, agent].finals["regret_ratio"] for task in found.tasks]
+            agent: [site.shown.scores[task, agent].finals["regret_ratio"] for task in found.tasks]
             for agent in found.agents
         }
         profiles = profile_chart(ratios)
@@ -210,7 +210,7 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
 
 def _cells(site: Site, task: str) -> dict[str, AgentScores]:
     """Scores on a task of the agents that are shown."""
-    return {name: cell for name, cell in site.summary.on(task).items() if name in site.styles}
+    return {name: cell for name, cell in site.shown.on(task).items() if name in site.styles}
 
 
 def _panel(title: str, chart: Chart | None, log_y: bool = True) -> Chart | None:
@@ -407,14 +407,14 @@ def _plain(name: str) -> str:
 
 
 def markdown_table(site: Site) -> str:
-    """Agents by environments: mean and half-width of the 95 % interval; leading tie groups in bold."""
+    """Agents by environments: mean and 95 % interval; leading tie groups in bold."""
     tasks = list(site.summary.tasks)
     lines = [_row_md(["Agent", *map(_escape_md, tasks)]), _row_md(["---", *["---:"] * len(tasks)])]
     for name in _order(site):
         cells = []
         for task in tasks:
             interval = _score(site, task, name)
-            text = "–" if interval is None else _text(interval, " ± ")
+            text = "–" if interval is None else _text(interval)
             cells.append(f"**{text}**" if site.rank(task, name) == 1 else text)
         lines.append(_row_md([_escape_md(name), *cells]))
     return "\n".join([*lines, "", _caption(site), ""])
@@ -434,7 +434,7 @@ def latex_table(site: Site) -> str:
         cells = []
         for task in tasks:
             interval = _score(site, task, name)
-            text = "--" if interval is None else "$" + _text(interval, r" \pm ") + "$"
+            text = "--" if interval is None else _text_latex(interval)
             cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
         lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -446,25 +446,26 @@ def _order(site: Site) -> list[str]:
 
 
 def _score(site: Site, task: str, agent: str) -> Interval | None:
-    cell, found = site.summary.scores.get((task, agent)), site.rankings[task]
+    cell, found = site.shown.scores.get((task, agent)), site.rankings[task]
     if cell is None or found is None or not np.isfinite(cell.finals[found.metric]).all():
         return None
-    return mean_interval(cell.finals[found.metric])
+    return score_interval(cell.finals[found.metric])
 
 
-def _text(interval: Interval, pm: str) -> str:
-    text = number(interval.estimate)
-    if not interval.is_known or interval.low == interval.high:
-        return text
-    half = (interval.high - interval.low) / 2
-    decimals = text.partition(".")[2]
-    return f"{text}{pm}{number(half, 2)}" if "e" in text else f"{text}{pm}{half:.{len(decimals)}f}"
+def _text(interval: Interval) -> str:
+    ends = between(interval)
+    return f"{number(interval.estimate)} ({ends})" if ends else number(interval.estimate)
+
+
+def _text_latex(interval: Interval) -> str:
+    low, dash, high = between(interval).partition(BETWEEN)
+    return f"${number(interval.estimate)}$ (${low}$--${high}$)" if dash else f"${number(interval.estimate)}$"
 
 
 def _caption(site: Site) -> str:
     metrics = sorted({found.metric.replace("_", " ") for found in site.rankings.values() if found is not None})
     return (
-        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: mean and half-width of its 95 % interval "
+        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: mean and 95 % interval "
         "over repetitions; the leading tie group of each environment in bold."
     )
 

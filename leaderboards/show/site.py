@@ -23,6 +23,7 @@ from leaderboards.score.rankings import (
     TaskRanking,
     class_rankings,
     ranked_among,
+    ranked_scores,
     ranking_over,
     task_classes,
     task_ranking,
@@ -46,6 +47,8 @@ class Site:
 
     Attributes:
         summary: The folder, reduced.
+        shown: The same with the scores that pages show: of ranked agents those that the ranks rest on, see
+            `leaderboards.score.rankings.ranked_scores`.
         rankings: Ranking by task; None where no regret is known.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         classes: Classes of tasks, within which agents are ranked over several tasks.
@@ -64,6 +67,7 @@ class Site:
     """
 
     summary: Summary
+    shown: Summary
     rankings: dict[str, TaskRanking | None]
     ranked_by: str
     classes: tuple[TaskClass, ...]
@@ -180,7 +184,7 @@ class Site:
     @functools.cached_property
     def target_times(self) -> dict[str, dict[str, np.ndarray]]:
         """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
-        return {task: task_times(self.summary, task) for task in self.summary.tasks}
+        return {task: task_times(self.summary, task, self.shown.on(task)) for task in self.summary.tasks}
 
     @functools.cached_property
     def _standings(self) -> dict[tuple[str, str], Counter[str]]:
@@ -214,11 +218,13 @@ def make_site(
     studies = delay_studies(summary)
     files = file_names("feedback", dict.fromkeys(study.base for study in studies))
     rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
+    shown = ranked_scores(summary, rankings)
     classes = task_classes(summary)
-    instances, reports = _built_again(summary) if theory else ({}, {})
+    instances, reports = _built_again(shown) if theory else ({}, {})
     groups = grouped(summary, instances)
     return Site(
         summary,
+        shown,
         rankings,
         ranked_by,
         classes,
@@ -233,7 +239,7 @@ def make_site(
         instances,
         {name: agent_card(ref) for name, ref in summary.agents.items()},
         groups,
-        group_scores(summary, groups),
+        group_scores(shown, groups),
     )
 
 

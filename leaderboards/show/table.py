@@ -9,12 +9,22 @@ import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import has_batches
-from leaderboards.score.statistics import Interval, Slope, score_interval
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.site import Site
 
-__all__ = ["LAST", "GapRow", "TableCell", "gap_rows", "number_cell", "score_cell", "slope_cell", "tie_mark"]
+__all__ = [
+    "LAST",
+    "GapRow",
+    "TableCell",
+    "fitted_slope",
+    "gap_rows",
+    "number_cell",
+    "score_cell",
+    "slope_cell",
+    "tie_mark",
+]
 
 LAST = 1e9
 """Sort key of a cell without a value: behind all others."""
@@ -77,6 +87,8 @@ def number_cell(x: float | None) -> TableCell:
 def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = False) -> TableCell:
     """The mean final score of an agent on a task with its interval, or why there is none.
 
+    Of an agent that is ranked there it is the mean over the repetitions that the rank rests on.
+
     Args:
         site: The site.
         task: The task.
@@ -84,7 +96,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
         metric: Name of the metric.
         ranked: Whether the task is ranked by this metric: then the cell shows the rank.
     """
-    cell = site.summary.scores.get((task, agent))
+    cell = site.shown.scores.get((task, agent))
     feedback = site.summary.tasks[task].feedback
     if cell is not None and metric == "batches" and not has_batches(parse_feedback(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
@@ -101,6 +113,12 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
         lead=ranked and rank == 1,
         rank=tie_mark(site, task, rank) if ranked else "",
     )
+
+
+def fitted_slope(site: Site, task: str, agent: str) -> TableCell:
+    """The growth exponent of the regret that is shown of an agent on a task."""
+    cell = site.shown.scores.get((task, agent))
+    return slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None)
 
 
 def slope_cell(slope: Slope | None) -> TableCell:

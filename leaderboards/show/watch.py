@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from leaderboards.play.board import Board, Joined, board_of, noted
+from leaderboards.play.folder import StoreError
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
 from leaderboards.score.metrics import METRICS
@@ -40,7 +42,8 @@ class Watcher:
     """Progress and ranking of a results folder while it is written; each update reads only new files.
 
     Args:
-        directory: The results folder; it may not be there yet.
+        directory: The results folder; it may not be there yet. With the board that it notes, if any: rivals are ranked,
+            and only what the folder is to play is counted.
         clock: Seconds since 1970.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
     """
@@ -56,13 +59,21 @@ class Watcher:
         self.ranked_by = ranked_by
         self._reduced: dict[str, RunScores] = {}
         self._suite: Suite | None = None
+        self._rivals: frozenset[str] = frozenset()
         self._keys: set[str] = set()
+        self._board: Board | None = None
+        self._board_of: tuple[str, Suite] | None = None
 
     def update(self) -> tuple[RenderableType, bool]:
-        """The current view, and whether every run of the suite has been tried."""
-        summary = summarise(self.store, _POINTS, self._reduced)
-        runs = summary.runs
-        wanted = self._keys_of(summary.suite)
+        """The current view, and whether every run that the folder is to play has been tried.
+
+        Raises:
+            StoreError: if the board that the folder notes cannot be had.
+        """
+        results = self._results()
+        summary = summarise(results, _POINTS, self._reduced)
+        runs = self.store.runs()
+        wanted = self._keys_of(summary.suite, results.rivals())
         ended = len(runs) if wanted is None else len(wanted.intersection(runs.index))
         parts: list[RenderableType] = [Text(f"{self.store.directory}", style="bold")]
         counts = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items()) or "nothing yet"
@@ -73,14 +84,32 @@ class Watcher:
             parts.append(Padding(ProgressBar(total=len(wanted), completed=ended, width=60), 0))
             parts.append(Text(f"{counts} of {len(wanted)}{self._pace(runs, len(wanted) - ended)}"))
         parts.extend(_rankings(summary, self.ranked_by))
-        return Group(*parts), wanted is not None and ended == len(wanted)
+        # Nothing is wanted before the first run of an agent that the board has too.
+        return Group(*parts), bool(wanted) and ended == len(wanted or ())
 
-    def _keys_of(self, suite: Suite | None) -> set[str] | None:
-        """Keys of the runs of the suite; worked out anew only if the suite has changed."""
+    def _results(self) -> Store | Joined:
+        """The folder, among the runs of the board that it notes, if any; a board is read once."""
+        against, suite = noted(self.store.directory), self.store.suite()
+        if against is None or suite is None:
+            return self.store
+        if self._board is None or self._board_of != (against, suite):
+            try:
+                self._board = board_of(against, suite)
+            except ValueError as error:
+                raise StoreError(
+                    f"{self.store.directory} was played against a board that is not here: {error}"
+                ) from None
+            self._board_of = against, suite
+            self._reduced.clear()  # curves of a board have points of their own
+        return Joined(self.store, self._board, against)
+
+    def _keys_of(self, suite: Suite | None, rivals: frozenset[str]) -> set[str] | None:
+        """Keys of the runs of the suite but those of `rivals`; worked out anew only if either has changed."""
         if suite is None:
             return None
-        if suite != self._suite:
-            self._suite, self._keys = suite, {spec.key for spec in suite.specs()}
+        if (suite, rivals) != (self._suite, self._rivals):
+            self._suite, self._rivals = suite, rivals
+            self._keys = {spec.key for spec in suite.specs() if spec.agent.key not in rivals}
         return self._keys
 
     def speed(self, runs: pd.DataFrame) -> float:
@@ -117,7 +146,7 @@ def _rankings(summary: Summary, ranked_by: str) -> list[RenderableType]:
         if found:
             metrics = dict.fromkeys(METRICS[metric].title.lower() for metric, _ in found.values())
             of = f": {one.name}" if len(classes) > 1 else ""
-            tables += [Text(f"{' or '.join(metrics)} so far{of}", style="italic"), _table(found)]
+            tables += [Text(f"{' or '.join(metrics)} so far{of}", style="italic"), _table(found, summary.own)]
     return tables
 
 
@@ -137,7 +166,8 @@ def _so_far(summary: Summary, task: str, ranked_by: str) -> _Scores:
     return metric, found
 
 
-def _table(found: dict[str, _Scores]) -> Table:
+def _table(found: dict[str, _Scores], also: Collection[str]) -> Table:
+    """The first agents by their mean rank, and those of `also`."""
     shown = list(found.values()) if len(found) <= _TASKS_SHOWN else []
     table = Table(box=None, pad_edge=False)
     # A narrow terminal cuts names and folds headings, never a number.
@@ -154,7 +184,9 @@ def _table(found: dict[str, _Scores]) -> Table:
         for agent, place in zip(scores, scipy.stats.rankdata(means)):
             ranks.setdefault(agent, []).append(float(place))
             counts[agent] += scores[agent][1]
-    for agent in sorted(ranks, key=lambda agent: np.mean(ranks[agent]))[:_AGENTS_SHOWN]:
+    for place, agent in enumerate(sorted(ranks, key=lambda agent: np.mean(ranks[agent]))):
+        if place >= _AGENTS_SHOWN and agent not in also:
+            continue
         texts = [f"{np.mean(ranks[agent]):.2f}"] if len(found) > 1 else []
         texts += [number(scores[agent][0], 4) if agent in scores else NONE for _, scores in shown]
         table.add_row(escape(agent), *texts, str(counts[agent]))
@@ -176,6 +208,10 @@ def watch(
         console: Where to show it; by default the terminal. Where that is none, the view is printed once.
         once: Print the view once and return.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+
+    Raises:
+        ValueError: if `interval` is not above 0.
+        StoreError: if the folder was played against a board that cannot be had.
     """
     if interval <= 0:
         raise ValueError(f"interval: expected a number of seconds > 0, got {interval!r}")

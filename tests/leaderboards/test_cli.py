@@ -315,6 +315,12 @@ def test_repetitions_played_together(call: Call, suite: Path, tmp_path: Path) ->
     code, said, _ = call("verify", out, "--workers", 1)
     assert code == 0
     assert said.count(": identical\n") == 4
+    code, _, err = call("run", suite, "--out", out, "--executor", "serial", "--memory", "64")
+    assert code == 2
+    assert "--memory: expected another executor than serial" in err
+    code, _, err = call("run", suite, "--out", out, "--timeout", "inf")
+    assert code == 2
+    assert "--timeout: expected a finite number > 0, got inf" in err
     code, _, err = call("run", suite, "--out", out, "--together", "--timeout", "5")
     assert code != 0
     assert "neither --timeout nor --memory" in err

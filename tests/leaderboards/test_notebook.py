@@ -26,11 +26,13 @@ from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.notebook import as_suite, run_suite
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.results import Results
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import summarise
+from tests.leaderboards import folders
 from tests.leaderboards.play import players
 
 FRAME = pd.DataFrame({"x": np.arange(12.0), "y": np.sin(np.arange(12.0))})
@@ -94,7 +96,7 @@ def test_frames_of_results(tmp_path: Path) -> None:
     assert list(on_task.columns) == ["rank", "best", "worst", "regret_ratio", "low", "high", "n"]
     assert on_task["n"].tolist() == [2, 2, 2]
     traces = found.traces(["t", "regret"])
-    assert list(traces.columns) == ["env", "agent", "repetition", "t", "regret"]
+    assert list(traces.columns) == ["env", "agent", "seed", "repetition", "t", "regret"]
     assert len(traces) == 12 * 12
     key = runs.index[(runs["env"] == "RKHS") & (runs["agent"] == "EpsGreedy") & (runs["repetition"] == 1)][0]
     mine = traces.query("env == 'RKHS' and agent == 'EpsGreedy' and repetition == 1")
@@ -107,6 +109,61 @@ def test_frames_of_results(tmp_path: Path) -> None:
         found.ranking("wave")
     with pytest.raises(ValueError, match="task: expected one of 'waves', 'RKHS', got None"):
         found.charts()
+
+
+def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
+    for width, seed in ((1.0, 0), (3.0, 0), (3.0, 1)):
+        Store(tmp_path / "single").write(leaderboards.run(RKHS, ("GP-UCB", {"width": width}), horizon=20, seed=seed))
+    found = Results(tmp_path / "single")
+    traces = found.traces(["t"])
+    assert traces.groupby(["env", "agent", "seed", "repetition"]).size().to_dict() == {
+        ("RKHS", "GP-UCB", 0, 0): 20,
+        ("RKHS", "GP-UCB (width=3.0)", 0, 0): 20,
+        ("RKHS", "GP-UCB (width=3.0)", 1, 0): 20,
+    }
+    with pytest.raises(TypeError, match=r"columns: expected a list, got 'reward'; for one, write \[...\] around it"):
+        found.traces("reward")
+    quiet(keys(horizon=10), out=tmp_path / "suite")
+    found = quiet(keys(horizon=20), out=tmp_path / "suite")
+    rows = found.traces(["t"]).groupby(["env", "agent", "seed", "repetition"]).size()
+    assert {env: set(found) for env, found in rows.groupby("env")} == {"RKHS": {20}, "RKHS (T = 10)": {10}}
+    for frame in (found.runs(), found.traces(), found.scores().rename(columns={"task": "env"})):
+        assert set(frame["env"]) == {"RKHS", "RKHS (T = 10)"}
+    assert found.runs().groupby(["env", "agent", "seed", "repetition"]).size().eq(1).all()
+
+
+def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    for timeout in (0, -1, "3"):
+        with pytest.raises((TypeError, ValueError), match=f"timeout: expected a finite number > 0, got {timeout!r}"):
+            quiet(keys(), out=tmp_path / "res", timeout=timeout)
+    with pytest.raises(ValueError, match=r"timeout: expected None with together=True, .*single runs, got 0\.5"):
+        quiet(keys(), out=tmp_path / "res", timeout=0.5, together=True)
+    assert not (tmp_path / "res").exists()
+
+
+def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
+    script = """
+import agents
+from leaderboards.notebook import _object_digest
+agent = agents.make("EpsGreedy")
+agent.words = {"one", "two", "three", "four"}
+agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]
+print(_object_digest(agent))
+agent.words.remove("four")
+print(_object_digest(agent))
+"""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in ("1", "2", "3")
+    ]
+    assert said[0] == said[1] == said[2]
+    assert said[0][0] != said[0][1]
 
 
 def test_charts_and_page(tmp_path: Path) -> None:
@@ -258,6 +315,27 @@ def test_an_environment_that_only_one_agent_played_has_no_difference(tmp_path: P
     differences = frame["difference"].to_dict()
     assert np.isnan(differences["Branin"])
     assert differences["overall"] == differences["RKHS"]
+
+
+def test_two_agents_are_compared_by_what_was_asked_for_where_one_is_not_ranked(tmp_path: Path) -> None:
+    store = folders.folder(tmp_path, repetitions=1)
+    for repetition in (1, 2):
+        for agent in folders.AGENTS:
+            if agent.id != "GP-UCB":
+                store.write(folders.record(Ref("GPBandit/RKHS-v0"), agent, repetition))
+    found = Results(tmp_path)
+    assert found.ranking("RKHS")["rank"].isna().to_dict()["GP-UCB"]
+    scores = summarise(store).scores
+    for by, metrics in {
+        "simple_regret": ["simple_regret", "simple_regret", "regret_ratio"],
+        "cumulative_regret": ["regret_ratio"] * 3,
+    }.items():
+        frame = found.compare("GP-UCB", "EpsGreedy", by=by)
+        assert frame["metric"].tolist() == metrics
+        x, y = (scores["RKHS", agent].finals[metrics[0]][:1] for agent in ("GP-UCB", "EpsGreedy"))
+        assert frame["difference"]["RKHS"] == pytest.approx(float((x - y)[0]))
+        assert frame["n"]["RKHS"] == 1
+        assert frame["n"]["overall"] == (0 if by == "simple_regret" else 2)
 
 
 def test_runs_of_an_agent_whose_file_was_edited_since_are_told(

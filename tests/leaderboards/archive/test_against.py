@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shutil
+import sys
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import leaderboards
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.board import Board, Joined
+from leaderboards.play.folder import StoreError
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
+from leaderboards.show.watch import Watcher
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 
@@ -35,6 +41,37 @@ def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None
     assert len(leaderboards.Results(out, against=own.directory).ranking()) == 4
     with pytest.raises(ValueError, match="expected one of 'small'"):
         leaderboards.Results(out, against="nothing")
+
+
+def shown(watcher: Watcher) -> tuple[str, bool]:
+    view, complete = watcher.update()
+    console = Console(file=io.StringIO(), width=100)
+    console.print(view)
+    return console.file.getvalue(), complete  # type: ignore[attr-defined]
+
+
+def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "res"
+    results = leaderboards.run_suite(small_suite(), {"mine": "Random"}, out=out, against="board", progress=False)
+    watcher, n = Watcher(out), 2 * REPETITIONS
+    monkeypatch.setattr(sys.modules[Watcher.__module__], "_AGENTS_SHOWN", 1)
+    text, complete = shown(watcher)
+    assert f"{n} done of {n}" in text
+    assert complete
+    best = results.ranking().index[0]
+    assert [line.split("  ")[0] for line in text.splitlines()[-2:]] == [best, "mine"], "the best, and one's own"
+    store = Store(out)
+    store.path(next(iter(store.entries().values()))).unlink()
+    gone = n - len(Store(out).keys())
+    text, complete = shown(watcher)
+    assert f"{n - gone} done of {n}" in text
+    assert not complete
+    shutil.rmtree(own.directory)
+    assert shown(watcher)[0] == text, "the board is read once"
+    with pytest.raises(StoreError, match="res was played against a board that is not here: against: no board of"):
+        Watcher(out).update()
 
 
 def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, tmp_path: Path) -> None:

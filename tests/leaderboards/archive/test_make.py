@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,52 @@ def test_a_row_that_is_renamed_keeps_its_runs(tmp_path: Path) -> None:
     assert [
         run.spec.agent.label for run in Board(board.directory).entries().values() if run.spec.agent.id == "Uniform"
     ] == ["Baseline (uniform)"] * 2
+
+
+def test_a_board_is_whole_whenever_its_writer_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before every change of a name in the folder: the old board or the new one, and the same call goes on."""
+    old = tiny([{"id": "Uniform"}, {"id": "EpsGreedy"}])
+    new = tiny([{"id": "Uniform"}, {"id": "EpsGreedy", "label": "Greedy"}, {"id": "Random"}], 3)
+    store = play(old, Store(tmp_path / "res"))
+    first = write_board(old, tmp_path / "old", store)
+    play(new, store)
+    shutil.copytree(first.directory, tmp_path / "whole")
+    whole = write_board(new, tmp_path / "whole", store)
+    contents = {path.name: path.read_bytes() for path in whole.directory.iterdir()}
+    assert "greedy.parquet" in contents
+    assert "epsgreedy.parquet" not in contents
+    changes = iter(range(0))
+
+    def counted(change: Any) -> Any:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if next(changes) == 0:
+                raise KeyboardInterrupt
+            return change(*args, **kwargs)
+
+        return wrapped
+
+    stopped, seen = 0, set()
+    while True:
+        folder = tmp_path / f"stopped {stopped}"
+        shutil.copytree(first.directory, folder)
+        changes = itertools.count(-stopped)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "replace", counted(os.replace))
+            patched.setattr(Path, "unlink", counted(Path.unlink))
+            try:
+                write_board(new, folder, store)
+            except KeyboardInterrupt:
+                pass
+            else:
+                break
+        found = Board(folder)
+        assert regrets(found) in (regrets(first), regrets(whole))
+        seen.add(found.sha256)
+        write_board(new, folder, store)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
+        stopped += 1
+    assert seen == {first.sha256, whole.sha256}
+    assert stopped == 3 + 2 + 4 + 1, "three agents, the instances and the index; four names; one file removed"
 
 
 def test_labels_of_one_name_have_files_of_their_own(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_dask_is_serial(tmp_path: Path, dask: DaskExecutor) -> None:
 @pytest.mark.chaos
 def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    limits = Limits(seconds=20.0)  # generous: a fresh worker imports everything within it, on a busy machine
+    limits = Limits(timeout=20.0)  # generous: a fresh worker imports everything within it, on a busy machine
     executor = DaskExecutor(2, limits)
     bad = [players.path(kind) for kind in (players.Dies, players.Raises, players.Hangs)]
     try:

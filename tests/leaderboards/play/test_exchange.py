@@ -15,6 +15,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from leaderboards.play import exchange
+from leaderboards.play.board import noted, write_note
 from leaderboards.play.exchange import add, merge, pack
 from leaderboards.play.query import QueryError, query
 from leaderboards.play.record import RunRecord
@@ -96,6 +98,28 @@ def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
     assert (again.runs, again.known) == (0, 18)
 
 
+def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Path) -> None:
+    parts = [played(tmp_path / str(i), shard(specs(2), i, 2)).directory for i in (1, 2)]
+    other = played(tmp_path / "other", specs(1)).directory
+    for part, board in zip((*parts, other), ("board", "board", "core-v1")):
+        write_note(part, board)
+    merge(parts, tmp_path / "all")
+    assert noted(tmp_path / "all") == "board"
+    merge(parts, tmp_path / "all")
+    plain = played(tmp_path / "plain", specs(1)).directory
+    for sources, target, said in (
+        ((*parts, other), "new", "1 was played against the board 'board' and .*other against the board 'core-v1': exp"),
+        ((plain, parts[0]), "new", "plain was played against no board and .*1 against the board 'board'"),
+        ((other,), "all", "other was played against the board 'core-v1' and .*all against the board 'board'"),
+        ((plain,), "all", "plain was played against no board and .*all against the board 'board'"),
+        ((parts[0],), "plain", "1 was played against the board 'board' and .*plain against no board"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            merge(sources, tmp_path / target)
+    assert not (tmp_path / "new").exists()
+    assert noted(plain) is None
+
+
 def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -> None:
     one, other = played(tmp_path / "1", specs()[:1]), played(tmp_path / "2", specs()[:2])
     (one.runs_directory / "broken.parquet").write_bytes(b"x")
@@ -113,6 +137,23 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
     other.write_suite(SUITE.model_copy(update={"name": "another"}))
     with pytest.raises(StoreError, match="holds suite 's' and not 'another'"):
         merge([other.directory], tmp_path / "all")
+
+
+def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
+    pack(theirs.directory, tmp_path / "x.zip")
+    marked = sorted(ours.keys())
+    copy = exchange._copy
+
+    def meanwhile(content: bytes, name: str, store: Store) -> str:
+        Store(ours.directory).mark_verified(marked)
+        return copy(content, name, store)
+
+    monkeypatch.setattr(exchange, "_copy", meanwhile)
+    assert add(tmp_path / "x.zip", ours.directory).runs == 14
+    standing = ours.runs()["standing"]
+    assert standing.value_counts().to_dict() == {"submitted": 14, "verified": 4}
+    assert set(standing[marked]) == {"verified"}
 
 
 def test_packed_results_are_submitted_until_verified(tmp_path: Path) -> None:

@@ -431,6 +431,7 @@ def test_a_run_without_regret_says_why(caplog: pytest.LogCaptureFixture) -> None
         (("Test/Plain-v0", {"spoil": np.nan}), "Uniform", 10, ValueError, "kwargs: expected finite numbers"),
         (SMALL, 3.5, 10, TypeError, "agent: expected an id"),
         (Plain(), "Uniform", None, ValueError, "horizon: expected a number of evaluations"),
+        (Plain(), "Uniform", "10", ValueError, "horizon: expected an integer >= 1, got '10'"),
         (gym.make("Test/Plain-v0", max_episode_steps=5), "Uniform", 10, ValueError, "at most 5"),
     ],
 )

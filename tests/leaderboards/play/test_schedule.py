@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -273,7 +274,7 @@ def test_two_harnesses_on_one_folder(tmp_path: Path, reference: Store) -> None:
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
     store = Store(tmp_path)
-    limits = Limits(seconds=10.0)
+    limits = Limits(timeout=10.0)
     executor = LocalExecutor(2, limits)
     hangs = Ref(players.path(players.Hangs), {"deaf": deaf})
     try:
@@ -292,7 +293,7 @@ def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
 def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
-    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(seconds=4.0))
+    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(timeout=4.0))
     assert summary.ended == {"done": 1, "timeout": 1}
 
 
@@ -338,7 +339,30 @@ def test_diaries(tmp_path: Path) -> None:
     assert read_progress(diary) == ("two", "Timeout (0:00:01)!\nThread 0x1")
 
 
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"timeout": 0}, "timeout: expected a finite number > 0, got 0"),
+        ({"timeout": -1}, "timeout: expected a finite number > 0, got -1"),
+        ({"timeout": "3"}, "timeout: expected a finite number > 0, got '3'"),
+        ({"timeout": float("inf")}, "timeout: expected a finite number > 0, got inf"),
+        ({"timeout": 1e12}, "timeout: expected a finite number > 0, between 1e-06 and 1e"),
+        ({"memory": 0}, "memory: expected an integer >= 1, got 0"),
+        ({"memory": "1GB"}, "memory: expected an integer >= 1, got '1GB'"),
+        ({"checkpoint": 0.0}, "checkpoint: expected a finite number > 0, got 0.0"),
+        ({"checkpoint": None}, "checkpoint: expected a finite number > 0, got None"),
+    ],
+)
+def test_limits_that_are_none_are_refused(limits: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        Limits(**limits)
+
+
 def test_unknown_executors() -> None:
+    with pytest.raises(
+        ValueError, match="memory: expected None with the executor 'serial', which plays in this process"
+    ):
+        make_executor("serial", 1, Limits(memory=1 << 29))
     with pytest.raises(ValueError, match="executor: expected one of serial, local"):
         make_executor("cloud", 1)
     with pytest.raises(ValueError, match="workers: expected at least 1, got 0"):

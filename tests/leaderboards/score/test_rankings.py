@@ -11,10 +11,15 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.results import Results
 from leaderboards.score.rankings import class_rankings, ranking_over, task_classes, task_ranking
+from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.environment import task_charts
+from leaderboards.show.format import between, number
 from leaderboards.show.overview import filtered_rankings, overview_page
+from leaderboards.show.paper import latex_table, markdown_table
 from leaderboards.show.site import NOT_TOLD, TOLD, make_site
-from tests.leaderboards.folders import record, trace
+from leaderboards.show.table import score_cell
+from tests.leaderboards.folders import AGENTS, folder, record, trace
 
 ARMS = (Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"))
 BOXES = (Ref("GPBandit/Branin-v0"), Ref("GPBandit/Hartmann3-v0"), Ref("GPBandit/Hartmann6-v0"))
@@ -100,6 +105,57 @@ def test_agents_are_ranked_by_another_metric(tmp_path: Path, metric: str) -> Non
     summary = summarise(store)
     with pytest.raises(ValueError, match=r"by: expected one of cumulative_regret, simple_regret.*got 'batches'"):
         task_ranking(summary, "RKHS", "batches")
+
+
+@pytest.fixture
+def half_played(tmp_path: Path) -> Store:
+    """All agents have played three repetitions; GP-UCB has played two, and EpsGreedy nine, of which six went badly."""
+    store = folder(tmp_path, ARMS[:1], AGENTS, 2)
+    for agent in AGENTS:
+        if agent.id != "GP-UCB":
+            store.write(record(ARMS[0], agent, 2))
+    for repetition in range(3, 9):
+        frame = trace(60, 0.0, np.random.default_rng(repetition))
+        frame["regret"] *= 10
+        store.write(record(ARMS[0], Ref("EpsGreedy"), repetition, frame=frame))
+    return store
+
+
+def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store) -> None:
+    results = Results(half_played)
+    site = make_site(summarise(half_played), ranked_by="simple_regret")
+    ranking = site.rankings["RKHS"]
+    assert ranking is not None
+    assert len(ranking.blocks) == 3
+    frame = results.ranking("RKHS", by="simple_regret")
+    assert frame["n"].to_dict() == {"Uniform": 3, "EpsGreedy": 3, "GP-UCB": 2, "BBKB": 3, "GP-AUCB": 3}
+    assert frame["rank"].isna().to_dict() == {name: name == "GP-UCB" for name in frame.index}
+    text = latex_table(site), markdown_table(site), Results(half_played).page(by="simple_regret").read_text("utf-8")
+    for i, agent in enumerate(ranking.agents):
+        mean = score_interval(ranking.Y[:, i])
+        assert [frame[name][agent] for name in ("simple_regret", "low", "high")] == [mean.estimate, mean.low, mean.high]
+        assert results.ranking(by="simple_regret").loc[agent, "RKHS"] == mean.estimate
+        cell = score_cell(site, "RKHS", agent, "simple_regret", ranked=True)
+        assert (cell.sort, cell.interval) == (mean.estimate, between(mean))
+        low, high = between(mean).split(" – ")
+        assert f"{agent} & " in text[0]
+        assert f"${number(mean.estimate)}$ (${low}$--${high}$)" in text[0]
+        assert f"{number(mean.estimate)} ({between(mean)})" in text[1]
+        assert between(mean) in text[2]
+    # Along the run too, and over all environments: the bad repetitions are on no page.
+    shown = site.shown.scores["RKHS", "EpsGreedy"]
+    assert shown.blocks == ranking.blocks
+    assert (
+        shown.curves["cumulative_regret"].max()
+        < 60
+        < site.summary.scores["RKHS", "EpsGreedy"].finals["cumulative_regret"].max()
+    )
+    charts = task_charts(site, "RKHS")
+    assert len([line for line in charts[0].lines if line.name == "GP-UCB"]) == 1
+    unranked = site.summary.scores["RKHS", "GP-UCB"]
+    assert site.shown.scores["RKHS", "GP-UCB"] is unranked
+    assert score_cell(site, "RKHS", "GP-UCB", "simple_regret").why == "not ranked: finished 2 of 3 repetitions"
+    assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(9).all()
 
 
 def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> None:

@@ -405,6 +405,8 @@ def test_equal_agents_are_told_apart_no_more_often_than_alpha() -> None:
         (lambda: mean_interval(np.zeros(0)), "Y: expected shape|x: expected one value"),
         (lambda: mean_interval(np.ones((2, 2))), "x: expected one value per repetition"),
         (lambda: mean_interval(np.ones(2), level=1.0), "level: expected a number in"),
+        (lambda: stratified_mean([np.ones(2)], level=2), "level: expected a number in"),
+        (lambda: improvement(np.ones(2), np.ones(2), level=2), "level: expected a number in"),
         (lambda: quantile_interval(np.ones(2), 1.0), "q: expected a number in"),
         (lambda: mean_band(np.ones(3)), "Y: expected shape"),
         (lambda: stratified_mean([]), "strata: expected at least one"),

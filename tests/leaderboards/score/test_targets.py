@@ -45,7 +45,7 @@ def test_a_task_is_scaled_by_uniform_sampling_on_the_same_instance(tmp_path: Pat
     env = Ref("GPBandit/RKHS-v0")
     store = folder(tmp_path, [env], [Ref("Uniform"), Ref("GP-UCB")], repetitions=3, T=100)
     summary = summarise(store)
-    found = task_times(summary, "RKHS")
+    found = task_times(summary, "RKHS", summary.on("RKHS"))
     assert found.keys() == {"Uniform", "GP-UCB"}
     runs = summary.runs
     for agent, tau in found.items():
@@ -65,4 +65,4 @@ def test_a_task_is_scaled_by_uniform_sampling_on_the_same_instance(tmp_path: Pat
 @pytest.mark.parametrize("agents", [[Ref("GP-UCB")], [Ref("Uniform", {"x": 1}), Ref("GP-UCB")]])
 def test_without_uniform_sampling_there_is_no_scale(tmp_path: Path, agents: list[Ref]) -> None:
     summary = summarise(folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=2))
-    assert task_times(summary, "RKHS") == {}
+    assert task_times(summary, "RKHS", summary.on("RKHS")) == {}
