@@ -8,7 +8,6 @@ FOLDER/PULL_REQUEST.md   the text of the pull request, with the table; PULL_REQU
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -16,7 +15,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -42,13 +41,14 @@ from leaderboards.score.kept import keep
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
 
-__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "on_path", "open_submission", "same_traces"]
+__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_traces"]
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _TO_FILL_IN = "\n\n...\n"
 _SCHEMA = 1
 _NEIGHBOURS = 3
+_TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", "agents", "gpbandit_envs", "leaderboards"}
 
 
 class _Strict(BaseModel):
@@ -102,6 +102,11 @@ class Submission:
     agents: tuple[SubmittedAgent, ...]
     store: Store
     rejected: tuple[str, ...]
+
+    @property
+    def code(self) -> Path:
+        """The folder of the source files of its agents; there is none if registries have all of them."""
+        return (self.folder / _CODE).resolve()
 
 
 # ---- made ----
@@ -163,6 +168,7 @@ def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
     files = {}
     for path in imported_files(origin, root):
         name = path.relative_to(root).as_posix()
+        _check_name(name)
         (code / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, code / name)
         files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -288,25 +294,59 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / LIST} is no list of a submission ({type(error).__name__}: {error})") from None
-    for agent in listed.agents:
-        for name, sha256 in agent.files.items():
-            _check_file(folder / _CODE, name, sha256)
+    files = [(name, sha256) for agent in listed.agents for name, sha256 in agent.files.items()]
+    for name, _ in files:
+        _check_name(name)
+    _check_code(folder / _CODE, {name for name, _ in files})
+    for name, sha256 in files:
+        _check_file(folder / _CODE, name, sha256)
     if (folder / _RESULTS).is_symlink():
         raise StoreError(f"{folder / _RESULTS}: expected a file, got a link")
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
 
 
-def _check_file(code: Path, name: str, sha256: str) -> None:
-    """Check that a source file is below `code` and has its hash.
+def _check_code(code: Path, listed: Collection[str]) -> None:
+    """Check that a folder holds no link, and no file but the listed ones.
+
+    Raises:
+        StoreError: if it does.
+    """
+    if code.is_symlink():
+        raise StoreError(f"{code}: expected a folder, got a link")
+    for folder, folders, files in os.walk(code):
+        for name in sorted([*folders, *files]):
+            path = Path(folder, name)
+            if path.is_symlink():
+                raise StoreError(f"{path}: expected files and folders, got a link")
+            if name in files and path.relative_to(code).as_posix() not in listed:
+                raise StoreError(f"{path}: expected only files that {LIST} lists, which this one is not: remove it")
+
+
+def _check_name(name: str) -> None:
+    """Check that a path is one of a source file below the code, and not of a module that other code imports.
 
     Raises:
         StoreError: if not.
     """
-    parts = PurePosixPath(name).parts
-    path = code.joinpath(*parts)
-    if not parts or ".." in parts or name.startswith("/") or path.suffix != ".py" or path.is_symlink():
+    path = PurePosixPath(name)
+    if not path.parts or ".." in path.parts or path.is_absolute() or path.suffix != ".py":
         raise StoreError(f"{LIST}: expected Python files below {_CODE}/, got {name!r}")
+    module = path.with_suffix("").parts[0]
+    if module in _TAKEN:
+        raise StoreError(
+            f"{_CODE}/{name}: expected a module of a name of its own, got {module!r}, which is one of Python or of "
+            "this project: rename it, and play its runs anew"
+        )
+
+
+def _check_file(code: Path, name: str, sha256: str) -> None:
+    """Check that a source file below `code` has its hash.
+
+    Raises:
+        StoreError: if not.
+    """
+    path = code / name
     try:
         found = hashlib.sha256(read_limited(path)).hexdigest()
     except OSError as error:
@@ -369,23 +409,6 @@ def same_traces(submission: Submission, board: Board) -> list[str]:
             pair = run.spec.agent.label, other.label
             counts[pair] = counts.get(pair, 0) + 1
     return [f"{n} runs of {mine} are those of {other} on the board, bit for bit" for (mine, other), n in counts.items()]
-
-
-@contextlib.contextmanager
-def on_path(submission: Submission) -> Iterator[None]:
-    """The submitted code first where Python looks for modules, in this process and in workers that it starts."""
-    code = str((submission.folder / _CODE).resolve())
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = code if before is None else f"{code}{os.pathsep}{before}"
-    sys.path.insert(0, code)
-    try:
-        yield
-    finally:
-        sys.path.remove(code)
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
 
 
 def accept(submission: Submission, folder: Path, *, verified: bool, by: str, code: str) -> Board:
