@@ -15,6 +15,8 @@ import json
 import os
 import shutil
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -29,11 +31,11 @@ from leaderboards.play import exchange
 from leaderboards.play.board import Board, open_results
 from leaderboards.play.board_file import Source
 from leaderboards.play.edited import edited_since
-from leaderboards.play.fingerprint import fingerprint, imported_files, is_installed, module_root
+from leaderboards.play.fingerprint import PROJECT, fingerprint, imported_files, is_installed, module_root
 from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import read_limited
 from leaderboards.play.make import is_own_env
-from leaderboards.play.run_file import first_error
+from leaderboards.play.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, load_suite, not_in_suite, suite_names
@@ -48,7 +50,7 @@ _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _TO_FILL_IN = "\n\n...\n"
 _SCHEMA = 1
 _NEIGHBOURS = 3
-_TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", "agents", "gpbandit_envs", "leaderboards"}
+_TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
 
 
 class _Strict(BaseModel):
@@ -95,6 +97,7 @@ class Submission:
         agents: Its agents.
         store: Its runs, in a results folder of their own.
         rejected: What could not be read of its results, with the reason.
+        left_out: Runs of the results folder that are not in it, in words; known when it is made.
     """
 
     folder: Path
@@ -102,6 +105,7 @@ class Submission:
     agents: tuple[SubmittedAgent, ...]
     store: Store
     rejected: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def code(self) -> Path:
@@ -113,7 +117,7 @@ class Submission:
 
 
 def make_submission(directory: Path, folder: Path, same_code: bool = False) -> Submission:
-    """Make the submission of a results folder that was played against a board.
+    """Make the submission of a results folder that was played against a board: of its done runs.
 
     Args:
         directory: The results folder.
@@ -140,7 +144,7 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     code = folder / _CODE
     shutil.rmtree(code, ignore_errors=True)
     submitted = [_submitted(ref, code) for ref in played.values()]
-    exchange.pack(directory, folder / _RESULTS)
+    _pack_done(store, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     text = _text(directory, folder.name, suite.name, submitted, len(done))
@@ -148,7 +152,34 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     if path.is_file() and _TO_FILL_IN not in path.read_text(encoding="utf-8"):  # what was filled in stays
         path = path.with_stem(f"{path.stem}-new")
     path.write_text(text, encoding="utf-8")
-    return Submission(folder, suite.name, tuple(submitted), store, ())
+    return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
+
+
+def _pack_done(store: Store, archive: Path) -> None:
+    """Pack the done runs of a folder: others have no numbers, and nobody would play them again to check."""
+    files: dict[str, list[RunEntry]] = {}
+    for run in store.entries().values():
+        if run.status == "done":
+            files.setdefault(run.file, []).append(run)
+    suite = store.suite()
+    assert suite is not None  # else there is nothing to submit
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        done = Store(scratch)
+        done.runs_directory.mkdir()
+        done.write_suite(suite)
+        for name, runs in files.items():
+            try:
+                copy_runs(store.path(runs[0]), done.runs_directory / name, runs)
+            except FileError as error:
+                raise StoreError(f"{store.path(runs[0])} is damaged ({error}): run the suite again") from None
+        exchange.pack(done.directory, archive)
+
+
+def _left_out(store: Store) -> Iterator[str]:
+    """What of a folder is not submitted, by agent and by how its runs ended."""
+    others = [run for run in store.entries().values() if run.status != "done"]
+    for (label, status), n in sorted(Counter((run.spec.agent.label, run.status) for run in others).items()):
+        yield f"{n} runs of {label}: {status}"
 
 
 def _submitted(ref: Ref, code: Path) -> SubmittedAgent:

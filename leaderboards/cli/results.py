@@ -122,6 +122,8 @@ def submit(
         with user_errors(folder):
             made = make_submission(directory, folder, same_code)
         say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
+        for left in made.left_out:
+            say(f"  left out: {left}")
         text = folder / "PULL_REQUEST.md"
         say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")
         return

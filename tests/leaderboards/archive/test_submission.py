@@ -11,6 +11,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,12 @@ from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play import run_file
 from leaderboards.play.board import Board
+from leaderboards.play.edited import _own_files
 from leaderboards.play.exchange import pack
+from leaderboards.play.fingerprint import imported_files
 from leaderboards.play.folder import StoreError
 from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
@@ -158,6 +162,55 @@ def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
     make_submission(tmp_path / "res", tmp_path / "sent")
     text = (tmp_path / "sent" / "PULL_REQUEST.md").read_text()
     assert "`mine` is `('EpsGreedy', {'epsilon': 0.3})`, played from Python" in text
+
+
+def test_only_done_runs_are_packed_and_the_others_are_named(
+    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second agent crashed in all of its runs, the first in one: what is submitted is what can be verified."""
+    folder, _ = here
+    store = Store(folder / "res")
+    one = next(run.spec for run in store.entries().values() if run.spec.repetition == 0)
+    bad = [replace(run.spec, agent=Ref("nowhere:Bad")) for run in store.entries().values()]
+    store.path(store.entry(one.key)).unlink()
+    others = [run for run in store.entries().values() if run.spec.key != one.key]
+    for run in others:  # the runs of the fixture share files
+        store.write(RunRecord(run.spec, "done", store.trace(run.key), facts=run.facts, data=run.data))
+    store.write(RunRecord(one, "crashed", reason="it broke"))
+    store.write(*(RunRecord(spec, "crashed", reason="it broke") for spec in bad))
+    done = len(Store(folder / "res").done_keys())
+    assert play(["submit", "res", "--out", "sub", "--same-code"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        f"sub: {done} runs of Mine\n  left out: 12 runs of Bad: crashed\n  left out: 1 runs of Mine: crashed\n" in said
+    )
+    opened = open_submission(folder / "sub", tmp_path / "a")
+    assert {run.status for run in opened.store.entries().values()} == {"done"}
+    assert opened.store.keys() == Store(folder / "res").done_keys()
+    assert opened.store.suite() == Store(folder / "res").suite()
+    assert faults(opened) == []
+
+
+def test_this_project_is_no_code_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout its packages lie beside the agent, and a pull makes them younger than the runs."""
+    monkeypatch.syspath_prepend(tmp_path)
+    sources = {
+        "beside_a_checkout.py": "import agents.core.finite\nimport gpbandit_envs\nfrom beside_helper import X\n",
+        "beside_helper.py": "from leaderboards import run\nX = 1\n",
+        "agents/__init__.py": "",
+        "agents/core/finite.py": "import beside_helper\n",
+        "gpbandit_envs/__init__.py": "",
+        "leaderboards/__init__.py": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    file = tmp_path / "beside_a_checkout.py"
+    own = [file, tmp_path / "beside_helper.py"]
+    assert imported_files(file, tmp_path) == own
+    assert _own_files(file, "beside_a_checkout") == own
+    packed = submission._submitted(Ref("beside_a_checkout:Mine"), tmp_path / "code")
+    assert sorted(packed.files) == [path.name for path in own]
 
 
 def forged(store: Store, change: Callable[[RunRecord], None]) -> None:
