@@ -272,8 +272,8 @@ class Joined(StoreView):
         if agent.key not in self._said:
             self._said.add(agent.key)
             _log.warning(
-                "%s: the board's runs of %r, perhaps another author's, are left out beside those of %s: to be ranked with "
-                "both, name your module or class otherwise",
+                "%s: the board's runs of %r, perhaps another author's, are left out beside those of %s: to be ranked "
+                "with both, name your module or class otherwise",
                 agent.label,
                 agent.id,
                 self.directory,
