@@ -20,6 +20,7 @@ import pytest
 
 import leaderboards
 from leaderboards.archive import submission
+from leaderboards.archive.check import check_board
 from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
@@ -33,6 +34,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
+from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 AGENT = """
@@ -487,6 +489,29 @@ def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Boar
     assert same_traces(opened, own) == []
     with pytest.raises(StoreError, match="had another instance than the other agents"):
         accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+
+
+def test_instances_that_differ_by_rounding_are_accepted(
+    here: Here, own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another machine the last bits of a drawn function are others, and so is its hash."""
+    folder, _ = here
+
+    def change(record: RunRecord) -> None:
+        record.data = record.data.model_copy(update={"instance": "0" * 16})
+        record.facts = {name: value * (1 + 1e-8) for name, value in record.facts.items()}
+
+    machine = run_file.origin().machine.model_copy(update={"cpu": "another"})
+    made_there = run_file.origin().model_copy(update={"machine": machine})
+    with monkeypatch.context() as there:
+        there.setattr(run_file, "origin", lambda: made_there)
+        forged(Store(folder / "res"), change)
+    make_submission(folder / "res", folder / "sub")
+    opened = open_submission(folder / "sub", tmp_path / "a")
+    now = accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+    assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
+    report = check_board(now, sorted(own.done_keys())[:6], tmp_path / "again", SerialExecutor())
+    assert {verdict.level for verdict in report.verdicts} == {"identical"}
 
 
 def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
