@@ -310,7 +310,8 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
     """A submission, its results added to the empty results folder `scratch`; none of its code is imported.
 
     Raises:
-        StoreError: if the folder holds no submission, or a file is not what its list states.
+        StoreError: if the folder holds no submission, a file is not what its list states, or its code has a link, a
+            file that is not listed, or a module of a name of Python's or of this project.
     """
     try:
         values = json.loads(read_limited(folder / LIST))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
@@ -167,6 +168,17 @@ def test_where_the_optimum_is_unknown_the_instance_is_compared_on_any_machine(re
     assert other_instance(store_entry, {}, InstanceData(instance="mine"), exact=False) is None
     found = other_instance(store_entry, {}, InstanceData(instance="theirs"), exact=False)
     assert found == "states another instance: instance is 'mine', and 'theirs' here"
+
+
+def test_an_environment_of_others_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be by the author of the agent, so that computing apart from the agent what it pays shows nothing."""
+    monkeypatch.setitem(gym.registry, "Lab/Bandit-v0", replace(gym.spec(ARMS.id), id="Lab/Bandit-v0"))
+    record = run_spec(spec_of(Ref("Lab/Bandit-v0", ARMS.kwargs), "EpsGreedy"))
+    (found,) = verdicts_on(written(tmp_path / "r", [record], lambda record: record), tmp_path / "again")
+    assert found.level == "identical"
+    assert found.text == (
+        "identical; 'Lab/Bandit-v0' is no environment of this project: rewards were not computed without the agent"
+    )
 
 
 def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path) -> None:
