@@ -20,7 +20,7 @@ from leaderboards.play.run_file import RunEntry, origin
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.store import Store
-from leaderboards.play.verify import FEWEST, Verdict, settled
+from leaderboards.play.verify import SETTLED, Verdict, judged, other_instance
 from leaderboards.play.workers import Executor
 from leaderboards.score.kept import keep
 
@@ -65,12 +65,7 @@ def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Exec
         OSError: if the folder cannot be written.
     """
     again = Store(scratch)
-    verdicts = _played(board, keys, again, executor)
-    open_pairs = {board.spec(verdict.key).pair for verdict in verdicts if verdict.parted is not None}
-    if open_pairs:
-        further = _further(board, open_pairs, {verdict.key for verdict in verdicts})
-        verdicts += _played(board, further, again, executor)
-    verdicts = settled(verdicts, {verdict.key: board.spec(verdict.key).pair for verdict in verdicts})
+    verdicts = judged(board.entries(), keys, lambda keys: _played(board, keys, again, executor))
     return CheckReport(tuple(verdicts), board.stale())
 
 
@@ -117,15 +112,6 @@ def _build(spec: RunSpec) -> None:
     make_env(spec.env, spec.horizon).close()
 
 
-def _further(board: Board, pairs: set[str], known: set[str]) -> list[str]:
-    found: list[str] = []
-    for pair in pairs:
-        runs = [(run.spec.repetition, key) for key, run in board.entries().items() if run.spec.pair == pair]
-        mine = [key for _, key in sorted(runs) if key not in known and board.kept(key) is not None]
-        found += mine[: max(FEWEST - sum(key in known for _, key in runs), 0)]
-    return found
-
-
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
     exact = before.origin.rounding == origin().rounding
     now = again.entries().get(before.key)
@@ -136,16 +122,24 @@ def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
         return Verdict(before.key, "identical", exact, f"{before.status} as before")
     trace = again.trace(before.key)
     anew = keep(now, trace)
+    # What a board states of an instance may be from the machine of another run on it.
+    fault = other_instance(before, now.facts, now.data, exact=False)
+    if fault is not None:
+        return Verdict(before.key, "disagrees", exact, fault)
+    finals = _settled(kept), _settled(anew)
     if anew.digest == kept.digest:
-        return Verdict(before.key, "identical", exact, "identical")
+        return Verdict(before.key, "identical", exact, "identical", finals)
     last = _last_common(kept, anew)
     text = f"agrees to evaluation {last}" if last else "differs from the first evaluation on"
     if exact:
         return Verdict(before.key, "disagrees", exact, f"{text}, on the same kind of machine and libraries")
-    totals = kept.finals["cumulative_regret"], anew.finals["cumulative_regret"]
     if last == kept.t[-1]:
-        return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine")
-    return Verdict(before.key, "agrees", exact, text, totals)
+        return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine", finals)
+    return Verdict(before.key, "agrees", exact, text, finals, parted=True)
+
+
+def _settled(run: KeptRun) -> dict[str, float]:
+    return {name: run.finals[name] for name in SETTLED}
 
 
 def _last_common(one: KeptRun, other: KeptRun) -> int:

@@ -36,6 +36,7 @@ from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, Suite
+from leaderboards.play.verify import other_instance
 from leaderboards.play.workers import Limits, make_executor
 from leaderboards.score.kept import keep
 
@@ -262,18 +263,17 @@ def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Sour
 
 
 def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
-    instances: dict[str, dict[str, Any]] = {}
+    first: dict[str, RunEntry] = {}
     for run in sorted(runs, key=lambda run: run.key):
         if run.status != "done":
             continue
-        stated = {"facts": run.facts, "data": run.data.model_dump(mode="json")}
-        known = instances.setdefault(instance_key(run.spec), stated)
-        if known["data"] != stated["data"]:
+        known = first.setdefault(instance_key(run.spec), run)
+        if fault := other_instance(run, known.facts, known.data, run.origin.rounding == known.origin.rounding):
             raise StoreError(
                 f"{run.spec.agent.label} on {run.spec.env.label}, repetition {run.spec.repetition}, had another "
-                "instance than the other agents: one of them was played with other data or another version"
+                f"instance than the other agents: one of them was played with other data or another version ({fault})"
             )
-    return instances
+    return {key: {"facts": run.facts, "data": run.data.model_dump(mode="json")} for key, run in first.items()}
 
 
 def _notes(results: Store) -> dict[str, str | None]:

@@ -8,7 +8,6 @@ FOLDER/PULL_REQUEST.md   the text of the pull request, with the table; PULL_REQU
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -16,7 +15,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -30,11 +31,11 @@ from leaderboards.play import exchange
 from leaderboards.play.board import Board, open_results
 from leaderboards.play.board_file import Source
 from leaderboards.play.edited import edited_since
-from leaderboards.play.fingerprint import fingerprint, imported_files, is_installed, module_root
+from leaderboards.play.fingerprint import PROJECT, fingerprint, imported_files, is_installed, module_root
 from leaderboards.play.folder import StoreError
 from leaderboards.play.limits import read_limited
 from leaderboards.play.make import is_own_env
-from leaderboards.play.run_file import first_error
+from leaderboards.play.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, load_suite, not_in_suite, suite_names
@@ -42,13 +43,14 @@ from leaderboards.score.kept import keep
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
 
-__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "on_path", "open_submission", "same_traces"]
+__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_traces"]
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _TO_FILL_IN = "\n\n...\n"
 _SCHEMA = 1
 _NEIGHBOURS = 3
+_TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
 
 
 class _Strict(BaseModel):
@@ -95,6 +97,7 @@ class Submission:
         agents: Its agents.
         store: Its runs, in a results folder of their own.
         rejected: What could not be read of its results, with the reason.
+        left_out: Runs of the results folder that are not in it, in words; known when it is made.
     """
 
     folder: Path
@@ -102,13 +105,19 @@ class Submission:
     agents: tuple[SubmittedAgent, ...]
     store: Store
     rejected: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> Path:
+        """The folder of the source files of its agents; there is none if registries have all of them."""
+        return (self.folder / _CODE).resolve()
 
 
 # ---- made ----
 
 
 def make_submission(directory: Path, folder: Path, same_code: bool = False) -> Submission:
-    """Make the submission of a results folder that was played against a board.
+    """Make the submission of a results folder that was played against a board: of its done runs.
 
     Args:
         directory: The results folder.
@@ -135,7 +144,7 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     code = folder / _CODE
     shutil.rmtree(code, ignore_errors=True)
     submitted = [_submitted(ref, code) for ref in played.values()]
-    exchange.pack(directory, folder / _RESULTS)
+    _pack_done(store, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     text = _text(directory, folder.name, suite.name, submitted, len(done))
@@ -143,7 +152,34 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     if path.is_file() and _TO_FILL_IN not in path.read_text(encoding="utf-8"):  # what was filled in stays
         path = path.with_stem(f"{path.stem}-new")
     path.write_text(text, encoding="utf-8")
-    return Submission(folder, suite.name, tuple(submitted), store, ())
+    return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
+
+
+def _pack_done(store: Store, archive: Path) -> None:
+    """Pack the done runs of a folder: others have no numbers, and nobody would play them again to check."""
+    files: dict[str, list[RunEntry]] = {}
+    for run in store.entries().values():
+        if run.status == "done":
+            files.setdefault(run.file, []).append(run)
+    suite = store.suite()
+    assert suite is not None  # else there is nothing to submit
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        done = Store(scratch)
+        done.runs_directory.mkdir()
+        done.write_suite(suite)
+        for name, runs in files.items():
+            try:
+                copy_runs(store.path(runs[0]), done.runs_directory / name, runs)
+            except FileError as error:
+                raise StoreError(f"{store.path(runs[0])} is damaged ({error}): run the suite again") from None
+        exchange.pack(done.directory, archive)
+
+
+def _left_out(store: Store) -> Iterator[str]:
+    """What of a folder is not submitted, by agent and by how its runs ended."""
+    others = [run for run in store.entries().values() if run.status != "done"]
+    for (label, status), n in sorted(Counter((run.spec.agent.label, run.status) for run in others).items()):
+        yield f"{n} runs of {label}: {status}"
 
 
 def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
@@ -163,6 +199,7 @@ def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
     files = {}
     for path in imported_files(origin, root):
         name = path.relative_to(root).as_posix()
+        _check_name(name)
         (code / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, code / name)
         files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -273,7 +310,8 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
     """A submission, its results added to the empty results folder `scratch`; none of its code is imported.
 
     Raises:
-        StoreError: if the folder holds no submission, or a file is not what its list states.
+        StoreError: if the folder holds no submission, a file is not what its list states, or its code has a link, a
+            file that is not listed, or a module of a name of Python's or of this project.
     """
     try:
         values = json.loads(read_limited(folder / LIST))
@@ -288,25 +326,59 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / LIST} is no list of a submission ({type(error).__name__}: {error})") from None
-    for agent in listed.agents:
-        for name, sha256 in agent.files.items():
-            _check_file(folder / _CODE, name, sha256)
+    files = [(name, sha256) for agent in listed.agents for name, sha256 in agent.files.items()]
+    for name, _ in files:
+        _check_name(name)
+    _check_code(folder / _CODE, {name for name, _ in files})
+    for name, sha256 in files:
+        _check_file(folder / _CODE, name, sha256)
     if (folder / _RESULTS).is_symlink():
         raise StoreError(f"{folder / _RESULTS}: expected a file, got a link")
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
 
 
-def _check_file(code: Path, name: str, sha256: str) -> None:
-    """Check that a source file is below `code` and has its hash.
+def _check_code(code: Path, listed: Collection[str]) -> None:
+    """Check that a folder holds no link, and no file but the listed ones.
+
+    Raises:
+        StoreError: if it does.
+    """
+    if code.is_symlink():
+        raise StoreError(f"{code}: expected a folder, got a link")
+    for folder, folders, files in os.walk(code):
+        for name in sorted([*folders, *files]):
+            path = Path(folder, name)
+            if path.is_symlink():
+                raise StoreError(f"{path}: expected files and folders, got a link")
+            if name in files and path.relative_to(code).as_posix() not in listed:
+                raise StoreError(f"{path}: expected only files that {LIST} lists, which this one is not: remove it")
+
+
+def _check_name(name: str) -> None:
+    """Check that a path is one of a source file below the code, and not of a module that other code imports.
 
     Raises:
         StoreError: if not.
     """
-    parts = PurePosixPath(name).parts
-    path = code.joinpath(*parts)
-    if not parts or ".." in parts or name.startswith("/") or path.suffix != ".py" or path.is_symlink():
+    path = PurePosixPath(name)
+    if not path.parts or ".." in path.parts or path.is_absolute() or path.suffix != ".py":
         raise StoreError(f"{LIST}: expected Python files below {_CODE}/, got {name!r}")
+    module = path.with_suffix("").parts[0]
+    if module in _TAKEN:
+        raise StoreError(
+            f"{_CODE}/{name}: expected a module of a name of its own, got {module!r}, which is one of Python or of "
+            "this project: rename it, and play its runs anew"
+        )
+
+
+def _check_file(code: Path, name: str, sha256: str) -> None:
+    """Check that a source file below `code` has its hash.
+
+    Raises:
+        StoreError: if not.
+    """
+    path = code / name
     try:
         found = hashlib.sha256(read_limited(path)).hexdigest()
     except OSError as error:
@@ -369,23 +441,6 @@ def same_traces(submission: Submission, board: Board) -> list[str]:
             pair = run.spec.agent.label, other.label
             counts[pair] = counts.get(pair, 0) + 1
     return [f"{n} runs of {mine} are those of {other} on the board, bit for bit" for (mine, other), n in counts.items()]
-
-
-@contextlib.contextmanager
-def on_path(submission: Submission) -> Iterator[None]:
-    """The submitted code first where Python looks for modules, in this process and in workers that it starts."""
-    code = str((submission.folder / _CODE).resolve())
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = code if before is None else f"{code}{os.pathsep}{before}"
-    sys.path.insert(0, code)
-    try:
-        yield
-    finally:
-        sys.path.remove(code)
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
 
 
 def accept(submission: Submission, folder: Path, *, verified: bool, by: str, code: str) -> Board:

@@ -87,7 +87,7 @@ def check(
     workers: _WORKERS = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
 ) -> None:
-    """Play a sample of a board again: identical, agrees or disagrees; name agents whose code has changed.
+    """Play a sample of a board again: identical, agrees, undecided or disagrees; name agents whose code has changed.
 
     Exits with 1 if a run disagrees.
     """
@@ -113,6 +113,7 @@ def check(
             say(f"stale      {label}: its code has changed since its runs were played")
     levels = [verdict.level for verdict in report.verdicts]
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
+    counts += f", {levels.count('undecided')} undecided" if "undecided" in levels else ""
     say(f"{counts}; {len(report.stale)} agents are stale")
     if None in levels:
         say(f"{levels.count(None)} cannot be played here: for want of extras, or of the code of submitted agents")

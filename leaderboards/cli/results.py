@@ -19,7 +19,6 @@ from leaderboards.archive.submission import (
     Submission,
     faults,
     make_submission,
-    on_path,
     open_submission,
     same_traces,
 )
@@ -34,8 +33,9 @@ from leaderboards.play.plugins import load_plugins
 from leaderboards.play.query import QueryError
 from leaderboards.play.query import query as answer_query
 from leaderboards.play.store import Store
+from leaderboards.play.verify import Level
 from leaderboards.play.verify import verify as run_again
-from leaderboards.play.workers import make_executor
+from leaderboards.play.workers import LocalExecutor
 
 __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
 
@@ -122,6 +122,8 @@ def submit(
         with user_errors(folder):
             made = make_submission(directory, folder, same_code)
         say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
+        for left in made.left_out:
+            say(f"  left out: {left}")
         text = folder / "PULL_REQUEST.md"
         say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")
         return
@@ -152,9 +154,10 @@ def verify(
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
-    """Re-run and compare traces: identical, agrees (on another machine) or disagrees.
+    """Re-run and compare traces: identical, agrees (on another machine), undecided or disagrees.
 
-    Exits with 1 on a mismatch, or if a run cannot be played here. Of a submission everything that can be told without
+    Further repetitions are played where a run takes another course on another machine. Exits with 1 on a mismatch, or
+    if a run is undecided or cannot be played here. Of a submission everything that can be told without
     its code is checked first, and nothing is played if that fails.
     """
     if workers < 1:
@@ -166,8 +169,7 @@ def verify(
         if (directory / LIST).is_file():
             submission = open_submission(directory, Path(scratch) / "submitted")
             check_submission(submission)
-            with on_path(submission):
-                differing = replay(submission.store, row or [], sample, seed, workers, yes, as_json, again)
+            differing = replay(submission.store, row or [], sample, seed, workers, yes, as_json, again, submission.code)
             if differing:
                 name_the_others(submission)
         else:
@@ -186,6 +188,7 @@ def replay(
     yes: bool,
     as_json: bool,
     again: Path,
+    code: Path | None = None,
 ) -> int:
     """Play runs again and print the verdicts; returns how many do not agree."""
     keys = choose(store, rows)
@@ -195,12 +198,12 @@ def replay(
     ask_to_run([store.spec(key) for key in keys], yes)
     load_plugins()
     runs = store.runs()
-    verdicts: Counter[bool | None] = Counter()
-    executor = make_executor("local", workers)
+    levels: Counter[Level | None] = Counter()
+    executor = LocalExecutor(workers, code=code)
     try:
-        for verdict in run_again(store, keys, again, executor):
+        for verdict in run_again(store, keys, again, executor, code):
             run = runs.loc[verdict.key]
-            verdicts[verdict.agrees] += 1
+            levels[verdict.level] += 1
             if as_json:
                 names: dict[str, object] = {
                     "agent": str(run["agent"]),
@@ -214,10 +217,12 @@ def replay(
             say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
     finally:
         executor.close()
+    agree = levels["identical"] + levels["agrees"]
     if not as_json:
-        unknown = f"; {verdicts[None]} cannot be played here" if verdicts[None] else ""
-        say(f"{verdicts[True]} of {len(keys)} runs agree{unknown}")
-    return len(keys) - verdicts[True]
+        undecided = f"; {levels['undecided']} are undecided" if levels["undecided"] else ""
+        unknown = f"; {levels[None]} cannot be played here" if levels[None] else ""
+        say(f"{agree} of {levels.total()} runs agree{undecided}{unknown}")
+    return levels.total() - agree
 
 
 def check_submission(submission: Submission) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import logging
 import os
 import re
 import zipfile
@@ -27,6 +28,7 @@ from leaderboards.play.kept import KeptRun
 from leaderboards.play.limits import read_limited
 from leaderboards.play.provenance import TrustLevel
 from leaderboards.play.run_file import RunEntry
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store, StoreView
 from leaderboards.play.suite import Suite, load_suite, suite_names
 from leaderboards.text import visible
@@ -54,6 +56,7 @@ _NOTE = "against.json"
 _HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
 _URL = ("https://", "http://")
 _MOST_BYTES = 2**28  # of a board that is fetched
+_log = logging.getLogger("gpbandit")
 
 
 class Board(StoreView):
@@ -186,6 +189,9 @@ class Board(StoreView):
 class Joined(StoreView):
     """A results folder together with a board; of a run that both have, the folder's counts if it is done.
 
+    Agents that are not of this project are told apart by their names alone, which two authors may choose alike. So none
+    of the board's runs of such an agent counts if the folder has any under that name, with these settings.
+
     Args:
         store: The folder.
         board: The board.
@@ -195,6 +201,8 @@ class Joined(StoreView):
     def __init__(self, store: Store, board: Board, against: str | None = None) -> None:
         self.store, self.board = store, board
         self._against = str(board.directory) if against is None else against
+        self._foreign = {name for name, file in board.index.files.items() if file.source.fingerprint is None}
+        self._said: set[str] = set()
 
     @property
     def directory(self) -> Path:
@@ -206,9 +214,13 @@ class Joined(StoreView):
         return self.store.suite() or self.board.suite()
 
     def entries(self) -> Mapping[str, RunEntry]:
-        """Entry of every run by key."""
+        """Entry of every run by key; when an agent's runs of the board are left out, a warning says so once."""
+        here = self.store.entries()
+        own = {run.spec.agent.key for run in here.values()}
         joined = dict(self.board.entries())
-        for key, run in self.store.entries().items():
+        for key in [key for key, run in joined.items() if run.file in self._foreign and run.spec.agent.key in own]:
+            self._say(joined.pop(key).spec.agent)
+        for key, run in here.items():
             if run.status == "done" or key not in joined:
                 joined[key] = run
         return joined
@@ -255,6 +267,17 @@ class Joined(StoreView):
     def against(self) -> str:
         """The board, as `--against` takes it."""
         return self._against
+
+    def _say(self, agent: Ref) -> None:
+        if agent.key not in self._said:
+            self._said.add(agent.key)
+            _log.warning(
+                "%s: the board's runs of %r, perhaps another author's, are left out beside those of %s: to be ranked "
+                "with both, name your module or class otherwise",
+                agent.label,
+                agent.id,
+                self.directory,
+            )
 
     def _on_board(self, run: RunEntry) -> bool:
         return self.board.entries().get(run.key) is run

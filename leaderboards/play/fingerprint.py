@@ -20,7 +20,10 @@ from pathlib import Path
 import agents
 from leaderboards.play.spec import Ref
 
-__all__ = ["fingerprint", "imported_files", "is_installed", "module_root", "plain_source"]
+__all__ = ["PROJECT", "fingerprint", "imported_files", "is_installed", "module_root", "plain_source"]
+
+PROJECT = ("agents", "gpbandit_envs", "leaderboards")
+"""Names of the packages of this project."""
 
 _LENGTH = 16
 _PACKAGES = ("agents", "gpbandit_envs")
@@ -59,13 +62,15 @@ def imported_files(file: Path, root: Path, packages: tuple[str, ...] | None = No
     Args:
         file: Where to begin.
         root: The folder in which modules are looked for.
-        packages: Names of the packages to follow; None for all that are below `root`. Their own `__init__`, which only
-            gives names of their modules again, is left out; so it is not without `packages`.
+        packages: Names of the packages to follow; None for all that are below `root`, as code of one's own may be, but
+            those of this project, which are below it in a checkout. With `packages` their own `__init__`, which only
+            gives names of their modules again, is left out; so it is not without.
     """
     found, waiting = {file}, [file]
     while waiting:
         for name in _imports(waiting.pop(), root):
-            if packages is not None and (name in packages or name.partition(".")[0] not in packages):
+            first = name.partition(".")[0]
+            if first in PROJECT if packages is None else name in packages or first not in packages:
                 continue
             path = _file_of(name, root)
             if path is not None and path not in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
@@ -266,11 +267,15 @@ def named_agents(specs: Iterable[RunSpec]) -> list[str]:
     return sorted({spec.agent.id for spec in specs if ":" in spec.agent.id and spec.agent.rebuildable})
 
 
-def not_here(spec: RunSpec) -> str | None:
+def not_here(spec: RunSpec, code: Path | None = None) -> str | None:
     """Why this process cannot build the agent or the environment of `spec`; None if it may.
 
     For commands that are given away from the folder in which the runs were played. Nothing is imported: a module that
     is found may still fail, and then says so itself. Plugins are to be loaded before.
+
+    Args:
+        spec: A run.
+        code: A folder in which worker processes find modules that this one does not; None for none.
     """
     for kind, ref, known in (("agent", spec.agent, agents.registered()), ("environment", spec.env, gym.registry)):
         if not ref.rebuildable:
@@ -278,7 +283,7 @@ def not_here(spec: RunSpec) -> str | None:
         module, colon, _ = ref.id.partition(":")
         if not colon and ref.id not in known:
             return f"{kind} {ref.id!r} is not registered here: install its distribution, or name it as 'module:...'"
-        if colon and not is_findable(module):
+        if colon and not is_findable(module, code):
             return (
                 f"module {module!r} that defines {kind} {ref.id!r} is not importable here: give the command in the "
                 "folder of the module, or put that on PYTHONPATH"
@@ -299,9 +304,14 @@ def missing_extra(build: Callable[[], object]) -> str | None:
     return None
 
 
-def is_findable(module: str) -> bool:
-    """Whether the import system finds the module; of a dotted name its first part, since more would import that."""
+def is_findable(module: str, code: Path | None = None) -> bool:
+    """Whether the import system, or the folder `code`, has the module; of a dotted name its first part.
+
+    More than that would import the first part.
+    """
     first = module.partition(".")[0]
+    if code is not None and importlib.machinery.PathFinder.find_spec(first, [str(code)]) is not None:
+        return True
     try:
         return module in sys.modules or importlib.util.find_spec(first) is not None
     except (ImportError, ValueError):  # a module without a spec, or no name of a module

@@ -348,13 +348,16 @@ class LocalExecutor(Executor):
     Args:
         workers: Number of processes.
         limits: What each run may use; the memory limit holds for the worker's life.
+        code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
+            write no bytecode there.
     """
 
-    def __init__(self, workers: int, limits: Limits | None = None) -> None:
+    def __init__(self, workers: int, limits: Limits | None = None, code: Path | None = None) -> None:
         if workers < 1:
             raise ValueError(f"workers: expected at least 1, got {workers}")
         self.workers = workers
         self._memory = (limits or Limits()).memory
+        self._code = code
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
         self._stopped = _StoppedWorkers()
@@ -366,7 +369,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else process_pool(1, self._memory)
+            pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code)
             try:
                 self._running[pool.submit(work, job)] = (pool, job)
                 return
@@ -702,13 +705,16 @@ def _checked_address(address: str) -> str:
     return address
 
 
-def process_pool(workers: int, memory: int | None = None) -> Any:
-    """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes."""
+def process_pool(workers: int, memory: int | None = None, code: Path | None = None) -> Any:
+    """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes.
+
+    They look for modules in the folder `code` first, if there is one, from the time on at which they have started.
+    """
     from loky import ProcessPoolExecutor
 
     _start_tracker()
     return ProcessPoolExecutor(
-        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory), env=_ONE_THREAD
+        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory, code), env=_ONE_THREAD
     )
 
 
@@ -725,7 +731,7 @@ def _start_tracker() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def _init_worker(parent: int, memory: int | None) -> None:
+def _init_worker(parent: int, memory: int | None, code: Path | None) -> None:
     """Prepare a worker process: the parent alone decides when it ends, and its memory is bounded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -735,6 +741,9 @@ def _init_worker(parent: int, memory: int | None) -> None:
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     if memory is not None:
         bound_memory(memory)
+    if code is not None:
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, str(code))
 
 
 def bound_memory(extra: int) -> None:

@@ -339,7 +339,7 @@ def saved(folder: Path) -> None:
 
 @contextlib.contextmanager
 def serial() -> Iterator[None]:
-    with patch.object(results, "make_executor", lambda *_: SerialExecutor()):
+    with patch.object(results, "LocalExecutor", lambda *_, **__: SerialExecutor()):
         yield
 
 

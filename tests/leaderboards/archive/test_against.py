@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 import sys
+from collections import Counter
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -18,9 +20,12 @@ import leaderboards
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.board import Board, Joined
+from leaderboards.play.board_file import INDEX
 from leaderboards.play.folder import StoreError
+from leaderboards.play.schedule import run_missing
 from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
+from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
@@ -137,6 +142,34 @@ def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp
     assert f"<dt>Runs not on the board yet</dt><dd>{2 * REPETITIONS}</dd>" in page
     assert "Runs not played" not in page
     assert '<span class="status missing">not on the board yet</span>' in page
+
+
+def test_runs_of_two_agents_of_one_name_are_not_one_row(
+    own: Board, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As soon as the folder has a run of it, the board's runs of another package's agent are not taken for the same."""
+    index = json.loads((own.directory / INDEX).read_text())
+    for name in ("epsgreedy.parquet", "uniform.parquet"):
+        index["files"][name]["source"] |= {"by": "somebody", "fingerprint": None}
+    (own.directory / INDEX).write_text(json.dumps(index))
+    board, store = Board(own.directory), Store(tmp_path / "res")
+    joined = Joined(store, board)
+    assert len(joined.entries()) == len(board.entries())
+    assert not caplog.records
+    mine = [run.spec for run in board.entries().values() if run.spec.agent.id != "Uniform" and run.spec.repetition < 2]
+    run_missing(mine, store, SerialExecutor())
+    agents = Counter(run.spec.agent.id for run in joined.entries().values())
+    assert agents == {"EpsGreedy": 4, "Uniform": 2 * REPETITIONS, "GP-UCB": 2 * REPETITIONS}
+    assert {joined.path(run).parent for run in joined.entries().values() if run.spec.agent.id == "EpsGreedy"} == {
+        store.runs_directory
+    }
+    joined.entries()
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "EpsGreedy: the board's runs of 'EpsGreedy', perhaps another author's, are left out beside those of "
+    )
+    ranked = leaderboards.Results(Joined(store, board)).ranking()
+    assert set(ranked.index[ranked["rank"].notna()]) == {"GP-UCB, width 2", "Uniform"}
 
 
 def test_an_agent_that_was_added_to_a_suite_of_the_package_is_in_the_command(tmp_path: Path) -> None:

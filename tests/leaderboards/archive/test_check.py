@@ -84,7 +84,7 @@ def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path
     board = changed_total(own, factor, "another")
     report = check_board(board, keys_of(board, "d = 1", 1), tmp_path, SerialExecutor())
     assert [verdict.level for verdict in report.verdicts] == [level] * 5
-    assert "over 5 repetitions the regret differs by" in report.verdicts[0].text
+    assert "over 5 repetitions cumulative regret differs most, by" in report.verdicts[0].text
 
 
 def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,12 @@ import itertools
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from leaderboards.archive.check import _further
 from leaderboards.archive.lite import block_ranks
 from leaderboards.archive.make import _forget_stale, _note, file_names, write_board
 from leaderboards.archive.submission import Submission, SubmittedAgent, accept
@@ -21,7 +21,7 @@ from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.play.verify import FEWEST
+from leaderboards.play.verify import FEWEST, SETTLED, Verdict, judged
 from leaderboards.play.workers import make_executor
 from leaderboards.score.summary import summarise
 from tests.leaderboards.archive.boards import small_suite
@@ -180,9 +180,18 @@ def test_no_more_is_played_again_than_a_verdict_needs(tmp_path: Path) -> None:
     suite = tiny([{"id": "Uniform"}], 12)
     board = write_board(suite, tmp_path / "board", play(suite, Store(tmp_path / "res")))
     keys = sorted(board.entries())
-    pair = board.spec(keys[0]).pair
-    further = [len(_further(board, {pair}, set(keys[:known]))) for known in range(9)]
-    assert further == [FEWEST - known if known < FEWEST else 0 for known in range(9)]
+    same = dict.fromkeys(SETTLED, 1.0)
+
+    def parted(keys: Sequence[str]) -> list[Verdict]:
+        return [Verdict(key, "agrees", False, "", (same, same), parted=True) for key in keys]
+
+    found = [judged(board.entries(), keys[:known], parted) for known in range(1, 9)]
+    assert [len(verdicts) for verdicts in found] == [max(known, FEWEST) for known in range(1, 9)]
+    further = [
+        {verdict.key for verdict in verdicts[1:]}
+        for verdicts in (judged(board.entries(), [key], parted) for key in keys)
+    ]
+    assert len({frozenset(some) for some in further}) > 1, "they follow from the run, which cannot be known beforehand"
 
 
 def test_a_path_is_that_board_and_not_the_one_of_the_package(own: Board, tmp_path: Path) -> None:

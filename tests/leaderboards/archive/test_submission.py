@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -10,22 +11,30 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import leaderboards
+from leaderboards.archive import submission
+from leaderboards.archive.check import check_board
 from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play import run_file
 from leaderboards.play.board import Board
+from leaderboards.play.edited import _own_files
 from leaderboards.play.exchange import pack
+from leaderboards.play.fingerprint import imported_files
 from leaderboards.play.folder import StoreError
 from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.play.verify import FEWEST, Verdict, compare, parting, settled
+from leaderboards.play.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
+from leaderboards.play.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 AGENT = """
@@ -157,6 +166,55 @@ def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
     assert "`mine` is `('EpsGreedy', {'epsilon': 0.3})`, played from Python" in text
 
 
+def test_only_done_runs_are_packed_and_the_others_are_named(
+    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second agent crashed in all of its runs, the first in one: what is submitted is what can be verified."""
+    folder, _ = here
+    store = Store(folder / "res")
+    one = next(run.spec for run in store.entries().values() if run.spec.repetition == 0)
+    bad = [replace(run.spec, agent=Ref("nowhere:Bad")) for run in store.entries().values()]
+    store.path(store.entry(one.key)).unlink()
+    others = [run for run in store.entries().values() if run.spec.key != one.key]
+    for run in others:  # the runs of the fixture share files
+        store.write(RunRecord(run.spec, "done", store.trace(run.key), facts=run.facts, data=run.data))
+    store.write(RunRecord(one, "crashed", reason="it broke"))
+    store.write(*(RunRecord(spec, "crashed", reason="it broke") for spec in bad))
+    done = len(Store(folder / "res").done_keys())
+    assert play(["submit", "res", "--out", "sub", "--same-code"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        f"sub: {done} runs of Mine\n  left out: 12 runs of Bad: crashed\n  left out: 1 runs of Mine: crashed\n" in said
+    )
+    opened = open_submission(folder / "sub", tmp_path / "a")
+    assert {run.status for run in opened.store.entries().values()} == {"done"}
+    assert opened.store.keys() == Store(folder / "res").done_keys()
+    assert opened.store.suite() == Store(folder / "res").suite()
+    assert faults(opened) == []
+
+
+def test_this_project_is_no_code_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout its packages lie beside the agent, and a pull makes them younger than the runs."""
+    monkeypatch.syspath_prepend(tmp_path)
+    sources = {
+        "beside_a_checkout.py": "import agents.core.finite\nimport gpbandit_envs\nfrom beside_helper import X\n",
+        "beside_helper.py": "from leaderboards import run\nX = 1\n",
+        "agents/__init__.py": "",
+        "agents/core/finite.py": "import beside_helper\n",
+        "gpbandit_envs/__init__.py": "",
+        "leaderboards/__init__.py": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    file = tmp_path / "beside_a_checkout.py"
+    own = [file, tmp_path / "beside_helper.py"]
+    assert imported_files(file, tmp_path) == own
+    assert _own_files(file, "beside_a_checkout") == own
+    packed = submission._submitted(Ref("beside_a_checkout:Mine"), tmp_path / "code")
+    assert sorted(packed.files) == [path.name for path in own]
+
+
 def forged(store: Store, change: Callable[[RunRecord], None]) -> None:
     """Write the runs of a folder anew, each changed by `change`."""
     records = []
@@ -228,7 +286,7 @@ def test_a_row_without_code_is_found_before_anything_is_played(
 ) -> None:
     folder, id = here
     make_submission(folder / "res", folder / "sub")
-    path = folder / "sub" / "submission.json"
+    path, code = folder / "sub" / "submission.json", folder / "sub" / "code"
     listed = json.loads(path.read_text())
     for files, agents, expected in (
         ({}, None, f"Mine: row without code: nothing says where '{id}' comes from"),
@@ -240,7 +298,11 @@ def test_a_row_without_code_is_found_before_anything_is_played(
             kept = {name: changed["agents"][0]["files"][name] for name in files}
             changed["agents"][0]["files"] = kept
         else:
-            changed["agents"] = agents
+            changed["agents"], kept = agents, {}
+        shutil.rmtree(code)
+        code.mkdir()
+        for name in kept:
+            shutil.copyfile(folder / name, code / name)
         path.write_text(json.dumps(changed))
         assert play(["verify", "sub", "--yes"]) == 1
         said = capsys.readouterr().out
@@ -271,6 +333,124 @@ def test_code_that_is_not_what_was_listed_is_not_run(here: Here, tmp_path: Path)
         open_submission(folder / "sub", tmp_path / "d")
     with pytest.raises(StoreError, match="holds no submission"):
         open_submission(tmp_path, tmp_path / "e")
+
+
+def listed_anew(folder: Path, code: dict[str, str]) -> None:
+    """Add source files to a submission and to its list."""
+    path = folder / "submission.json"
+    listed = json.loads(path.read_text())
+    for name, text in code.items():
+        (folder / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "code" / name).write_text(text)
+        listed["agents"][0]["files"][name] = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(json.dumps(listed))
+
+
+@pytest.mark.parametrize(
+    "name", ["sitecustomize.py", "extra.py", "inside/extra.py", "__pycache__/x.cpython-311.pyc", "fast.so", ".hidden"]
+)
+def test_a_file_that_is_not_listed_is_refused_and_named(
+    here: Here, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be found by an import of the agent, or by Python's own at its start."""
+    folder, _ = here
+    make_submission(folder / "res", folder / "sub")
+    stray = folder / "sub" / "code" / name
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_text("raise SystemExit('run')\n")
+    with pytest.raises(StoreError, match=re.escape(f"{name}: expected only files that submission.json lists")):
+        open_submission(folder / "sub", tmp_path / "a")
+    for command in (["verify", "sub", "--yes"], ["board", "add", "sub", "--by", "someone", "--code", "somewhere"]):
+        with pytest.raises(UserError, match=r"expected only files that submission\.json lists"):
+            play(command)
+    assert "runs agree" not in capsys.readouterr().out
+
+
+def test_links_are_refused_wherever_they_are(here: Here, tmp_path: Path) -> None:
+    folder, id = here
+    make_submission(folder / "res", folder / "sub")
+    code, elsewhere = folder / "sub" / "code", folder / "elsewhere"
+    elsewhere.mkdir()
+    (code / "inside").symlink_to(elsewhere, target_is_directory=True)
+    with pytest.raises(StoreError, match="inside: expected files and folders, got a link"):
+        open_submission(folder / "sub", tmp_path / "a")
+    (code / "inside").unlink()
+    helper = code / f"{id.partition(':')[0]}_helper.py"
+    helper.rename(elsewhere / "helper.py")
+    helper.symlink_to(elsewhere / "helper.py")
+    with pytest.raises(StoreError, match=r"helper\.py: expected files and folders, got a link"):
+        open_submission(folder / "sub", tmp_path / "b")
+    shutil.rmtree(code)
+    code.symlink_to(elsewhere, target_is_directory=True)
+    with pytest.raises(StoreError, match="code: expected a folder, got a link"):
+        open_submission(folder / "sub", tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "name", ["sitecustomize.py", "usercustomize.py", "json.py", "agents/core/finite.py", "gpbandit_envs/__init__.py"]
+)
+def test_a_listed_module_may_not_stand_for_another(here: Here, tmp_path: Path, name: str) -> None:
+    folder, _ = here
+    make_submission(folder / "res", folder / "sub")
+    listed_anew(folder / "sub", {name: "x = 1\n"})
+    module = name.partition("/")[0].removesuffix(".py")
+    with pytest.raises(StoreError, match=rf"code/{name}: expected a module of a name of its own, got '{module}'"):
+        open_submission(folder / "sub", tmp_path / "a")
+    listed_anew(folder / "sub", {"own/json.py": "x = 1\n"})
+    with pytest.raises(StoreError, match=f"got '{module}'"):
+        open_submission(folder / "sub", tmp_path / "b")
+
+
+def test_a_module_of_such_a_name_is_not_submitted(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, id = here
+    helper = f"{id.partition(':')[0]}_helper"
+    monkeypatch.setattr(submission, "_TAKEN", {helper})  # as if it were one of Python's
+    with pytest.raises(StoreError, match=rf"code/{helper}\.py: expected a module of a name of its own"):
+        make_submission(folder / "res", folder / "sub")
+
+
+PATCH = """
+import os
+import pathlib
+
+from gpbandit_envs.envs.bandit import FiniteArmEnv
+
+before = FiniteArmEnv.step
+
+
+def step(self, action):
+    answer = before(self, action)
+    answer[4]["oracle"]["regret"] *= 0.05
+    return answer
+
+
+FiniteArmEnv.step = step
+pathlib.Path({note!r}).write_text(str(os.getpid()))
+"""
+
+
+@pytest.mark.slow
+def test_code_that_changes_the_environment_is_found(
+    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the agent plays, the forged regret is what comes out again; where regret is computed, it is not."""
+    folder, id = here
+    module = folder / f"{id.partition(':')[0]}.py"
+    module.write_text(module.read_text() + PATCH.format(note=str(tmp_path / "note")))
+
+    def change(record: RunRecord) -> None:
+        record.trace = record.trace.assign(regret=record.trace["regret"] * 0.05)
+
+    forged(Store(folder / "res"), change)
+    make_submission(folder / "res", folder / "sub", same_code=True)
+    before = list(sys.path), dict(os.environ)
+    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1"]) == 1
+    said = capsys.readouterr().out
+    assert said.count("not what the environment pays for its actions: regret differs first at t = ") == 2
+    assert "0 of 2 runs agree" in said
+    assert int((tmp_path / "note").read_text()) != os.getpid()
+    assert before == (list(sys.path), dict(os.environ))
+    assert not (folder / "sub" / "code" / "__pycache__").exists(), "which the next check would refuse"
 
 
 def test_damaged_results_and_other_suites_are_named(here: Here, tmp_path: Path) -> None:
@@ -304,11 +484,34 @@ def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Boar
 
     forged(Store(folder / "res"), change)
     make_submission(folder / "res", folder / "sub")
-    submission = open_submission(folder / "sub", tmp_path / "a")
-    assert faults(submission) == []
-    assert same_traces(submission, own) == []
+    opened = open_submission(folder / "sub", tmp_path / "a")
+    assert faults(opened) == []
+    assert same_traces(opened, own) == []
     with pytest.raises(StoreError, match="had another instance than the other agents"):
-        accept(submission, own.directory, verified=True, by="someone", code="somewhere")
+        accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+
+
+def test_instances_that_differ_by_rounding_are_accepted(
+    here: Here, own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another machine the last bits of a drawn function are others, and so is its hash."""
+    folder, _ = here
+
+    def change(record: RunRecord) -> None:
+        record.data = record.data.model_copy(update={"instance": "0" * 16})
+        record.facts = {name: value * (1 + 1e-8) for name, value in record.facts.items()}
+
+    machine = run_file.origin().machine.model_copy(update={"cpu": "another"})
+    made_there = run_file.origin().model_copy(update={"machine": machine})
+    with monkeypatch.context() as there:
+        there.setattr(run_file, "origin", lambda: made_there)
+        forged(Store(folder / "res"), change)
+    make_submission(folder / "res", folder / "sub")
+    opened = open_submission(folder / "sub", tmp_path / "a")
+    now = accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+    assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
+    report = check_board(now, sorted(own.done_keys())[:6], tmp_path / "again", SerialExecutor())
+    assert {verdict.level for verdict in report.verdicts} == {"identical"}
 
 
 def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
@@ -336,24 +539,60 @@ def test_a_difference_is_told_in_plain_numbers() -> None:
 
 
 def trace(actions: list[int], rewards: list[float]) -> pd.DataFrame:
-    return pd.DataFrame({"action": actions, "reward": rewards, "mean": rewards, "regret": rewards, "cost": 1.0})
+    t = range(1, len(actions) + 1)
+    return pd.DataFrame({"t": t, "action": actions, "reward": rewards, "mean": rewards, "regret": rewards, "cost": 1.0})
 
 
 def test_traces_may_part_at_a_choice_and_nowhere_else() -> None:
     one = trace([1, 2, 3, 4], [0.1, 0.2, 0.3, 0.4])
     assert parting(one, trace([1, 2, 5, 4], [0.1, 0.2, 0.9, 0.4])) == 2
-    assert parting(one, trace([1, 2, 5, 4], [0.1, 0.2 + 1e-6, 0.9, 0.4])) is None
+    assert parting(one, trace([1, 2, 5, 4], [0.1, 0.2 + 1e-4, 0.9, 0.4])) is None
     assert parting(one, trace([1, 2, 3, 4], [0.1, 0.2, 0.9, 0.4])) is None
     assert parting(one, one.iloc[:2]) is None
 
 
 @pytest.mark.parametrize(
-    ("n", "factor", "level"), [(FEWEST, 1.05, "agrees"), (FEWEST, 1.3, "disagrees"), (FEWEST - 1, 1.0, "disagrees")]
+    ("n", "factor", "level"), [(FEWEST, 1.05, "agrees"), (FEWEST, 1.3, "disagrees"), (FEWEST - 1, 1.0, "undecided")]
 )
-def test_parted_runs_are_judged_by_their_regret(n: int, factor: float, level: str) -> None:
-    verdicts = [Verdict(str(i), "agrees", False, "agrees to evaluation 9", (10.0, 10.0 * factor)) for i in range(n)]
+@pytest.mark.parametrize("name", SETTLED)
+def test_parted_runs_are_judged_by_the_metrics_at_their_end(name: str, n: int, factor: float, level: str) -> None:
+    before = dict.fromkeys(SETTLED, 10.0)
+    now = {**before, name: 10.0 * factor}
+    verdicts = [Verdict(str(i), "agrees", False, "agrees to evaluation 9", (before, now), True) for i in range(n)]
     verdicts.append(Verdict("other", "identical", True, "identical"))
     found = settled(verdicts, dict.fromkeys([verdict.key for verdict in verdicts], "pair"))
     assert [verdict.level for verdict in found] == [level] * n + ["identical"]
-    assert found[0].agrees == (level == "agrees")
+    assert found[0].agrees == {"agrees": True, "undecided": None, "disagrees": False}[level]
     assert found[0].text.startswith("agrees to evaluation 9; ")
+    if level == "disagrees":
+        assert f"{name.replace('_', ' ')} differs most, by 23.1%" in found[0].text
+
+
+def test_repetitions_that_did_not_part_count_too() -> None:
+    """One of five differs by half, and the mean by a tenth: that is what rounding does to one in a while."""
+    same = dict.fromkeys(SETTLED, 10.0)
+    verdicts = [Verdict(str(i), "agrees", False, "equal", (same, same)) for i in range(FEWEST - 1)]
+    verdicts.append(Verdict("4", "agrees", False, "agrees to 9", (same, dict.fromkeys(SETTLED, 14.0)), True))
+    assert [verdict.level for verdict in settled(verdicts, dict.fromkeys("01234", "pair"))] == ["agrees"] * FEWEST
+    assert settled(verdicts[1:], dict.fromkeys("01234", "pair"))[-1].level == "undecided"
+
+
+def test_an_end_without_regret_agrees_only_with_another() -> None:
+    zero = dict.fromkeys(SETTLED, 0.0)
+    for other, level in ((0.0, "agrees"), (1e-9, "agrees"), (0.01, "disagrees"), (np.nan, "disagrees")):
+        finals = (zero, {**zero, "inference_regret": other})
+        verdicts = [Verdict(str(i), "agrees", False, "parted", finals, True) for i in range(FEWEST)]
+        found = settled(verdicts, dict.fromkeys("01234", "pair"))
+        assert {verdict.level for verdict in found} == {level}
+
+
+def test_what_may_be_chance_is_undecided() -> None:
+    """A mean that differs by more than the margin, where some repetitions are better and some are worse."""
+    before = dict.fromkeys(SETTLED, 1.0)
+    verdicts = [
+        Verdict(str(i), "agrees", False, "parted", (before, {**before, "simple_regret": other}), True)
+        for i, other in enumerate((2.0, 2.0, 2.0, 2.0, 0.9))
+    ]
+    (verdict, *_) = settled(verdicts, dict.fromkeys("01234", "pair"))
+    assert verdict.level == "undecided"
+    assert verdict.text == "parted; over 5 repetitions simple regret differs most, by 43.8%, which may be chance"
