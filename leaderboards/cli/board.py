@@ -17,7 +17,7 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.board import Board, board, board_folder, board_names, pack_board
-from leaderboards.play.board_file import INDEX, settle
+from leaderboards.play.board_file import INDEX
 from leaderboards.play.store import Store
 from leaderboards.play.suite import load_suite
 from leaderboards.play.workers import make_executor
@@ -213,7 +213,6 @@ def pack(
     """Pack a board into one file, and print what `--against` takes for it."""
     found = opened(name)
     with user_errors(out):
-        settle(found.directory)
         sha256 = pack_board(found, out)
     say(f"{out}#sha256={sha256}")
 

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.board_file import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index
+from leaderboards.play.board_file import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index, stated_content
 from leaderboards.play.fingerprint import fingerprint
 from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KeptRun
@@ -356,12 +356,17 @@ def pack_board(found: Board, archive: Path) -> str:
     """Pack a board into an archive that `board` reads; returns its SHA-256.
 
     Raises:
+        StoreError: if a file of the board is not the one that its index states.
         OSError: if the archive cannot be written.
     """
     with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
-        for name in (INDEX, INSTANCES, *sorted(found.index.files)):
-            # A fixed date: the same board gives the same archive.
-            packed.writestr(zipfile.ZipInfo(name), (found.directory / name).read_bytes())
+        hashes = {name: file.sha256 for name, file in sorted(found.index.files.items())}
+        contents = {INDEX: (found.directory / INDEX).read_bytes()} | {
+            name: stated_content(found.directory / name, sha256, Path.read_bytes)
+            for name, sha256 in {INSTANCES: found.index.instances, **hashes}.items()
+        }
+        for name, content in contents.items():
+            packed.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same board gives the same archive
     return hashlib.sha256(archive.read_bytes()).hexdigest()
 
 

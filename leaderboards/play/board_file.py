@@ -47,6 +47,7 @@ __all__ = [
     "read_agent",
     "read_index",
     "settle",
+    "stated_content",
     "write_agent",
     "write_index",
 ]
@@ -144,7 +145,7 @@ def settle(folder: Path) -> None:
             path.unlink()
 
 
-def _stated(path: Path, sha256: str, read: Callable[[Path], bytes]) -> bytes:
+def stated_content(path: Path, sha256: str, read: Callable[[Path], bytes]) -> bytes:
     """The content of a file of a board: its own, or that of the new file beside it, whichever the index states.
 
     Raises:
@@ -200,7 +201,7 @@ def read_index(folder: Path) -> tuple[BoardIndex, Instances]:
         if values["schema"] > SCHEMA:
             raise StoreError(f"{folder}: a board of schema {values['schema']}, which only a newer version can read")
         index = BoardIndex.model_validate({**values, "suite": parse_suite(values["suite"])})
-        instances = json.loads(_gunzip(_stated(folder / INSTANCES, index.instances, read_limited)))
+        instances = json.loads(_gunzip(stated_content(folder / INSTANCES, index.instances, read_limited)))
     except FileNotFoundError as error:
         raise StoreError(f"{folder} holds no board: expected the file {Path(error.filename).name}") from None
     except ValidationError as error:
@@ -270,7 +271,7 @@ def read_agent(folder: Path, name: str, file: AgentFile, instances: Instances) -
     """
     path = folder / name
     try:
-        content = _stated(path, file.sha256, Path.read_bytes)
+        content = stated_content(path, file.sha256, Path.read_bytes)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}), which the index of the board names") from None
     try:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from leaderboards.archive.lite import block_ranks
 from leaderboards.archive.make import _forget_stale, _note, file_names, write_board
 from leaderboards.archive.submission import Submission, SubmittedAgent, accept
-from leaderboards.play.board import Board, board_of
+from leaderboards.play.board import Board, board_of, pack_board
 from leaderboards.play.record import RunRecord
 from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref
@@ -107,6 +108,10 @@ def test_a_board_is_whole_whenever_its_writer_is_stopped(tmp_path: Path, monkeyp
         found = Board(folder)
         assert regrets(found) in (regrets(first), regrets(whole))
         seen.add(found.sha256)
+        pack_board(found, tmp_path / "packed.zip")
+        with zipfile.ZipFile(tmp_path / "packed.zip") as packed:
+            packed.extractall(tmp_path / f"packed {stopped}")
+        assert regrets(Board(tmp_path / f"packed {stopped}")) == regrets(found)
         write_board(new, folder, store)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
         stopped += 1
