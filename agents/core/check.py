@@ -13,7 +13,7 @@ import numpy as np
 from agents.core import registry
 from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
-from agents.core.protocol import Agent, Capabilities, Feedback, Pending
+from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, Need, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
@@ -22,8 +22,8 @@ __all__ = ["AgentCheckError", "check_agent"]
 _DELAY = 3
 _SHARE = 0.4
 _SEVERAL, _BOX = "twelve arms", "box"
-_STATED = {"kernel": "kernel", "noise": "noise_std", "norm": "norm_bound", "horizon": "horizon"}
-"""What the problems of the check state, and the fields in which they do."""
+_STATED: tuple[Need, ...] = ("kernel", "noise", "norm", "horizon")
+"""What the problems of the check state."""
 
 
 class AgentCheckError(AssertionError):
@@ -135,7 +135,7 @@ class _Disturbance:
     delay: int = 0
     share: float | None = None
     """Probability with which each arm is offered; None if `offer` is not called."""
-    unstated: frozenset[str] = frozenset()
+    unstated: frozenset[Need] = frozenset()
     """What the problem does not state, of `_STATED`."""
 
 
@@ -156,7 +156,7 @@ def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance
     noise = np.random.default_rng(2)
     shuffle = np.random.default_rng(3)
     agent = make()
-    unstated: dict[str, Any] = {_STATED[what]: None for what in disturb.unstated}
+    unstated: dict[str, Any] = {PROBLEM_FIELDS[need]: None for need in disturb.unstated}
     told = replace(problem, **unstated)
     agent.reset(told, np.random.default_rng(1))
     offers = np.random.default_rng(4)

@@ -7,13 +7,15 @@ call these methods and refer to no policy by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
+
+if TYPE_CHECKING:  # else every agent's fingerprint would change with the sketch
+    from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 __all__ = ["Assumption", "BandGuarantee", "BoundInputs", "Deviation", "Kind", "RegretGuarantee", "Sketch"]
 

@@ -44,7 +44,7 @@ from agents.core.state import restore, save
 from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Action", "Actions", "Agent", "Capabilities", "Feedback", "Pending"]
+__all__ = ["PROBLEM_FIELDS", "Action", "Actions", "Agent", "Capabilities", "Feedback", "Need", "Pending"]
 
 Actions = np.ndarray
 """Finite arms: indices, shape `(n,)`, int64. Box: points of the unit cube, shape `(n, d)`, float64."""
@@ -63,6 +63,15 @@ _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
     "drift": ("eps",),
 }
 """The attributes by which an agent states what a problem may leave open."""
+PROBLEM_FIELDS: Mapping[Need, str] = {
+    "kernel": "kernel",
+    "noise": "noise_std",
+    "horizon": "horizon",
+    "norm": "norm_bound",
+    "neighbours": "neighbours",
+    "drift": "drift",
+}
+"""The field of a problem that states each need."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The fingerprint of an agent's code: a row of a board whose agent has changed since is told from one that has not.
 
 It is a hash of the source of the agent's module and of all modules of this project that it imports, directly or through
-others, without comments, docstrings and blank lines. A name that a package's `__init__` only hands on counts as
-imported from where it is defined. Nothing is imported or run. Environments need none: a change of a
-number that one of them returns is a new version of its id.
+others, but not those for the type checker alone; without comments, docstrings and blank lines. A name that a package's
+`__init__` only hands on counts as imported from where it is defined. Nothing is imported or run. Environments need
+none: a change of a number that one of them returns is a new version of its id.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import agents
@@ -129,7 +129,7 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
         if path.resolve().is_relative_to(root.resolve())
         else ()
     )
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -138,6 +138,17 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
             for alias in node.names:
                 names.update(_origins(base, alias.name, root))
     return tuple(sorted(name for name in names if name))
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module but for what is imported for the type checker alone."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        children: Iterable[ast.AST] = node.orelse
+    else:
+        yield node
+        children = ast.iter_child_nodes(node)
+    for child in children:
+        yield from _executed(child)
 
 
 def _origins(base: str, name: str, root: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from agents import Actions, Agent, Capabilities, Pending
-from agents.core.protocol import Need
+from agents.core.protocol import PROBLEM_FIELDS, Need
 from gpbandit_envs.arguments import LARGEST, moderate, shown
 from gpbandit_envs.problem import Problem
 from leaderboards.play.feedback import parse_feedback
@@ -34,14 +34,14 @@ __all__ = [
     "raised_by",
 ]
 
-# For each need: the field of the problem that states it, and how one states it in a suite.
-_NEEDS: Mapping[Need, tuple[str, Mapping[str, str]]] = {
-    "kernel": ("kernel", {"kernel": 'kernel = { name = "se", lengthscale = 1.0 }'}),
-    "noise": ("noise_std", {"noise_std": "noise_std = 0.1", "lam": "lam = 0.01"}),
-    "horizon": ("horizon", {"horizon": ""}),
-    "norm": ("norm_bound", {"norm_bound": "norm_bound = 1.0"}),
-    "neighbours": ("neighbours", {"neighbours": ""}),
-    "drift": ("drift", {"eps": "eps = 0.01", "block": "block = 40"}),
+# For each need, how an agent states it in a suite, by the name of its argument.
+_EXAMPLES: Mapping[Need, Mapping[str, str]] = {
+    "kernel": {"kernel": 'kernel = { name = "se", lengthscale = 1.0 }'},
+    "noise": {"noise_std": "noise_std = 0.1", "lam": "lam = 0.01"},
+    "horizon": {},
+    "norm": {"norm_bound": "norm_bound = 1.0"},
+    "neighbours": {},
+    "drift": {"eps": "eps = 0.01", "block": "block = 40"},
 }
 
 
@@ -105,13 +105,12 @@ def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None
     unstated = [
         need
         for need in sorted(capabilities.needs - agent.arguments_state())
-        if getattr(problem, _NEEDS[need][0]) is None
+        if getattr(problem, PROBLEM_FIELDS[need]) is None
     ]
     if unstated:
         taken = inspect.signature(type(agent)).parameters
         examples = [
-            next((example for name, example in _NEEDS[need][1].items() if name in taken and example), "")
-            for need in unstated
+            next((example for name, example in _EXAMPLES[need].items() if name in taken), "") for need in unstated
         ]
         advice = f"; give it, for example, {', '.join(examples)}" if all(examples) else ""
         return (

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import agents
 import leaderboards
 from leaderboards.archive.make import play_board, renew, write_board
 from leaderboards.play import board as boards
 from leaderboards.play.board import Board, board, board_of, noted, open_results, pack_board, write_note
 from leaderboards.play.board_file import INDEX
-from leaderboards.play.fingerprint import fingerprint, plain_source
+from leaderboards.play.fingerprint import fingerprint, imported_files, plain_source
 from leaderboards.play.folder import StoreError
 from leaderboards.play.kept import KEPT, trace_digest
 from leaderboards.play.spec import Ref
@@ -304,6 +305,26 @@ def test_fingerprints_see_code_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     one, other, changed = (plain_source(tmp_path / name) for name in ("a.py", "b.py", "c.py"))
     assert one == other != changed
+
+
+def test_what_is_imported_for_the_type_checker_alone_is_no_part_of_a_fingerprint(tmp_path: Path) -> None:
+    for name in ("checked", "played", "otherwise"):
+        (tmp_path / f"{name}.py").write_text("x = 1\n")
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import typing\nfrom typing import TYPE_CHECKING\nimport played\n"
+        "if TYPE_CHECKING:\n    import checked\nelse:\n    import otherwise\n"
+        "if typing.TYPE_CHECKING:\n    from checked import x\n"
+    )
+    assert [path.stem for path in imported_files(agent, tmp_path)] == ["agent", "otherwise", "played"]
+
+
+def test_an_agent_without_a_sketch_does_not_change_with_it() -> None:
+    root = Path(agents.__file__).parents[1]
+    sketch = root / "gpbandit_envs" / "gp" / "sketch.py"
+    packages = ("agents", "gpbandit_envs")
+    assert sketch not in imported_files(root / "agents" / "exact" / "gp_ucb.py", root, packages)
+    assert sketch in imported_files(root / "agents" / "sketched" / "bkb.py", root, packages)
 
 
 def test_the_held_out_instances_are_others() -> None:
