@@ -47,6 +47,9 @@ class Predictive(Protocol):
     def at(self, Z: Float[np.ndarray, "n d"], /) -> tuple[Vector, Vector]:
         """Mean and variance."""
 
+    def mean_and_bound(self, Z: Float[np.ndarray, "n d"], /) -> tuple[Vector, Vector]:
+        """Mean, and an upper bound of the variance that takes less time than the variance."""
+
     def at_with_gradient(
         self, Z: Float[np.ndarray, "n d"], /
     ) -> tuple[Vector, Vector, Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
@@ -54,7 +57,7 @@ class Predictive(Protocol):
 
 
 class Score(ABC):
-    """An acquisition function as a function of mean and standard deviation."""
+    """An acquisition function as a function of mean and standard deviation, which decreases in neither."""
 
     @abstractmethod
     def __call__(self, m: Vector, s: Vector) -> Vector:

@@ -22,6 +22,7 @@ Available = Int[np.ndarray, " c"] | None
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
+_MANY, _AT_A_TIME = 1_024, 256  # arms from which on few are evaluated, and how many of them at once
 _BEST, _AROUND = 4, 4  # evaluated points of largest mean, and candidates around each of them
 
 
@@ -193,11 +194,13 @@ class ArmSpace(Space):
     def _at_arms(
         self, posterior: Predictive, available: Available
     ) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-        """Mean and variance at the arms available."""
+        """Mean and variance at the arms available; of many arms an upper bound of the variance."""
         if available is not None:
-            return posterior.at(self._arms[available])
+            arms = self._arms[available]
+            return posterior.mean_and_bound(arms) if len(arms) > _MANY else posterior.at(arms)
         if self._known is None or self._known[0] is not posterior:
-            self._known = (posterior, *posterior.at(self._arms))
+            of_all = posterior.mean_and_bound if len(self._arms) > _MANY else posterior.at
+            self._known = (posterior, *of_all(self._arms))
         return self._known[1:]
 
     @cached_property
@@ -224,7 +227,32 @@ class ArmSpace(Space):
         available: Available = None,
     ) -> Actions:
         mean, variance = self._at_arms(posterior, available)
-        return np.array([self._best(score(mean, np.sqrt(variance)), available)])
+        values = score(mean, np.sqrt(variance))
+        if len(values) > _MANY:
+            return np.array([self._best_below(values, score, posterior, available)])
+        return np.array([self._best(values, available)])
+
+    def _best_below(
+        self, bounds: Float[np.ndarray, " c"], score: Score, posterior: Predictive, available: Available
+    ) -> int:
+        """The arm of largest score, given upper bounds of all scores.
+
+        Arms are evaluated in the order of their bounds until none that is left can win: of the 20,640 arms of Cadata
+        often the first 1,000.
+        """
+        arms = np.arange(len(bounds)) if available is None else available
+        order = np.argsort(-finite_values(bounds, arms), kind="stable")
+        largest, best = -np.inf, -1
+        for start in range(0, len(order), _AT_A_TIME):
+            if bounds[order[start]] < largest:
+                break
+            block = np.sort(arms[order[start : start + _AT_A_TIME]])
+            mean, variance = posterior.at(self._arms[block])
+            values = finite_values(score(mean, np.sqrt(variance)), block)
+            first = int(np.argmax(values))
+            if values[first] > largest or (values[first] == largest and block[first] < best):
+                largest, best = float(values[first]), int(block[first])
+        return best
 
     def _best(self, values: Float[np.ndarray, " c"], available: Available) -> int:
         """The arm of largest value; ties go to the lowest index."""

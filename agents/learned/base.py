@@ -72,9 +72,11 @@ class Mixture:
 
     def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Average mean, and the square of the average standard deviation."""
-        answers = [part.at(Z) for part in self.parts]
-        mean = np.mean([mean for mean, _ in answers], axis=0)
-        return mean, np.mean([np.sqrt(variance) for _, variance in answers], axis=0) ** 2
+        return self._averages([part.at(Z) for part in self.parts])
+
+    def mean_and_bound(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Average mean, and the square of the average of upper bounds of the standard deviation."""
+        return self._averages([part.mean_and_bound(Z) for part in self.parts])
 
     def at_with_gradient(
         self, Z: Float[np.ndarray, "m d"]
@@ -83,6 +85,13 @@ class Mixture:
         answers = [part.at_with_gradient(Z) for part in self.parts]
         mean, sd, mean_gradient, sd_gradient = (np.mean(column, axis=0) for column in zip(*answers, strict=True))
         return mean, sd, mean_gradient, sd_gradient
+
+    @staticmethod
+    def _averages(
+        answers: Sequence[tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]],
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        mean = np.mean([mean for mean, _ in answers], axis=0)
+        return mean, np.mean([np.sqrt(variance) for _, variance in answers], axis=0) ** 2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

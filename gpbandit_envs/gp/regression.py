@@ -21,6 +21,7 @@ from gpbandit_envs.gp.observations import Observations
 __all__ = ["GPRegression"]
 
 _ROWS, _NUMBERS = 256, 2**16  # query points at a time where all have more covariances than this
+_ROUNDING = 1e-9  # of the prior variance, more than rounding takes off a variance
 
 
 class GPRegression:
@@ -89,6 +90,22 @@ class GPRegression:
         half = solve_lower(self._L, K.T)
         variance = self.kernel.diag(Z) - np.einsum("um,um->m", half, half)
         return self.prior_mean + K @ self._weights, np.maximum(variance, 0.0)
+
+    def mean_and_bound(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Posterior mean at `Z`, and an upper bound of the variance, each (m,).
+
+        The bound is the variance given the first quarter of the inputs, which costs a sixteenth of that given all.
+        """
+        n_first = len(self.X) // 4
+        L = np.asfortranarray(self._L[:n_first, :n_first])
+        mean, bound = np.empty(len(Z)), np.empty(len(Z))
+        for start in range(0, len(Z), _ROWS):
+            rows = slice(start, start + _ROWS)
+            K = self.kernel(Z[rows], self.X)
+            half = solve_lower(L, K[:, :n_first].T)
+            mean[rows] = self.prior_mean + K @ self._weights
+            bound[rows] = (1 + _ROUNDING) * self.kernel.diag(Z[rows]) - np.einsum("um,um->m", half, half)
+        return mean, np.maximum(bound, 0.0)
 
     def at_with_gradient(
         self, Z: Float[np.ndarray, "m d"]

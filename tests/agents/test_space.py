@@ -10,8 +10,9 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.acquisition import UpperConfidenceBound
+from agents.core.acquisition import LogExpectedImprovement, Predictive, Score, UpperConfidenceBound
 from agents.core.space import ArmSpace
+from agents.learned.base import Mixture
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
@@ -23,15 +24,26 @@ class Given:
 
     mean: np.ndarray
     variance: np.ndarray
+    bound: np.ndarray | None = None
     asked: list[int] = field(default_factory=list)
+    bounded: list[int] = field(default_factory=list)
 
     def at(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.asked.append(len(Z))
-        i = np.rint(Z[:, 0] * (len(self.mean) - 1)).astype(int)
+        i = self._arms(Z)
         return self.mean[i], self.variance[i]
+
+    def mean_and_bound(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert self.bound is not None
+        self.bounded.append(len(Z))
+        i = self._arms(Z)
+        return self.mean[i], self.bound[i]
 
     def at_with_gradient(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         raise AssertionError("arms have no gradient")
+
+    def _arms(self, Z: np.ndarray) -> np.ndarray:
+        return np.rint(Z[:, 0] * (len(self.mean) - 1)).astype(int)
 
 
 def space(n: int) -> ArmSpace:
@@ -43,27 +55,84 @@ NOTHING = np.zeros((0, 1))
 
 def test_all_arms_are_evaluated_once_for_the_recommendation_and_the_next_arm() -> None:
     rng = np.random.default_rng(0)
-    arms = space(20_000)
-    given = Given(rng.normal(size=20_000), rng.random(20_000))
+    arms = space(1_000)
+    given = Given(rng.normal(size=1_000), rng.random(1_000))
     best = arms.best(given, np.zeros(0, np.int64))
     chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng)
     assert best == given.mean.argmax()
     assert chosen.tolist() == [(given.mean + 1.5 * np.sqrt(given.variance)).argmax()]
-    assert given.asked == [20_000]
+    assert given.asked == [1_000]
     other = Given(-given.mean, given.variance)
     assert arms.best(other, np.zeros(0, np.int64)) == given.mean.argmin()
 
 
+@pytest.mark.parametrize("some", [None, np.arange(3, 20_000, 2)], ids=["all", "half"])
+def test_of_many_arms_those_that_may_win_are_evaluated(some: np.ndarray | None) -> None:
+    rng = np.random.default_rng(0)
+    arms, among = space(20_000), np.arange(20_000) if some is None else some
+    variance = rng.random(20_000)
+    given = Given(rng.normal(size=20_000), variance, variance + 0.3 * rng.random(20_000))
+    assert arms.best(given, np.zeros(0, np.int64), some) == among[given.mean[among].argmax()]
+    chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng, some)
+    upper = given.mean + 1.5 * np.sqrt(given.variance)
+    assert chosen.tolist() == [among[upper[among].argmax()]]
+    assert 0 < sum(given.asked) < 1_000
+    assert given.bounded == [20_000] if some is None else [len(among)] * 2
+
+
+def test_of_many_arms_too_ties_go_to_the_lowest_index() -> None:
+    arms, rng = space(5_000), np.random.default_rng(0)
+    # The larger the index the larger the bound, so that the tie of arm 7 is found in the last of the blocks.
+    tied = np.isin(np.arange(5_000), [7, 11, 4_990])
+    given = Given(np.zeros(5_000), tied * 1.0, 1.0 + np.arange(5_000.0))
+    assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng).tolist() == [7]
+    assert sum(given.asked) == 5_000
+
+
+def test_of_many_arms_a_score_that_is_no_finite_number_is_an_error() -> None:
+    arms, rng = space(2_000), np.random.default_rng(0)
+    with pytest.raises(ValueError, match="expected finite values, got nan"):
+        arms.best_score(
+            UpperConfidenceBound(1.0), Given(np.zeros(2_000), np.full(2_000, np.nan), np.ones(2_000)), NOTHING, rng
+        )
+    with pytest.raises(ValueError, match="expected finite values, got inf"):
+        arms.best_score(
+            UpperConfidenceBound(1.0), Given(np.full(2_000, np.inf), np.ones(2_000), np.ones(2_000)), NOTHING, rng
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("score", [UpperConfidenceBound(0.1), UpperConfidenceBound(5.0), LogExpectedImprovement(0.9)])
+def test_the_next_of_many_arms_is_that_of_largest_score(score: Score, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = rng.random((3_001, 3))
+    arms = ArmSpace(Problem(name="cube", dim=3, arms=features, noise_std=0.1))
+    X = arms.coordinates(rng.integers(3_001, size=60))
+    y = np.sin(9 * X[:, 0]) * X[:, 1]
+    parts = [GPRegression(SE((length, 0.3, 1.0)), X, y, noise) for length, noise in ((0.1, 1e-2), (0.3, 1e-8))]
+    posteriors: list[Predictive] = [*parts, Mixture(parts)]
+    for posterior in posteriors:
+        mean, variance = posterior.at(arms.coordinates(np.arange(3_001)))
+        chosen = int(arms.best_score(score, posterior, X, rng)[0])
+        values = score(mean, np.sqrt(variance))
+        # Equal features give equal scores up to rounding.
+        assert values[chosen] >= values.max() - 1e-9 * np.abs(values.max())
+
+
+@pytest.mark.parametrize(("n_arms", "evaluation"), [(301, "at"), (1_301, "mean_and_bound")])
 @pytest.mark.parametrize("id", ["MAP-UCB", "A-GP-UCB", "MCMC-UCB"])
-def test_a_recommendation_evaluates_nothing_that_is_not_timed(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = space(301).problem
-    evaluate, asked = GPRegression.at, [0]
+def test_a_recommendation_evaluates_nothing_that_is_not_timed(
+    id: str, n_arms: int, evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = space(n_arms).problem
+    evaluate, asked = getattr(GPRegression, evaluation), [0]
 
     def counted(self: GPRegression, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        asked[0] += len(Z) == problem.n_arms
-        return evaluate(self, Z)
+        asked[0] += len(Z) == n_arms
+        answer: tuple[np.ndarray, np.ndarray] = evaluate(self, Z)
+        return answer
 
-    monkeypatch.setattr(GPRegression, "at", counted)
+    monkeypatch.setattr(GPRegression, evaluation, counted)
     agent: Any = agents.make(id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
     agent.reset(problem, np.random.default_rng(0))
     for t in range(8):

@@ -59,6 +59,33 @@ def test_many_points_in_blocks_are_those_at_once(n: int, monkeypatch: pytest.Mon
     np.testing.assert_array_equal(posterior.at(points), at_once)
 
 
+@pytest.mark.parametrize("n", [1, 256, 700])
+def test_the_bound_is_the_variance_given_the_first_quarter_of_the_inputs(n: int) -> None:
+    kernel, points = 3.0 * Matern((0.3, 0.5, 2.0)), np.random.default_rng(1).random((n, 3))
+    posterior = GPRegression(kernel, X, Y, 0.01, prior_mean=0.5)
+    mean, bound = posterior.mean_and_bound(points)
+    exact_mean, variance = posterior.at(points)
+    np.testing.assert_allclose(mean, exact_mean, rtol=1e-12)
+    assert (bound >= variance).all()
+    given_first = GPRegression(kernel, X[: len(X) // 4], Y[: len(X) // 4], 0.01).at(points)[1]
+    np.testing.assert_allclose(bound, given_first, rtol=1e-6)
+    assert (bound < kernel.diag(points)).all()
+
+
+def test_without_data_the_bound_is_the_prior() -> None:
+    posterior = GPRegression(2.0 * SE(0.4), np.zeros((0, 3)), np.zeros(0), 0.1, prior_mean=1.5)
+    mean, bound = posterior.mean_and_bound(Z)
+    np.testing.assert_array_equal(mean, 1.5)
+    np.testing.assert_allclose(bound, 2.0)
+
+
+def test_without_noise_the_bound_holds_where_rounding_is_all_that_is_left() -> None:
+    dense = np.linspace(0, 1, 60)[:, None]
+    posterior = GPRegression(SE(0.5), dense, np.sin(dense[:, 0]), 0.0)
+    points = np.linspace(0, 1, 500)[:, None]
+    assert (posterior.mean_and_bound(points)[1] >= posterior.at(points)[1]).all()
+
+
 def test_repeated_inputs_are_merged_exactly() -> None:
     rows = RNG.integers(6, size=30)
     merged = GPRegression(SE(0.4), X[rows], Y, 0.01).at(Z)
