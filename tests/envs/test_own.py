@@ -29,7 +29,7 @@ from_table: Any = gpbandit_envs.from_table
 from_function: Any = gpbandit_envs.from_function
 
 # One candidate of four has replicates, on purpose: what a candidate answers that was measured once is tested too.
-pytestmark = pytest.mark.filterwarnings("ignore:replicates. 3 of 4 candidates were measured once")
+pytestmark = pytest.mark.filterwarnings("ignore:replicates. . of . candidates were measured once")
 
 ROWS = [(20, "DMF", 40.0), (20, "DMF", 44.0), (60, "water", 10.0), (100, "DMF", 90.0), (100, "none", 70.0)]
 FRAME = pd.DataFrame(ROWS, columns=["temperature", "solvent", "yield"])
