@@ -55,7 +55,9 @@ def run(
             help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.", autocompletion=complete_suite
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Results folder; by default results/NAME, NAME being the suite's.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
     scheduler: Annotated[
@@ -100,9 +102,10 @@ def run(
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
-    directory = out if out is not None else Path("results") / Path(suite).stem
-    with user_errors(directory):
+    with user_errors(out or Path("results")):
         listed = load_suite(suite)
+    directory = out if out is not None else Path("results") / listed.name
+    with user_errors(directory):
         found = with_agents(listed, agent or ()).pinned()
         if against is not None:
             rivals_on(against, listed)

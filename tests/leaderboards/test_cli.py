@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.metadata
 import io
 import json
@@ -415,6 +416,22 @@ def test_folders_of_results_are_found_nearby(call: Call, suite: Path, monkeypatc
     check_error(call("page", "results"), "results holds no results", "there are results in results/tiny")
     check_error(call("page", "tiny"), "no folder tiny", "there are results in results/tiny")
     assert call("page", "results/tiny")[0] == 0
+
+
+def test_folder_and_command_where_a_file_is_not_called_as_its_suite(
+    call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite.parent)
+    Path("own suite.toml").write_text(SUITE)
+    for words, folder in (((), "results/tiny"), (("--out", "results/other"), "results/other")):
+        _, out, _ = call("run", "own suite.toml", "--executor", "serial", *words)
+        assert out.startswith(f"{folder}: 4 runs")
+        assert call("page", folder)[0] == 0
+        page = html.unescape(Path(folder, "index.html").read_text())
+        assert f"gpbandit run 'own suite.toml' --out {folder}<" in page
+    again = leaderboards.run_suite("own suite.toml", progress=False)
+    assert again.report is not None
+    assert not again.report.ended, "the same folder"
 
 
 def test_a_wrong_suite_file_names_the_key(call: Call, suite: Path, tmp_path: Path) -> None:

@@ -653,7 +653,7 @@ def test_experiments_that_are_refused(
 
 
 def test_settings_may_be_a_little_like_the_outcome() -> None:
-    told = TABLE.assign(**{"yields": range(9), "yield": 1.0})
+    told = TABLE.assign(yields=range(9)).assign(**{"yield": 1.0})
     assert "yields" in str(Experiment(told, outcome="yield")), "the outcome is there"
     assert "rate" in str(Experiment(TABLE.assign(rate=range(9)), outcome="ratio"))
 

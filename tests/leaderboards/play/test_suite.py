@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tests.leaderboards.play.players  # noqa: F401 - registers Test/Plain-v0
-from leaderboards.play.suite import Suite, SuiteError, load_suite, suite_names
+from leaderboards.play.suite import Suite, SuiteError, load_suite, source_of, suite_names
 
 TEXT = """
 name = "mine"
@@ -144,3 +144,17 @@ def test_an_agent_that_cannot_be_built_is_named_with_the_error(
     with pytest.raises(SuiteError, match=rf"\Asuite 'mine', agents, 'Mine': {message}") as found:
         suite.check()
     assert "\n" not in str(found.value)
+
+
+def test_a_suite_knows_what_it_was_given_as(tmp_path: Path) -> None:
+    path = tmp_path / "quick.toml"
+    path.write_text(
+        'part_of = "core-v1"\nname = "quick"\ndescription = ""\nrepetitions = 2\ntasks = ["RKHS SE, d = 1, F = 1"]\n'
+    )
+    named, there = load_suite("quick"), load_suite(str(path))
+    assert (source_of(named), source_of(named.frozen())) == ("quick", "quick")
+    assert source_of(there) == str(path)
+    assert source_of(load_suite("core-v1/holdout")) == "core-v1/holdout"
+    before = {"source": ""}
+    assert source_of(named.model_copy(update=before)) == "quick", "as kept by earlier versions"
+    assert source_of(there.model_copy(update=before)) == "", "given in Python, under the name of another"
