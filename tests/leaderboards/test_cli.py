@@ -545,6 +545,21 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     assert call("run", suite, "--json")[0] == 2
 
 
+def test_what_cannot_play_under_the_feedback_is_known_before(call: Call, tmp_path: Path) -> None:
+    suite, out = tmp_path / "late.toml", tmp_path / "r"
+    late = SUITE.replace('RKHS-v0"', 'RKHS-v0"\nfeedback = "batch:5"')
+    suite.write_text(late)
+    _, text, _ = call("run", suite, "--out", out, "--dry-run")
+    assert "GP-UCB on RKHS: 2 skipped, the agent is sequential and feedback comes in batches of 5" in text
+    assert "2 of 4 runs would run, how long is not known yet, 2 would be skipped" in text
+    _, text, errors = call("run", suite, "--out", out, "--executor", "serial")
+    assert "2 done, 2 skipped" in text
+    assert "--retry-failed" not in errors, "it would be skipped again"
+    suite.write_text(late.replace("batch:5", "delay:0").replace("tiny", "at-once"))
+    _, text, _ = call("run", suite, "--out", tmp_path / "s", "--executor", "serial")
+    assert "(4 done)" in text
+
+
 def test_show(call: Call, suite: Path) -> None:
     def shown(id: object) -> dict[str, str]:
         code, out, _ = call("show", id)
