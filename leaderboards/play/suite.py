@@ -383,9 +383,11 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if "tasks" not in values:
         return values
-    keys = {"name", "description", "part_of", "tasks", "repetitions"}
-    if set(values) != keys:
-        raise SuiteError(f"part of a suite: expected the keys {', '.join(sorted(keys))}, got {', '.join(values)}")
+    keys = ("name", "description", "part_of", "tasks", "repetitions")
+    if unknown := [key for key in values if key not in keys]:
+        raise SuiteError(f"part of a suite: unknown key {unknown[0]!r}; the keys are {', '.join(keys)}")
+    if lacking := [key for key in keys if key not in values]:
+        raise SuiteError(f"part of a suite: key {lacking[0]!r} is missing")
     whole = load_suite(str(values["part_of"])).frozen()
     entries = {entry.label: entry for entry in whole.environments}
     if unknown := [label for label in values["tasks"] if label not in entries]:
@@ -446,5 +448,13 @@ def _first_error(error: ValidationError) -> str:
         return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"
     if first["type"] == "missing":
         return f"key {where!r} is missing"
-    message = re.sub(r"^Value error, ", "", first["msg"])
-    return f"key {where!r}: {message[:1].lower()}{message[1:]}, got {str(first['input'])[:80]}"
+    key = f"key {where!r}: " if where else ""
+    given = first["input"]
+    if first["type"] == "value_error":
+        return key + re.sub(r"^Value error, ", "", first["msg"])  # which says what came
+    if first["type"] == "tuple_type":
+        one = f"a single one; write [[{where}]] above each" if isinstance(given, Mapping) else repr(given)[:80]
+        return f"{key}expected a list of entries, got {one}"
+    if first["type"] == "too_short":
+        return f"{key}expected at least one entry, got none"
+    return f"{key}{first['msg'][:1].lower()}{first['msg'][1:]}, got {str(given)[:80]}"

@@ -585,7 +585,12 @@ def test_show(call: Call, suite: Path) -> None:
         "agent": "GP-UCB",
         "runs": "4",
     }
-    for wrong, meant in (("GP-UBC", "GP-UCB"), ("rkhs", "GPBandit/RKHS-v0"), ("quik", "quick")):
+    for wrong, meant in (
+        ("GP-UBC", "GP-UCB"),
+        ("RKSH", "GPBandit/RKHS-v0"),
+        ("rkhs", "GPBandit/RKHS-v0"),
+        ("quik", "quick"),
+    ):
         code, _, err = call("show", wrong)
         assert (code, err) == (2, f"error: no environment, agent or suite {wrong!r}; did you mean {meant!r}?\n")
 
@@ -813,6 +818,7 @@ def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None
     code, _, told = call("figures", out, "--agent", "EpsGredy")
     assert code == 2
     assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'? there are")
+    assert "did you mean 'EpsGreedy'?" in call("figures", out, "--agent", "epsgp")[2]
     assert call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy")[0] == 0
     table = (out / "figures" / "scores.md").read_text()
     assert "GP-UCB" in table
