@@ -289,7 +289,7 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     code, text, errors = call(*arguments)
     assert code == 1
     assert "(2 crashed, 4 done)" in text
-    assert "crashed: Raises on RKHS, 2 repetitions: agent: RuntimeError: no idea what to pull" in errors
+    assert "crashed: Raises on RKHS, 2 repetitions: agent: RuntimeError: no idea what to pull (players.py, li" in errors
     assert "--retry-failed" in errors
     assert f"gpbandit page {tmp_path / 'r'} shows the tracebacks" in errors
     code, text, errors = call(*arguments)
