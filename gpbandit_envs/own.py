@@ -59,8 +59,9 @@ def from_table(
         table: Path of a CSV file with a line of column names, or a frame.
         target: Column that was measured.
         minimise: Whether small values of the target are good.
-        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements;
-            `"average"` their mean with Gaussian noise; `"refuse"` takes them for a mistake.
+        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements,
+            so that a candidate that was measured once answers without noise, of which a mixture of both warns;
+            `"average"` their mean with Gaussian noise, the same for all; `"refuse"` takes them for a mistake.
         categorical: Columns of numbers that are names. Columns of text are names by themselves.
         ignore: Columns to leave out.
         noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,

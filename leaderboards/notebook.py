@@ -139,7 +139,7 @@ def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, Suite
     """
     further = _agent_entries(agents)
     if isinstance(suite, Suite):
-        return suite.with_agents(further)
+        return suite.model_copy(update={"source": ""}).with_agents(further)
     if isinstance(suite, str | os.PathLike):
         return load_suite(os.fspath(suite)).with_agents(further)
     if not isinstance(suite, Mapping):

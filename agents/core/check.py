@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -97,10 +98,33 @@ def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:
     if isinstance(agent, Agent):
         return partial(copy.deepcopy, agent)
     if isinstance(agent, str):
-        return registry.load_entry_point(agent) if ":" in agent else partial(registry.make, agent)
+        return _loaded(agent) if ":" in agent else partial(registry.make, agent)
     if not callable(agent):
         raise TypeError(f"agent: expected an agent, its class, a function that builds it or its id, got {agent!r}")
     return agent
+
+
+def _loaded(id: str) -> Callable[[], Agent]:
+    """What `"module:Class"` names.
+
+    Raises:
+        TypeError: if it has arguments without a default.
+        ValueError: if there is no such thing.
+    """
+    try:
+        found = registry.load_entry_point(id)
+    except ValueError as error:
+        raise ValueError(f"agent: {str(error).removeprefix('entry_point: ')}") from None
+    listed = inspect.signature(found).parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    required = [one.name for one in listed if one.default is one.empty and one.kind not in variable]
+    if required:
+        name, values = id.rpartition(":")[2], ", ".join(f"{one}=..." for one in required)
+        raise TypeError(
+            f"agent: {id!r} needs {', '.join(required)}: give it a default in the class, or a function that builds the "
+            f"agent, check_agent(lambda: {name}({values}))"
+        )
+    return found
 
 
 def _check_needs(make: Callable[[], Agent], problem: Problem) -> None:

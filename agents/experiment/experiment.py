@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import json
 import math
 import warnings
@@ -38,6 +39,7 @@ __all__ = ["DEFAULT_AGENT", "Evaluation", "Experiment"]
 DEFAULT_AGENT = "MAP-BUCB"
 _FORMAT, _SCHEMA = "gpbandit-envs experiment", 1
 _STATUS = "status"  # a column of results()
+_ALIKE = 0.8  # likeness of names, see difflib: two letters of five exchanged
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
 _REPLACEMENTS = 1_024  # points of a box among which that for one close to a failed point is chosen
 
@@ -187,13 +189,21 @@ class Experiment:
     # What is set up once.
 
     def _is_among(self, frame: pd.DataFrame) -> bool:
-        """Whether a column has the outcome's name; one that differs in spelling alone would become a parameter."""
-        for name in frame.columns:
-            if name != self.outcome and name.strip().casefold() == self.outcome.strip().casefold():
-                raise ValueError(
-                    f"outcome: expected the name of a column, got {self.outcome!r}; did you mean {name!r}?"
-                )
-        return self.outcome in frame.columns
+        """Whether a column has the outcome's name.
+
+        Raises:
+            ValueError: if one differs from it in spelling alone, or none has it and one is close: it would become a
+                parameter.
+        """
+        wanted, there = self.outcome.strip().casefold(), self.outcome in frame.columns
+        others = {name.strip().casefold(): name for name in frame.columns if name != self.outcome}
+        close = [wanted] if wanted in others else difflib.get_close_matches(wanted, others, n=1, cutoff=_ALIKE)
+        if close and (close[0] == wanted or not there):
+            raise ValueError(
+                f"outcome: expected the name of a column, got {self.outcome!r}; did you mean {others[close[0]]!r}? "
+                "A setting needs a name less like it"
+            )
+        return there
 
     def _take_over(self, frame: pd.DataFrame, failures: bool) -> list[tuple[int, Point]]:
         """Take over the outcomes in a table; returns the rows that have none, with their numbers."""

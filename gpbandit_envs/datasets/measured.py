@@ -97,6 +97,8 @@ def measured(
 
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {frame!r}")
+    if len(frame) == 0:
+        raise ValueError("table: expected at least one row, got none")
     frame = frame.rename(columns=lambda column: str(column).strip())
     columns = list(frame.columns)
     _check_columns(columns, target, categorical, ignore)
@@ -213,12 +215,10 @@ def _replicates(
 
 
 def _rows(mask: Bool[np.ndarray, " n"]) -> str:
-    """Rows as text, counted from 1: "row 3", or "rows 3, 4 and 9 more"."""
+    """Rows as text: "row 3 (counted from 1)", or "rows 3, 4 and 9 more (counted from 1)"."""
     rows = (np.flatnonzero(mask) + 1).tolist()
-    if len(rows) == 1:
-        return f"row {rows[0]}"
-    shown = ", ".join(map(str, rows[:_SHOWN]))
-    return f"rows {shown}" + (f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else "")
+    shown = ", ".join(map(str, rows[:_SHOWN])) + (f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else "")
+    return f"row{'s' if len(rows) > 1 else ''} {shown} (counted from 1)"
 
 
 def _list(names: Iterable[str]) -> str:

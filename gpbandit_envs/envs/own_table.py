@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
+import multiprocessing
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured
@@ -54,8 +56,9 @@ def table(
         file: Path of the CSV file, with a line of column names; relative to the folder of the command.
         target: Column that was measured.
         minimise: Whether small values of the target are good.
-        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements;
-            `"average"` their mean with Gaussian noise; `"refuse"` takes them for a mistake.
+        replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements,
+            so that a candidate that was measured once answers without noise, of which a mixture of both warns;
+            `"average"` their mean with Gaussian noise, the same for all; `"refuse"` takes them for a mistake.
         categorical: Columns of numbers that are names.
         ignore: Columns to leave out.
         sha256: What the file must hold; None for whatever it holds.
@@ -158,7 +161,7 @@ def _noise(
 ) -> tuple[Noise, str]:
     """The noise model, and where it comes from, in words."""
     resampled = TableNoise(scaled)
-    repeated = np.sum(~np.isnan(scaled), axis=1) > 1
+    repeated: np.ndarray = np.sum(~np.isnan(scaled), axis=1) > 1
     if replicates not in ("resample", "average", "refuse"):
         raise ValueError(f"replicates: expected 'resample', 'average' or 'refuse', got {replicates!r}")
     if replicates == "refuse" and repeated.any():
@@ -172,9 +175,21 @@ def _noise(
                 f"noise_std: expected None where replicates are the noise, got {noise_std!r}; replicates='average' "
                 "takes their mean and the stated noise"
             )
+        _warn_of_single(repeated)
         return resampled, f"one of the measurements, where there are several ({int(repeated.sum())} candidates)"
     if noise_std is not None:
         return GaussianNoise(GaussianNoise(noise_std).std / span), "Gaussian, as stated"
     if resampled.std > 0:
         return GaussianNoise(resampled.std), "Gaussian, pooled deviation of the replicates"
     return GaussianNoise(_SHARE_OF_RANGE), "Gaussian, 1 % of the target's range"
+
+
+def _warn_of_single(repeated: Bool[np.ndarray, " A"]) -> None:
+    """Warn if some candidates, but not all, were measured several times: the others have no noise."""
+    # The process that starts workers has built the table before them, and said it once.
+    if not repeated.all() and multiprocessing.parent_process() is None:
+        warnings.warn(
+            f"replicates: {int(np.sum(~repeated))} of {len(repeated)} candidates were measured once and answer without "
+            "noise; replicates='average' gives all the pooled deviation of the others",
+            stacklevel=2,
+        )

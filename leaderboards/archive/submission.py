@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -38,7 +39,7 @@ from leaderboards.play.make import is_own_env
 from leaderboards.play.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
-from leaderboards.play.suite import AgentEntry, load_suite, not_in_suite, suite_names
+from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.score.kept import keep
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
@@ -147,7 +148,7 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     _pack_done(store, folder / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
-    text = _text(directory, folder.name, suite.name, submitted, len(done))
+    text = _text(directory, folder.name, suite, submitted, len(done))
     path = folder / _TEXT
     if path.is_file() and _TO_FILL_IN not in path.read_text(encoding="utf-8"):  # what was filled in stays
         path = path.with_stem(f"{path.stem}-new")
@@ -263,13 +264,13 @@ def _distributions(module: str, origin: Path) -> list[str]:
     return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
 
 
-def _text(directory: Path, name: str, suite: str, submitted: Iterable[SubmittedAgent], runs: int) -> str:
+def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[SubmittedAgent], runs: int) -> str:
     """The text of the pull request."""
     labels = [agent.label for agent in submitted]
-    lines = [f"# {', '.join(labels)} on {suite}", ""]
-    lines += [f"{runs} runs with gpbandit-envs {__version__}, played by:", "", "```sh"]
-    ids = " ".join(f"--agent {agent.id}" for agent in submitted)
-    lines += [f"gpbandit run {suite} {ids} --against board", "```", ""]
+    lines = [f"# {', '.join(labels)} on {suite.name}", ""]
+    ids, source = " ".join(f"--agent {agent.id}" for agent in submitted), source_of(suite)
+    lines += [f"{runs} runs with gpbandit-envs {__version__}, played {'by:' if source else 'from Python.'}", ""]
+    lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if source else []
     for agent in submitted:
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]

@@ -61,13 +61,14 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
         suite = suite.model_copy(
             update={
                 "name": f"{suite.name}-quick",
+                "source": "",
                 "horizon": horizon,
                 "repetitions": short.repetitions,
                 "agents": agents,
                 "environments": environments,
             }
         )
-    return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions})
+    return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions, "source": ""})
 
 
 def check(

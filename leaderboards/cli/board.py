@@ -42,14 +42,22 @@ _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 
 @app.command("list")
 def list_boards() -> None:
-    """List the boards that come with the package, with what was played and who is stale."""
+    """List the boards that come with the package: what was played, what is missing and who is stale."""
     for name in board_names():
         found = opened(name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
-        wanted = sum(1 for _ in found.suite().specs())
+        specs, skipped = list(found.suite().specs()), len(found.keys("skipped"))
         files = len({run.file for run in found.entries().values()})
-        say(f"{name}: {len(found.done_keys())} of {wanted} runs of {files} agents{text}")
+        unfit = f", {skipped} skipped" if skipped else ""
+        say(f"{name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
+        gaps: dict[str, dict[str, None]] = {}
+        for spec in specs:
+            if spec.key not in found.entries():
+                gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
+        for agent, envs in gaps.items():
+            where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
+            say(f"  missing: {agent} on {where}")
 
 
 @app.command()

@@ -23,7 +23,8 @@ from leaderboards.play.agent_check import protocol_breach
 from leaderboards.play.board import write_note
 from leaderboards.play.checkpoint import DEFAULT_EVERY
 from leaderboards.play.edited import edited_agents
-from leaderboards.play.make import named_agents
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.make import make_agent, named_agents
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
@@ -55,7 +56,9 @@ def run(
             help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.", autocompletion=complete_suite
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Results folder; by default results/SUITE.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Results folder; by default results/NAME, NAME being the suite's.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
     scheduler: Annotated[
@@ -101,9 +104,10 @@ def run(
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
     load_plugins()
-    directory = out if out is not None else Path("results") / Path(suite).stem
-    with user_errors(directory):
+    with user_errors(out or Path("results")):
         listed = load_suite(suite)
+    directory = out if out is not None else Path("results") / listed.name
+    with user_errors(directory):
         found = with_agents(listed, agent or ()).pinned()
         if against is not None:
             rivals_on(against, listed)
@@ -236,7 +240,8 @@ def print_dry_run(
 ) -> None:
     """Print the missing runs by pair, and the expected time by the speed of finished runs.
 
-    A pair that was skipped in one repetition will be in all; of a pair that was never tried nothing is known.
+    A pair that was skipped in one repetition will be in all. Of a pair that was never tried it is known whether the
+    agent can play under the feedback, not whether it fits the environment, which would have to be built.
 
     Args:
         specs: The runs of the suite.
@@ -253,6 +258,9 @@ def print_dry_run(
         elif run.status == "skipped" and not lacks_data(run.status, run.reason):
             reasons[pair_of(run.spec)] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
+    for spec in {pair_of(spec): spec for spec in todo}.values():
+        if (unfit := parse_feedback(spec.feedback).incompatibility(make_agent(spec.agent).capabilities)) is not None:
+            reasons.setdefault(pair_of(spec), unfit)
     played = [spec for spec in todo if pair_of(spec) not in reasons]
     again = {spec.key for spec in todo}
     before = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)
@@ -319,5 +327,5 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
         say(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):
         say(f"  gpbandit page {directory} shows the tracebacks", err=True)
-    if report.failures:
+    if any(outcome.status != "skipped" for outcome in report.failures):  # what does not fit, does not fit again
         say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

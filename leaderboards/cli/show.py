@@ -48,10 +48,10 @@ def show(
     elif id in suite_names() or id.endswith(".toml"):
         facts = _suite(id)
     else:
-        known = [*rows, *agents.registered(), *suite_names()]
-        by_name = {name.lower().removeprefix("gpbandit/").partition("-v")[0]: name for name in rows}
-        close = by_name.get(id.lower()) or next(iter(difflib.get_close_matches(id, known, n=1)), None)
-        hint = f"did you mean {close!r}?" if close else "see gpbandit list"
+        known = {name.lower(): name for name in (*rows, *agents.registered(), *suite_names())}
+        known |= {name.lower().removeprefix("gpbandit/").partition("-v")[0]: name for name in rows}
+        close = difflib.get_close_matches(id.lower(), known, n=1)
+        hint = f"did you mean {known[close[0]]!r}?" if close else "see gpbandit list"
         raise UserError(f"no environment, agent or suite {id!r}; {hint}")
     for name, value in facts:
         say(f"{name + ':':<13}{value}")

@@ -9,6 +9,8 @@
 | `poisson:m` | after a Poisson number (mean m) of further evaluations | delayed |
 | `workers:W` | when its worker is done: W run in parallel, each for the cost of its evaluation | delayed |
 
+With `batch:1`, `workers:1` or a delay of 0 feedback is immediate, and everyone can play.
+
 An agent that selects no action lets time pass until the next arrival. Delays are drawn in the order of the tickets, so
 the t-th evaluation has the same delay for every agent. What a policy may know of them is stated by the problem that it
 plays on, as `Problem.delay`.
@@ -27,7 +29,10 @@ from agents import Capabilities
 from gpbandit_envs.delays import ConstantLaw, DelayLaw, GeometricLaw, PoissonLaw
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Channel", "FeedbackRule", "parse_feedback"]
+__all__ = ["IMMEDIATE", "Channel", "FeedbackRule", "parse_feedback"]
+
+IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "poisson": 0.0, "batch": 1.0, "workers": 1.0}
+"""The number of each model at which feedback is immediate: after every evaluation, so that everyone can play."""
 
 _NO_VALUE = ("on_request",)
 _WITH_VALUE = ("batch", "delay", "geometric", "poisson", "workers")
@@ -167,7 +172,9 @@ class FeedbackRule:
 
     def incompatibility(self, capabilities: Capabilities) -> str | None:
         """Why an agent cannot play under this rule; None if it can."""
-        if self.name == "batch" and self.value > 1 and capabilities.batch == "sequential":
+        if self.value == IMMEDIATE.get(self.name):
+            return None
+        if self.name == "batch" and capabilities.batch == "sequential":
             return f"the agent is sequential and feedback comes in batches of {self._number}"
         if self.name in ("delay", *_RANDOM, "workers") and not capabilities.delayed:
             return f"the agent cannot act under delayed feedback ({self.text})"

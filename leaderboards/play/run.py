@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -31,6 +33,7 @@ from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.checkpoint import Checkpoint, Saved
 from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.fingerprint import is_installed
 from leaderboards.play.make import (
     AgentLike,
     EnvLike,
@@ -92,6 +95,8 @@ NO_REGRET = (
 NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
 _COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
+_ROOT = Path(agents.__file__).parents[1]
+_NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
 _log = logging.getLogger("gpbandit")
 
 
@@ -324,15 +329,27 @@ def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
 
 
 def reason_of(error: BaseException) -> str:
-    """The reason for a failure in one line: whose fault it is, and what; protocol errors appear without their type."""
+    """The reason for a failure in one line: whose fault it is, what, and at which line of the user's own files.
+
+    Protocol errors appear without their type and line.
+    """
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, RunTimeout | IncompatibleError):
         return text
     if isinstance(error, AgentError | EnvError):
         return f"{'agent' if isinstance(error, AgentError) else 'environment'}: {text}"
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    what = (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _own_line(error)
     side = raised_by(error)
     return what if side is None else f"{side}: {what}"
+
+
+def _own_line(error: BaseException) -> str:
+    """The innermost line that is neither this project's nor a library's, as ` (mine.py, line 12)`; "" for none."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(frame.filename)
+        if file.is_file() and not is_installed(file) and not any(file.is_relative_to(folder) for folder in _NOT_OWN):
+            return f" ({file.name}, line {frame.lineno})"
+    return ""
 
 
 def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:

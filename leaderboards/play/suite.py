@@ -45,6 +45,7 @@ __all__ = [
     "load_suite",
     "not_in_suite",
     "parse_suite",
+    "source_of",
     "suite_names",
 ]
 
@@ -132,6 +133,8 @@ class Suite(_Strict):
         seed: Root seed of all streams.
         feedback: When feedback arrives, see `leaderboards.play.feedback`.
         part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
+        source: What `gpbandit run` takes for it, as it was given: the name of a suite or the path of a file; "" for a
+            suite given in Python. Not stated in a file.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
@@ -141,6 +144,7 @@ class Suite(_Strict):
     seed: NonNegativeInt = 0
     feedback: str = "on_request"
     part_of: str = ""
+    source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
 
@@ -336,7 +340,7 @@ def load_suite(name: str) -> Suite:
     """
     whole, _, part = name.rpartition("/")
     if part == HOLDOUT and whole in suite_names():
-        return load_suite(whole).holdout()
+        return load_suite(whole).holdout().model_copy(update={"source": name})
     path = Path(name)
     if name.endswith(".toml") or path.is_file():
         try:
@@ -350,11 +354,22 @@ def load_suite(name: str) -> Suite:
         hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
         raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")
     try:
-        return parse_suite(expanded(tomllib.loads(text)))
+        return parse_suite({**expanded(tomllib.loads(text)), "source": name})
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
     except SuiteError as error:
         raise SuiteError(f"suite {name}: {error}") from None
+
+
+def source_of(suite: Suite) -> str:
+    """What `gpbandit run` takes for a suite; "" for one given in Python.
+
+    Boards, and suites kept by versions that noted no source, are those of the package if they ask for the same.
+    """
+    if suite.source or suite.name not in suite_names():
+        return suite.source
+    listed = [(task.key, task.repetitions) for task in load_suite(suite.name).tasks]
+    return suite.name if listed == [(task.key, task.repetitions) for task in suite.tasks] else ""
 
 
 def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -368,9 +383,11 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if "tasks" not in values:
         return values
-    keys = {"name", "description", "part_of", "tasks", "repetitions"}
-    if set(values) != keys:
-        raise SuiteError(f"part of a suite: expected the keys {', '.join(sorted(keys))}, got {', '.join(values)}")
+    keys = ("name", "description", "part_of", "tasks", "repetitions")
+    if unknown := [key for key in values if key not in keys]:
+        raise SuiteError(f"part of a suite: unknown key {unknown[0]!r}; the keys are {', '.join(keys)}")
+    if lacking := [key for key in keys if key not in values]:
+        raise SuiteError(f"part of a suite: key {lacking[0]!r} is missing")
     whole = load_suite(str(values["part_of"])).frozen()
     entries = {entry.label: entry for entry in whole.environments}
     if unknown := [label for label in values["tasks"] if label not in entries]:
@@ -425,11 +442,19 @@ def _first_error(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         entries: dict[str, type[_Strict]] = {"environments": EnvironmentEntry, "agents": AgentEntry}
         model = entries.get(str(first["loc"][0]), Suite) if len(first["loc"]) > 1 else Suite
-        known = list(model.model_fields)
+        known = [name for name in model.model_fields if name != "source"]  # which a file does not state
         close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"
     if first["type"] == "missing":
         return f"key {where!r} is missing"
-    message = re.sub(r"^Value error, ", "", first["msg"])
-    return f"key {where!r}: {message[:1].lower()}{message[1:]}, got {str(first['input'])[:80]}"
+    key = f"key {where!r}: " if where else ""
+    given = first["input"]
+    if first["type"] == "value_error":
+        return key + re.sub(r"^Value error, ", "", first["msg"])  # which says what came
+    if first["type"] == "tuple_type":
+        one = f"a single one; write [[{where}]] above each" if isinstance(given, Mapping) else repr(given)[:80]
+        return f"{key}expected a list of entries, got {one}"
+    if first["type"] == "too_short":
+        return f"{key}expected at least one entry, got none"
+    return f"{key}{first['msg'][:1].lower()}{first['msg'][1:]}, got {str(given)[:80]}"

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.feedback import IMMEDIATE, parse_feedback
 from leaderboards.play.spec import canonical_json
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, paired_difference
 from leaderboards.score.summary import Summary
 
-__all__ = ["IMMEDIATE", "KINDS", "DelayCost", "DelayStudy", "delay_studies"]
+__all__ = ["KINDS", "DelayCost", "DelayStudy", "delay_studies"]
 
 KINDS = {
     "delay": "evaluations of delay",
@@ -33,9 +33,6 @@ KINDS = {
     "workers": "workers",
 }
 """Kinds of feedback models that have a strength, with its unit."""
-
-IMMEDIATE = {"delay": 0.0, "geometric": 0.0, "poisson": 0.0, "batch": 1.0, "workers": 1.0}
-"""The strength of each kind at which feedback is immediate."""
 
 
 @dataclass(frozen=True)

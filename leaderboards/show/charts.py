@@ -10,9 +10,9 @@ import numpy as np
 
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport
-from leaderboards.play.feedback import FeedbackRule
+from leaderboards.play.feedback import IMMEDIATE, FeedbackRule
 from leaderboards.score.comparison import PairedComparison
-from leaderboards.score.delay_cost import IMMEDIATE, KINDS, DelayStudy
+from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile, score_interval

@@ -8,10 +8,11 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from leaderboards.play.spec import Ref
-from leaderboards.play.suite import AgentEntry, Suite, load_suite, suite_names
+from leaderboards.play.suite import AgentEntry, Suite, load_suite, source_of, suite_names
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
@@ -157,30 +158,34 @@ def file_names(kind: str, names: Iterable[str]) -> dict[str, str]:
 # ---- commands ----
 
 
-def suite_command(summary: Summary) -> str | None:
+def suite_command(summary: Summary, directory: Path | None = None) -> str | None:
     """The command that plays a folder: its suite, with the agents that were added, and against the board if one is.
 
     Agents that `--agent` cannot name, since they have settings or a label of their own, are played from Python.
 
+    Args:
+        summary: The folder, reduced.
+        directory: Where it is; None for the folder that the suite is played into by default.
+
     Returns:
-        A shell command; None for a folder of single runs or a board's page without agents of its own, or if objects
-        given in Python were played.
+        A shell command; None for a folder of single runs or a board's page without agents of its own, for a suite given
+        in Python, or if objects given in Python were played.
     """
     suite, against = summary.suite, summary.against
     if suite is None:
         return None
-    name, further = suite.name, _further_agents(summary, suite)
+    source, further = source_of(suite), _further_agents(summary, suite)
     played = suite.agents if against is None else further
-    if not played or not all(entry.ref.rebuildable for entry in (*suite.environments, *played)):
+    if not (source and played) or not all(entry.ref.rebuildable for entry in (*suite.environments, *played)):
         return None
-    file, out = name if name in suite_names() else f"{name}.toml", f"results/{name}"
+    out = f"results/{suite.name}" if directory is None else str(directory)
     if all(not entry.kwargs and entry.ref.label in (Ref(entry.id).label, entry.id) for entry in further):
-        words = ["gpbandit", "run", file, *(word for entry in further for word in ("--agent", entry.id))]
+        words = ["gpbandit", "run", source, *(word for entry in further for word in ("--agent", entry.id))]
         words += [] if against is None else ["--against", against]
         return shlex.join([*words, "--out", out])
     agents = ", ".join(f"{_literal(entry.ref.label)}: {_pair(entry.ref)}" for entry in further)
     board = "" if against is None else f", against={_literal(against)}"
-    call = f"run_suite({_literal(file)}, {{{agents}}}, out={_literal(out)}{board})"
+    call = f"run_suite({_literal(source)}, {{{agents}}}, out={_literal(out)}{board})"
     return f"python -c {shlex.quote(f'from leaderboards import run_suite; {call}')}"
 
 
@@ -189,9 +194,10 @@ def _further_agents(summary: Summary, suite: Suite) -> list[AgentEntry]:
     if summary.against is not None:
         own = {summary.agents[name].key for name in summary.own}
         return [entry for entry in suite.agents if entry.ref.key in own]
-    if summary.rivals or suite.name not in suite_names():  # a board, or a file that may list them
+    source = source_of(suite)
+    if summary.rivals or source not in suite_names():  # a board, or a file that may list them
         return []
-    listed = {entry.ref.key for entry in load_suite(suite.name).agents}
+    listed = {entry.ref.key for entry in load_suite(source).agents}
     return [entry for entry in suite.agents if entry.ref.key not in listed]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -139,8 +140,8 @@ class TaskCard:
     best_found: bool
 
 
-def overview_page(site: Site) -> dict[str, Any]:
-    """Context of `index.html.j2`."""
+def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
+    """Context of `index.html.j2`, for results in `directory`; None for those of a board."""
     summary = site.summary
     cards = {task: _card(site, task) for task in summary.tasks}
     charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
@@ -159,7 +160,7 @@ def overview_page(site: Site) -> dict[str, Any]:
         "delays": delay_links(site),
         "bands": coverage_table(site),
         "origins": summary.origins,
-        "command": suite_command(summary),
+        "command": suite_command(summary, directory),
     }
 
 

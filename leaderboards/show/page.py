@@ -67,6 +67,7 @@ def build_page(
     if out is None and isinstance(store, Board):
         raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
     directory = store.directory if out is None else Path(out)
+    played_in = None if isinstance(store, Board) else store.directory
     summary = summarise(store)
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
@@ -94,7 +95,7 @@ def build_page(
     stale -= set(_write_comparisons(folder, templates, site))
     for path in stale - {_write_rankings(folder, templates, site)}:
         path.unlink()
-    return _write(directory / "index.html", templates, "index.html.j2", overview_page(site), f"{_PAGES}/")
+    return _write(directory / "index.html", templates, "index.html.j2", overview_page(site, played_in), f"{_PAGES}/")
 
 
 def _write_environment(

@@ -138,8 +138,10 @@ def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
     for name in agents:
         found = {name} & played.keys() or {agent for agent, id in played.items() if id == name}
         if not found:
-            close = difflib.get_close_matches(name, [*played, *played.values()], n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
+            known = {one.casefold(): one for one in (*played.values(), *played)}
+            # As loose as abbreviations are: "epsgp" for EpsGreedy.
+            close = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
+            hint = f"did you mean {known[close[0]]!r}? " if close else ""
             raise ValueError(f"agents: no finished run of {name!r}; {hint}there are {', '.join(map(repr, played))}")
         chosen |= found
     return chosen

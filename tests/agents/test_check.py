@@ -311,3 +311,19 @@ class TestErrorsOfANewcomer:
         assert shown.endswith("initial=InitialData(9 evaluations), knowledge='oracle')")
         assert len(shown) < 250
         assert repr(Problem(name="p", dim=3)) == "Problem('p', box of dimension 3, knowledge='oracle')"
+
+
+class NeedsArgument(Spread):
+    """Has an argument without a default."""
+
+    def __init__(self, eps: float) -> None:
+        self.eps = eps
+
+
+def test_classes_that_cannot_be_built_or_found_are_named() -> None:
+    needs = r"agent: '.*:NeedsArgument' needs eps: .* check_agent\(lambda: NeedsArgument\(eps=...\)\)"
+    with pytest.raises(TypeError, match=needs):
+        agents.check_agent(f"{__name__}:NeedsArgument", show=None)
+    with pytest.raises(ValueError, match=r"^agent: module '.*' has no attribute 'Nope'"):
+        agents.check_agent(f"{__name__}:Nope", show=None)
+    agents.check_agent(lambda: NeedsArgument(eps=0.1), horizon=4, show=None)

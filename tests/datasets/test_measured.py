@@ -62,7 +62,10 @@ def test_booleans_and_categories() -> None:
 def test_a_word_for_nothing_is_a_word_and_an_empty_cell_is_missing() -> None:
     frame = csv("ligand, yield\nNone,1\nNA,2\n")
     assert frame["ligand"].tolist() == ["None", "NA"]
-    with pytest.raises(ValueError, match=r"column 'ligand' has no finite value in row 2; fill these rows or drop them"):
+    with pytest.raises(
+        ValueError,
+        match=r"column 'ligand' has no finite value in row 2 \(counted from 1\); fill these rows or drop them",
+    ):
         measured(csv("ligand,yield\nNone,1\n,2\n"), "yield")
 
 
@@ -73,11 +76,12 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "missing values": (
         "t,yield\n1,2\n,3\n3,\n,5",
         {},
-        r"column 't' has no finite value in rows 2, 4; fill these rows",
+        r"column 't' has no finite value in rows 2, 4 \(counted from 1\); fill these rows",
     ),
     "missing targets": ("t,yield\n1,2\n2,nan", {}, r"column 'yield' has no finite value in row 2"),
     "infinite": ("t,yield\n1,2\n2,inf", {}, r"column 'yield' has no finite value in row 2"),
-    "many missing": ("t,yield\n" + "1,\n" * 9, {}, r"in rows 1, 2, 3, 4, 5 and 4 more"),
+    "no rows": ("t,yield\n", {}, r"table: expected at least one row, got none"),
+    "many missing": ("t,yield\n" + "1,\n" * 9, {}, r"in rows 1, 2, 3, 4, 5 and 4 more \(counted from 1\)"),
     "text in the target": ("t,yield\n1,2\n2,n/a", {}, r"the target 'yield' should be numbers, got 'n/a' in row 2"),
     "a slip in a number": ("t,yield\n1,2\n2,3\n1O,3", {}, r"'t' mixes numbers with text, such as '1O' in row 3"),
     "names of rows": (

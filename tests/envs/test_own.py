@@ -28,6 +28,9 @@ from gpbandit_envs.own import pinned
 from_table: Any = gpbandit_envs.from_table
 from_function: Any = gpbandit_envs.from_function
 
+# One candidate of four has replicates, on purpose: what a candidate answers that was measured once is tested too.
+pytestmark = pytest.mark.filterwarnings("ignore:replicates. . of . candidates were measured once")
+
 ROWS = [(20, "DMF", 40.0), (20, "DMF", 44.0), (60, "water", 10.0), (100, "DMF", 90.0), (100, "none", 70.0)]
 FRAME = pd.DataFrame(ROWS, columns=["temperature", "solvent", "yield"])
 
@@ -75,9 +78,10 @@ def rewards(env: Any, actions: list[Any], seed: int = 0) -> list[float]:
 
 
 def test_the_checker_passes_on_a_file_a_frame_and_a_function(file: Path) -> None:
+    tables = [from_table(table, "yield", replicates="average") for table in (file, FRAME)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for env in (from_table(file, "yield"), from_table(FRAME, "yield"), from_function(bowl, BOUNDS, noise_std=0.1)):
+        for env in (*tables, from_function(bowl, BOUNDS, noise_std=0.1)):
             check_env(env.unwrapped)
 
 
@@ -119,6 +123,22 @@ def test_replicates_are_drawn_from() -> None:
     np.testing.assert_allclose(sorted(set(rewards(env, [0] * 40))), [0.375, 0.425])
     assert set(rewards(env, [2] * 5)) == {1.0}
     assert problem_of(env).noise_std == pytest.approx(math.sqrt(8) / 80)
+
+
+def test_candidates_that_alone_were_measured_once_are_warned_of(file: Path) -> None:
+    said = r"replicates: 3 of 4 candidates were measured once and answer without noise; replicates='average' gives all"
+    for table in (FRAME, file):
+        with pytest.warns(UserWarning, match=said):
+            env = from_table(table, "yield")
+        np.testing.assert_array_equal(problem_of(env).noise_stds > 0, [True, False, False, False])  # type: ignore[operator]
+    with pytest.warns(UserWarning, match=said):
+        gym.make("GPBandit/Table-v0", file=str(file), target="yield")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_table(FRAME, "yield", replicates="average")
+        from_table(FRAME.iloc[:0:-1], "yield")
+        twice = from_table(pd.concat([FRAME, FRAME.assign(**{"yield": FRAME["yield"] + 1})]), "yield")
+    assert np.all(problem_of(twice).noise_stds > 0)  # type: ignore[operator]
 
 
 def test_replicates_are_averaged_with_stated_noise() -> None:

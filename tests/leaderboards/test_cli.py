@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.metadata
 import io
 import json
@@ -288,7 +289,7 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     code, text, errors = call(*arguments)
     assert code == 1
     assert "(2 crashed, 4 done)" in text
-    assert "crashed: Raises on RKHS, 2 repetitions: agent: RuntimeError: no idea what to pull" in errors
+    assert "crashed: Raises on RKHS, 2 repetitions: agent: RuntimeError: no idea what to pull (players.py, li" in errors
     assert "--retry-failed" in errors
     assert f"gpbandit page {tmp_path / 'r'} shows the tracebacks" in errors
     code, text, errors = call(*arguments)
@@ -423,6 +424,22 @@ def test_folders_of_results_are_found_nearby(call: Call, suite: Path, monkeypatc
     assert call("page", "results/tiny")[0] == 0
 
 
+def test_folder_and_command_where_a_file_is_not_called_as_its_suite(
+    call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite.parent)
+    Path("own suite.toml").write_text(SUITE)
+    for words, folder in (((), "results/tiny"), (("--out", "results/other"), "results/other")):
+        _, out, _ = call("run", "own suite.toml", "--executor", "serial", *words)
+        assert out.startswith(f"{folder}: 4 runs")
+        assert call("page", folder)[0] == 0
+        page = html.unescape(Path(folder, "index.html").read_text())
+        assert f"gpbandit run 'own suite.toml' --out {folder}<" in page
+    again = leaderboards.run_suite("own suite.toml", progress=False)
+    assert again.report is not None
+    assert not again.report.ended, "the same folder"
+
+
 def test_a_wrong_suite_file_names_the_key(call: Call, suite: Path, tmp_path: Path) -> None:
     suite.write_text(SUITE.replace("n_arms", "arms"))
     check_error(call("run", suite, "--out", tmp_path / "r"), "unknown argument 'arms'", "n_arms")
@@ -534,6 +551,21 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     assert call("run", suite, "--json")[0] == 2
 
 
+def test_what_cannot_play_under_the_feedback_is_known_before(call: Call, tmp_path: Path) -> None:
+    suite, out = tmp_path / "late.toml", tmp_path / "r"
+    late = SUITE.replace('RKHS-v0"', 'RKHS-v0"\nfeedback = "batch:5"')
+    suite.write_text(late)
+    _, text, _ = call("run", suite, "--out", out, "--dry-run")
+    assert "GP-UCB on RKHS: 2 skipped, the agent is sequential and feedback comes in batches of 5" in text
+    assert "2 of 4 runs would run, how long is not known yet, 2 would be skipped" in text
+    _, text, errors = call("run", suite, "--out", out, "--executor", "serial")
+    assert "2 done, 2 skipped" in text
+    assert "--retry-failed" not in errors, "it would be skipped again"
+    suite.write_text(late.replace("batch:5", "delay:0").replace("tiny", "at-once"))
+    _, text, _ = call("run", suite, "--out", tmp_path / "s", "--executor", "serial")
+    assert "(4 done)" in text
+
+
 def test_show(call: Call, suite: Path) -> None:
     def shown(id: object) -> dict[str, str]:
         code, out, _ = call("show", id)
@@ -559,7 +591,12 @@ def test_show(call: Call, suite: Path) -> None:
         "agent": "GP-UCB",
         "runs": "4",
     }
-    for wrong, meant in (("GP-UBC", "GP-UCB"), ("rkhs", "GPBandit/RKHS-v0"), ("quik", "quick")):
+    for wrong, meant in (
+        ("GP-UBC", "GP-UCB"),
+        ("RKSH", "GPBandit/RKHS-v0"),
+        ("rkhs", "GPBandit/RKHS-v0"),
+        ("quik", "quick"),
+    ):
         code, _, err = call("show", wrong)
         assert (code, err) == (2, f"error: no environment, agent or suite {wrong!r}; did you mean {meant!r}?\n")
 
@@ -787,6 +824,7 @@ def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None
     code, _, told = call("figures", out, "--agent", "EpsGredy")
     assert code == 2
     assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'? there are")
+    assert "did you mean 'EpsGreedy'?" in call("figures", out, "--agent", "epsgp")[2]
     assert call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy")[0] == 0
     table = (out / "figures" / "scores.md").read_text()
     assert "GP-UCB" in table

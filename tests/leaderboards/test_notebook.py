@@ -180,7 +180,9 @@ def test_charts_and_page(tmp_path: Path) -> None:
     assert "nb: 4 done" in found._repr_html_()
     page = found.page()
     assert page == tmp_path / "index.html"
-    assert "gpbandit run nb.toml" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "gpbandit run" not in text, "no file has the suite"
+    assert "The suite was played from Python" in text
 
 
 def test_agents_of_every_kind(tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_agents_of_every_kind(tmp_path: Path) -> None:
     assert ids["class"].startswith("First#")
     assert ids["object"].startswith("EpsGreedy#")
     assert ids["registered"].startswith("Mine#")
-    assert "gpbandit run nb.toml" not in found.page().read_text(encoding="utf-8")
+    assert "gpbandit run" not in found.page().read_text(encoding="utf-8")
     assert "no command can rebuild it" in (tmp_path / "site" / "env-rkhs.html").read_text(encoding="utf-8")
 
 

@@ -608,6 +608,18 @@ def test_points_of_a_table_that_are_refused() -> None:
             "outcome: expected the name of a column, got 'yield'; did you mean 'Yield '?",
         ),
         (TABLE.assign(Yield=1.0), {"outcome": "yield"}, ValueError, "got 'yield'; did you mean 'Yield'?"),
+        (
+            TABLE.assign(**{"yield": 1.0}),
+            {"outcome": "yeild"},
+            ValueError,
+            "outcome: expected the name of a column, got 'yeild'; did you mean 'yield'? A setting needs a name",
+        ),
+        (
+            {"x": (0, 1)},
+            {"data": [{"x": 0.5, "outcomes": 1.0}]},
+            ValueError,
+            "outcome: expected the name of a column, got 'outcome'; did you mean 'outcomes'?",
+        ),
         (TABLE.iloc[:0], {}, ValueError, "parameters: expected at least one row, got none"),
         (TABLE.iloc[[0, 1, 0]], {}, ValueError, "table: expected different candidates, got rows 0 and 2 equal"),
         (TABLE.iloc[:1], {}, ValueError, "table: expected a column that varies, got 1 equal rows"),
@@ -638,6 +650,12 @@ def test_experiments_that_are_refused(
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
         Experiment(parameters, **settings)
+
+
+def test_settings_may_be_a_little_like_the_outcome() -> None:
+    told = TABLE.assign(yields=range(9)).assign(**{"yield": 1.0})
+    assert "yields" in str(Experiment(told, outcome="yield")), "the outcome is there"
+    assert "rate" in str(Experiment(TABLE.assign(rate=range(9)), outcome="ratio"))
 
 
 def test_the_best_is_of_what_counts_as_one_point() -> None:

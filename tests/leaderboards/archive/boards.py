@@ -33,6 +33,23 @@ def small_suite(name: str = "small", repetitions: int = REPETITIONS) -> Suite:
     )
 
 
+SMALL = """
+name = "small"
+horizon = 100
+repetitions = 6
+environments = [
+  { id = "GPBandit/RKHS-v0", label = "d = 1", kwargs = { n_arms = 25 } },
+  { id = "GPBandit/RKHS-v0", label = "d = 2", kwargs = { n_arms = 25, dim = 2 } },
+]
+agents = [
+  { id = "Uniform" },
+  { id = "EpsGreedy" },
+  { id = "GP-UCB", label = "GP-UCB, width 2", kwargs = { width = 2.0 } },
+]
+"""
+"""`small_suite()` as a file."""
+
+
 def played(directory: Path, suite: Suite | None = None) -> tuple[Store, Board]:
     """The results folder and the board of a suite, below `directory`."""
     suite = small_suite() if suite is None else suite

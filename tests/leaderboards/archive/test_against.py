@@ -29,7 +29,7 @@ from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
-from tests.leaderboards.archive.boards import REPETITIONS, small_suite
+from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 
 def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None:
@@ -95,21 +95,31 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     assert unfinished_runs(summarise(board))["reason"].tolist() == [reasons["EpsGreedy"]]
 
 
-def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path) -> None:
+def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(SMALL)
+
     def command(name: str, *play: object) -> str:
-        results = leaderboards.run_suite(small_suite(), *play, out=tmp_path / name, against="board", progress=False)  # type: ignore[arg-type]
+        results = leaderboards.run_suite("mine.toml", *play, out=f"res/{name}", against="board", progress=False)  # type: ignore[arg-type]
         page = results.page().read_text(encoding="utf-8")
         assert page.count("not on the board yet") == 0
         return unescape(page.partition('aria-label="Command that runs the suite"><code>')[2].partition("</code>")[0])
 
     assert command("plain", ["GP-EI", "GP-TS"]) == (
-        "gpbandit run small.toml --agent GP-EI --agent GP-TS --against board --out results/small"
+        "gpbandit run mine.toml --agent GP-EI --agent GP-TS --against board --out res/plain"
     )
     assert command("settings", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}) == (
         "python -c 'from leaderboards import run_suite; "
-        'run_suite("small.toml", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}, out="results/small", '
+        'run_suite("mine.toml", {"wide": ("GP-UCB", {"width": 3.0}), "GP-TS": "GP-TS"}, out="res/settings", '
         'against="board")\''
     )
+
+
+def test_a_suite_of_python_has_no_command(own: Board, tmp_path: Path) -> None:
+    results = leaderboards.run_suite(small_suite(), ["GP-EI"], out=tmp_path, against="board", progress=False)
+    page = results.page().read_text(encoding="utf-8")
+    assert "gpbandit run" not in page
+    assert "The suite was played from Python" in page
 
 
 def test_the_pages_show_ones_own_agent_first(own: Board, tmp_path: Path) -> None:

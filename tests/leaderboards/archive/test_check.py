@@ -17,6 +17,7 @@ from leaderboards.play.board import Board
 from leaderboards.play.board_file import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
+from leaderboards.play.suite import AgentEntry
 from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import summarise
 from tests.leaderboards.archive.boards import REPETITIONS
@@ -85,6 +86,21 @@ def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path
     report = check_board(board, keys_of(board, "d = 1", 1), tmp_path, SerialExecutor())
     assert [verdict.level for verdict in report.verdicts] == [level] * 5
     assert "over 5 repetitions cumulative regret differs most, by" in report.verdicts[0].text
+
+
+def test_the_list_says_what_a_board_lacks(
+    own: Board, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    further = own.suite().with_agents([AgentEntry(id="GP-EI")])
+    one = next(key for key, run in own.entries().items() if run.spec.agent.id == "Uniform")
+    left_out = {key: run for key, run in own.entries().items() if key != one}
+    where = own.entry(one).spec.env.label
+    monkeypatch.setattr(Board, "suite", lambda _: further)
+    monkeypatch.setattr(Board, "entries", lambda _: left_out)
+    assert play(["board", "list"]) == 0
+    first, *missing = capsys.readouterr().out.splitlines()
+    assert first.startswith("small: 35 of 48 runs of 3 agents")
+    assert sorted(missing) == ["  missing: GP-EI on all environments", f"  missing: Uniform on {where}"]
 
 
 def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.play.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
 from leaderboards.play.workers import SerialExecutor
-from tests.leaderboards.archive.boards import REPETITIONS, small_suite
+from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 AGENT = """
 import numpy as np
@@ -55,21 +55,6 @@ class Mine(FiniteArmAgent):
         return np.array([self.rng.integers(self.problem.n_arms) if explore else self.recommend()])
 """
 
-SUITE = """
-name = "small"
-horizon = 100
-repetitions = 6
-environments = [
-  { id = "GPBandit/RKHS-v0", label = "d = 1", kwargs = { n_arms = 25 } },
-  { id = "GPBandit/RKHS-v0", label = "d = 2", kwargs = { n_arms = 25, dim = 2 } },
-]
-agents = [
-  { id = "Uniform" },
-  { id = "EpsGreedy" },
-  { id = "GP-UCB", label = "GP-UCB, width 2", kwargs = { width = 2.0 } },
-]
-"""
-
 Here = tuple[Path, str]
 
 
@@ -82,7 +67,7 @@ def here(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: p
     module = f"mine_{abs(hash(request.node.name)) % 10**8}"
     (tmp_path / f"{module}.py").write_text(AGENT.format(helper=f"{module}_helper"))
     (tmp_path / f"{module}_helper.py").write_text("EXPLORE = 7\n")
-    (tmp_path / "small.toml").write_text(SUITE)
+    (tmp_path / "small.toml").write_text(SMALL)
     assert small_suite().frozen().environments  # the same tasks as those of the board
     id = f"{module}:Mine"
     assert play(["run", "small.toml", "--agent", id, "--against", "board", "--out", "res", "--executor", "serial"]) == 0
@@ -108,7 +93,7 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     made = folder / "res-submission"
     assert sorted(path.name for path in (made / "code").iterdir()) == [f"{module}.py", f"{module}_helper.py"]
     text = (made / "PULL_REQUEST.md").read_text()
-    assert f"gpbandit run small --agent {id} --against board" in text
+    assert f"gpbandit run small.toml --agent {id} --against board" in text
     assert "| **Mine** |" in text
     for name in ("Uniform", "EpsGreedy", "GP-UCB, width 2"):
         assert f"| {name} |" in text

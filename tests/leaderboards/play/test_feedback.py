@@ -8,7 +8,7 @@ import pytest
 from agents import Capabilities
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.problem import Problem
-from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.feedback import IMMEDIATE, Channel, parse_feedback
 
 FIXED = Capabilities(frozenset({"finite"}), "fixed", delayed=True)
 SEQUENTIAL = Capabilities(frozenset({"finite"}), "sequential")
@@ -139,6 +139,7 @@ def test_incompatible_agents_get_their_reason() -> None:
         ("batch:5", ADAPTIVE),
         ("workers:2", FIXED),
         ("on_request", SEQUENTIAL),
+        *((f"{name}:{int(number)}", SEQUENTIAL) for name, number in IMMEDIATE.items()),
     ):
         assert parse_feedback(text).incompatibility(fits) is None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tests.leaderboards.play.players  # noqa: F401 - registers Test/Plain-v0
-from leaderboards.play.suite import Suite, SuiteError, load_suite, suite_names
+from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite, source_of, suite_names
 
 TEXT = """
 name = "mine"
@@ -79,8 +79,8 @@ def test_frozen_form_is_the_same_suite(tmp_path: Path) -> None:
         ("horizon = 30", "horizon = 0", "key 'horizon': .*greater than 0, got 0"),
         ("repetitions = 2", "repetitions = 'two'", "key 'repetitions': .*integer"),
         ('label = "greedy"', 'lable = "x"', "unknown key 'agents.1.lable'; did you mean 'label'"),
-        ('label = "greedy"', 'label = "Uniform"', "key 'agents': label 'Uniform' stands for several entries"),
-        ('feedback = "batch:2"', 'feedback = "sometimes"', "feedback: expected 'on_request'"),
+        ('label = "greedy"', 'label = "Uniform"', "label 'Uniform' stands for several .*, ...}$"),
+        ('feedback = "batch:2"', 'feedback = "dealy:3"', "feedback: expected 'on_request'.*, got 'dealy:3'$"),
         ('name = "mine"', 'name = "my suite"', "key 'name'"),
         ("[[agents]]", "[[agents", "not valid TOML"),
     ],
@@ -115,6 +115,41 @@ def test_wrong_ids_and_settings_are_found_before_anything_runs(
         suite.check()
 
 
+def test_what_is_wrong_with_a_list_of_entries_is_named() -> None:
+    keys = {"name": "mine", "horizon": 3, "repetitions": 1, "environments": [{"id": "GPBandit/RKHS-v0"}]}
+    for wrong, message in (
+        (
+            {"id": "Uniform"},
+            r"key 'agents': expected a list of entries, got a single one; write \[\[agents\]\] above each",
+        ),
+        ("Uniform", "key 'agents': expected a list of entries, got 'Uniform'$"),
+        ([], "key 'agents': expected at least one entry, got none$"),
+    ):
+        with pytest.raises(SuiteError, match=message):
+            parse_suite({**keys, "agents": wrong})
+
+
+def test_a_part_of_a_suite(tmp_path: Path) -> None:
+    path = tmp_path / "part.toml"
+    keys = {"name": '"part"', "description": '"x"', "part_of": '"core-v1"', "tasks": '["RKHS SE, d = 1, F = 1"]'}
+    keys["repetitions"] = "2"
+
+    def written(keys: dict[str, str]) -> str:
+        path.write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
+        return str(path)
+
+    part, whole = load_suite(written(keys)), load_suite("core-v1")
+    assert {spec.key for spec in part.specs()} < {spec.key for spec in whole.specs()}
+    assert (len(part.tasks), part.tasks[0].repetitions, len(part.agents)) == (1, 2, len(whole.agents))
+    without = {key: value for key, value in keys.items() if key != "description"}
+    with pytest.raises(SuiteError, match="part of a suite: key 'description' is missing"):
+        load_suite(written(without))
+    with pytest.raises(
+        SuiteError, match="part of a suite: unknown key 'horizon'; the keys are name, description, part"
+    ):
+        load_suite(written({**keys, "horizon": "3"}))
+
+
 def test_unknown_suites(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=r"no suite 'quik'; did you mean 'quick', or give the path of a TOML file"):
         load_suite("quik")
@@ -144,3 +179,17 @@ def test_an_agent_that_cannot_be_built_is_named_with_the_error(
     with pytest.raises(SuiteError, match=rf"\Asuite 'mine', agents, 'Mine': {message}") as found:
         suite.check()
     assert "\n" not in str(found.value)
+
+
+def test_a_suite_knows_what_it_was_given_as(tmp_path: Path) -> None:
+    path = tmp_path / "quick.toml"
+    path.write_text(
+        'part_of = "core-v1"\nname = "quick"\ndescription = ""\nrepetitions = 2\ntasks = ["RKHS SE, d = 1, F = 1"]\n'
+    )
+    named, there = load_suite("quick"), load_suite(str(path))
+    assert (source_of(named), source_of(named.frozen())) == ("quick", "quick")
+    assert source_of(there) == str(path)
+    assert source_of(load_suite("core-v1/holdout")) == "core-v1/holdout"
+    before = {"source": ""}
+    assert source_of(named.model_copy(update=before)) == "quick", "as kept by earlier versions"
+    assert source_of(there.model_copy(update=before)) == "", "given in Python, under the name of another"

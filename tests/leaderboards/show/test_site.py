@@ -91,6 +91,22 @@ def test_every_page_opens_from_disk_at_every_size_without_error_or_network(
                 assert wide <= width, f"{path.name} is {wide} wide on a screen of {width}"
 
 
+def test_open_menus_fit_a_phone(real: Path, open_page: Open) -> None:
+    with open_page(real / "index.html") as page:
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        page.evaluate(
+            "document.querySelector('.bar .menu:last-of-type li a').textContent = 'BBKB-GlobalLocal, practical'"
+        )
+        for menu in page.locator(".bar .menu").all():
+            menu.locator("summary").click()
+            box = menu.locator("ul").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= PHONE[0]
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+            menu.locator("summary").click()
+
+
 def test_every_tab_draws_something(real: Path, open_page: Open) -> None:
     for name in ("env-gpsample", "feedback-gpsample"):
         with open_page(real / "site" / f"{name}.html") as page:
