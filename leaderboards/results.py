@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from leaderboards.play.board import open_results
+from leaderboards.play.board import Board, open_results
+from leaderboards.play.folder import StoreError
 from leaderboards.play.schedule import RunReport
 from leaderboards.play.store import StoreView
 from leaderboards.play.suite import Suite
@@ -166,7 +167,10 @@ class Results:
 
         Raises:
             TypeError: if `columns` is one text.
+            StoreError: for a board.
         """
+        if isinstance(self.store, Board):
+            raise StoreError("a board keeps no traces: take Results.curves() or Board.kept(key), or play its suite")
         if isinstance(columns, str):
             raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
         runs = self.runs()

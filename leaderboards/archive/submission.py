@@ -48,7 +48,6 @@ __all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_su
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
-_TO_FILL_IN = "\n\n...\n"
 _SCHEMA = 1
 _NEIGHBOURS = 3
 _TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
@@ -150,7 +149,7 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     text = _text(directory, folder.name, suite, submitted, len(done))
     path = folder / _TEXT
-    if path.is_file() and _TO_FILL_IN not in path.read_text(encoding="utf-8"):  # what was filled in stays
+    if path.is_file() and path.read_text(encoding="utf-8") != text:  # it may have been filled in
         path = path.with_stem(f"{path.stem}-new")
     path.write_text(text, encoding="utf-8")
     return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
@@ -275,7 +274,7 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]
     lines += [*_table(directory, set(labels)), ""]
-    lines += [f"What the agent is, and where it is described (paper, equations):{_TO_FILL_IN}"]
+    lines += ["What the agent is, and where it is described (paper, equations):\n\n...\n"]
     lines += [
         "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
     ]
@@ -297,11 +296,13 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
         for i, agent in enumerate(found.ordered):
             if i in shown:
                 at = found.agents.index(agent)
+                group = found.ranking.group[at]
+                place = f"{group}{'=' if (found.ranking.group == group).sum() > 1 else ''}"
                 rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
                 label = label.replace("|", r"\|")
                 ends = f"{rank.low:.2f} to {rank.high:.2f}"
                 places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}"
-                yield f"| {i + 1} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
+                yield f"| {place} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
 
 
 # ---- opened and checked ----

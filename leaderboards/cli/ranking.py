@@ -91,6 +91,8 @@ def _lines(
         yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{_score(agent, found, rankings)})"
     if k > len(shown):
         yield f"  and {k - len(shown)} more"
+    if found.caveat:
+        yield f"  {found.caveat}"
 
 
 def _score(agent: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> str:

@@ -12,6 +12,7 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -87,12 +88,29 @@ class OverallRanking:
         agents: Ranked agents, k of them: those that are ranked on every task.
         mean_rank: Mean over tasks of the mean rank within blocks, one interval an agent.
         ranking: Tie groups from sign-flip tests of the ranks within blocks.
+        n_blocks: Blocks of all tasks.
     """
 
     tasks: tuple[str, ...]
     agents: tuple[str, ...]
     mean_rank: tuple[Interval, ...]
     ranking: Ranking
+    n_blocks: int
+
+    @property
+    def caveat(self) -> str:
+        """Why all agents share a rank whatever their scores; "" where the test could tell two apart.
+
+        Flips of the signs of `n` blocks give no p-value below `2^(1-n)`.
+        """
+        needed = math.ceil(1 - math.log2(self.ranking.alpha))
+        if len(self.agents) == 1 or self.n_blocks >= needed:
+            return ""
+        return (
+            f"the test over all tells no two agents apart in {self.n_blocks} "
+            f"{'repetition' if self.n_blocks == 1 else 'repetitions'}, for which it needs {needed}; "
+            "that of each environment may"
+        )
 
     @property
     def ordered(self) -> tuple[str, ...]:
@@ -249,6 +267,7 @@ def overall_ranking(
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
         rank(weighted, sign_flip(weighted, _generator())),
+        total,
     )
 
 

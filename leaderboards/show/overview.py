@@ -352,6 +352,8 @@ def _rows(
     if placed < len(agents):
         others = len(agents) - placed
         basis += f"; the other {'has' if others == 1 else f'{others} have'} not finished all repetitions of all"
+    if found.caveat:
+        basis += f"; {found.caveat}"
     rows = [
         _placed(site, name, found, shown) if name in found.agents else _unplaced(site, name, listed, shown)
         for name in agents

@@ -47,6 +47,8 @@ def test_a_board_scores_as_its_results_do(made: Made) -> None:
     assert {task.knowledge for task in kept.tasks.values()} == {"oracle"}
     assert {task.domain for task in kept.tasks.values()} == {"arms"}
     assert Results(found).ranking().equals(Results(store.directory).ranking())
+    with pytest.raises(StoreError, match=r"a board keeps no traces: take Results.curves\(\) or Board.kept"):
+        Results(found).traces()
 
 
 def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:

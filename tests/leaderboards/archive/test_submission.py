@@ -122,12 +122,15 @@ def test_what_a_folder_holds_is_not_lost(here: Here) -> None:
     assert play(["submit", "res"]) == 0
     text = folder / "res-submission" / "PULL_REQUEST.md"
     again = text.with_name("PULL_REQUEST-new.md")
+    made = text.read_text()
     assert play(["submit", "res"]) == 0
-    assert not again.exists(), "nothing was filled in yet"
-    text.write_text(text.read_text().replace("\n...\n", "\nIt is greedy.\n"))
-    assert play(["submit", "res"]) == 0
-    assert "It is greedy." in text.read_text()
-    assert again.is_file()
+    assert not again.exists(), "nothing was written into it yet"
+    for words in (made.replace("\n...\n", "\nIt is greedy.\n"), made + "It is greedy.\n"):
+        text.write_text(words)
+        assert play(["submit", "res"]) == 0
+        assert text.read_text() == words
+        assert again.read_text() == made
+        again.unlink()
 
 
 def test_code_that_was_edited_after_its_runs_is_not_packed(here: Here) -> None:

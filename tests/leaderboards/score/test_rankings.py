@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.cli.ranking import short_ranking
 from leaderboards.play.spec import Ref
 from leaderboards.play.store import Store
 from leaderboards.results import Results
@@ -156,6 +157,25 @@ def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store
     assert site.shown.scores["RKHS", "GP-UCB"] is unranked
     assert score_cell(site, "RKHS", "GP-UCB", "simple_regret").why == "not ranked: finished 2 of 3 repetitions"
     assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(9).all()
+
+
+def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> None:
+    for n in (5, 6):
+        found = summarise(mixed(tmp_path / str(n), n))
+        (first, *_) = task_classes(found)
+        over = ranking_over(found, first.tasks[:1], {task: task_ranking(found, task) for task in found.tasks})
+        assert over is not None
+        assert over.n_blocks == n
+        told = f"the test over all tells no two agents apart in {n} repetitions, for which it needs 6"
+        assert over.caveat.startswith(told) == (n == 5)
+        assert (len(set(over.ranking.group)) > 1) == (n == 6), "which is what the caveat is about"
+        table = next(each for each in overview_page(make_site(found))["rankings"] if each.name == first.name)
+        assert "needs 6" not in table.basis, "which has several environments"
+    alone = folder(tmp_path / "one", [ARMS[0]], repetitions=5)
+    told = "the test over all tells no two agents apart in 5 repetitions, for which it needs 6"
+    assert [line for line in short_ranking(alone) if told in line]
+    (table,) = overview_page(make_site(summarise(alone)))["rankings"]
+    assert told in table.basis
 
 
 def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> None:
