@@ -271,7 +271,7 @@ def _facts(runs: Iterable[RunEntry]) -> dict[str, float]:
 
 
 _NOT_YET = "not played yet: the command that ran the suite goes on with what is missing"
-NOT_ON_BOARD = "not on the board yet, which has the runs that were played before"
+NOT_ON_BOARD = "the board does not have these runs yet"
 """The reason of a missing run of a board, which whoever plays against it does not play."""
 
 _UNFINISHED_COLUMNS = ["task", "agent", "status", "n", "reason", "error", "repetitions"]
