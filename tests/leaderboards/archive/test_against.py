@@ -90,7 +90,7 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     gaps = unfinished_runs(summarise(Joined(Store(out), board)))
     reasons: dict[str, str] = dict(zip(gaps["agent"], gaps["reason"]))
     assert gaps["n"].tolist() == [1] * len(gaps)
-    assert reasons["EpsGreedy"].startswith("not on the board")
+    assert reasons["EpsGreedy"].startswith("the board does not have these runs")
     assert reasons["mine"].startswith("not played yet: the command that ran the suite goes on")
     assert unfinished_runs(summarise(board))["reason"].tolist() == [reasons["EpsGreedy"]]
 
