@@ -18,7 +18,7 @@ from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, 
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
-__all__ = ["AgentCheckError", "check_agent"]
+__all__ = ["AgentCheckError", "check_agent", "required_arguments"]
 
 _DELAY = 3
 _SHARE = 0.4
@@ -104,6 +104,13 @@ def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:
     return agent
 
 
+def required_arguments(factory: Callable[..., Agent]) -> list[str]:
+    """Names of the arguments that have no default."""
+    listed = inspect.signature(factory).parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in listed if one.default is one.empty and one.kind not in variable]
+
+
 def _loaded(id: str) -> Callable[[], Agent]:
     """What `"module:Class"` names.
 
@@ -115,10 +122,7 @@ def _loaded(id: str) -> Callable[[], Agent]:
         found = registry.load_entry_point(id)
     except ValueError as error:
         raise ValueError(f"agent: {str(error).removeprefix('entry_point: ')}") from None
-    listed = inspect.signature(found).parameters.values()
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    required = [one.name for one in listed if one.default is one.empty and one.kind not in variable]
-    if required:
+    if required := required_arguments(found):
         name, values = id.rpartition(":")[2], ", ".join(f"{one}=..." for one in required)
         raise TypeError(
             f"agent: {id!r} needs {', '.join(required)}: give it a default in the class, or a function that builds the "

@@ -17,6 +17,7 @@ import gymnasium as gym
 
 import agents
 from agents import Agent
+from agents.core.check import required_arguments
 from agents.core.registry import load_entry_point
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.code_digest import is_importable
@@ -207,10 +208,7 @@ def _check_arguments(built: type[Agent], id: str | None, kwargs: Mapping[str, An
     Raises:
         TypeError: if one is; it says how arguments are given.
     """
-    listed = inspect.signature(built).parameters.values()
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    required = [one.name for one in listed if one.default is one.empty and one.kind not in variable]
-    missing = [name for name in required if name not in kwargs]
+    missing = [name for name in required_arguments(built) if name not in kwargs]
     if not missing:
         return
     name, called = built.__name__, built.__name__ if id is None else repr(id)
