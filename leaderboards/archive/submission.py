@@ -296,8 +296,7 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
         for i, agent in enumerate(found.ordered):
             if i in shown:
                 at = found.agents.index(agent)
-                group = found.ranking.group[at]
-                place = f"{group}{'=' if (found.ranking.group == group).sum() > 1 else ''}"
+                place = found.ranking.marked(int(found.ranking.group[at]))
                 rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
                 label = label.replace("|", r"\|")
                 ends = f"{rank.low:.2f} to {rank.high:.2f}"

@@ -82,12 +82,10 @@ def _lines(
     n, k = len(found.tasks), len(found.agents)
     of = f"{name}, " if name else ""
     yield f"ranking by cumulative regret: {of}{n} environment{'' if n == 1 else 's'}, {k} agents that played all of it"
-    groups = found.ranking.group
     shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
     for agent in shown:
         i = found.agents.index(agent)
-        tied = "=" if (groups == groups[i]).sum() > 1 else ""
-        place, rank = f"{groups[i]}{tied}", found.mean_rank[i].estimate
+        place, rank = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i].estimate
         yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{_score(agent, found, rankings)})"
     if k > len(shown):
         yield f"  and {k - len(shown)} more"

@@ -101,9 +101,9 @@ class OverallRanking:
     def caveat(self) -> str:
         """Why all agents share a rank whatever their scores; "" where the test could tell two apart.
 
-        Flips of the signs of `n` blocks give no p-value below `2^(1-n)`.
+        Flips of the signs of `n` blocks give no p-value below `2^(1-n)`, and pairs with one below alpha differ.
         """
-        needed = math.ceil(1 - math.log2(self.ranking.alpha))
+        needed = math.floor(1 - math.log2(self.ranking.alpha)) + 1
         if len(self.agents) == 1 or self.n_blocks >= needed:
             return ""
         return (

@@ -358,6 +358,10 @@ class Ranking:
     p: Float[np.ndarray, "k k"]
     alpha: float = ALPHA
 
+    def marked(self, rank: int) -> str:
+        """The rank of a tie group as text: "2", or "2=" where several agents share it."""
+        return f"{rank}=" if int((self.group == rank).sum()) > 1 else str(rank)
+
 
 def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None, alpha: float = ALPHA) -> Ranking:
     """Rank agents by their mean score, with ties where differences are not significant.

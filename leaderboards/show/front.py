@@ -150,11 +150,10 @@ def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
     rows = []
     for agent in found.ordered[:_SHOWN]:
         i = found.agents.index(agent)
-        group, mean = found.ranking.group[i], found.mean_rank[i]
-        tied = "=" if (found.ranking.group == group).sum() > 1 else ""
+        rank, mean = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i]
         file = f"site/{site.agent_files[agent]}"
         interval = f"{mean.low:.2f} – {mean.high:.2f}"
-        rows.append(BoardRow(f"{group}{tied}", agent, file, f"{mean.estimate:.2f}", interval))
+        rows.append(BoardRow(rank, agent, file, f"{mean.estimate:.2f}", interval))
     among = "" if len(overall) == 1 else f" ({name})"
     basis = (
         f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "

@@ -389,10 +389,9 @@ def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]
 def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) -> RankingRow:
     i, k = found.agents.index(name), len(found.agents)
     interval, group = found.mean_rank[i], int(found.ranking.group[i])
-    shared = int((found.ranking.group == group).sum()) > 1
     return RankingRow(
         *_head(site, name),
-        f"{group}=" if shared else str(group),
+        found.ranking.marked(group),
         group,
         site.comparison_with_best(name, best=found.ordered) if k > 1 else None,
         span(int(found.ranking.best[i]), int(found.ranking.worst[i])),

@@ -141,7 +141,7 @@ def tie_mark(site: Site, task: str, rank: int | None) -> str:
     found = site.rankings[task]
     if rank is None or found is None:
         return ""
-    return f"{rank}=" if int((found.ranking.group == rank).sum()) > 1 else str(rank)
+    return found.ranking.marked(rank)
 
 
 def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[GapRow]:
