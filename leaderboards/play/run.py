@@ -131,7 +131,7 @@ def begin(
             reason = incompatibility(agent, problem, spec.feedback)
             if reason is not None:
                 raise IncompatibleError(reason)
-            agent.reset(problem, generator(spec, "agent"))
+            agent.reset(_told(problem, agent), generator(spec, "agent"))
         channel = parse_feedback(spec.feedback).channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
         loop = Loop(played, agent, problem, channel, spec.horizon)
         if saved is not None:
@@ -179,6 +179,11 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
             "feedback itself: give it the environment without a feedback wrapper and say feedback='batch:q' or the like"
         )
     return parse_feedback(feedback).stated(with_horizon(problem, horizon))
+
+
+def _told(problem: Problem, agent: Agent) -> Problem:
+    """`problem` without its kernel if the agent does not need it: it is ranked among agents that are not told it."""
+    return problem if "kernel" in agent.capabilities.needs else replace(problem, kernel=None)
 
 
 def with_horizon(problem: Problem, horizon: int) -> Problem:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 import agents.core.registry
 import leaderboards
 from agents import Feedback
-from gpbandit_envs.problem import Certificate
+from agents.core.protocol import Need
+from gpbandit_envs.problem import Certificate, Problem
 from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET
@@ -198,6 +200,24 @@ def test_the_agent_sees_no_oracle() -> None:
 
     play(Spy())
     assert seen == [["actions", "costs", "failed", "rewards", "tickets"]] * 10
+
+
+@pytest.mark.parametrize("needs", [frozenset(), frozenset({"noise"}), frozenset({"kernel"})])
+def test_the_kernel_is_told_to_agents_that_need_it(needs: frozenset[Need]) -> None:
+    told: list[Problem] = []
+
+    class Opportunist(Counter):
+        capabilities = replace(Counter.capabilities, needs=needs)
+
+        def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+            told.append(problem)
+            super().reset(problem, rng)
+
+    record = play(Opportunist(), SMALL)
+    assert record.status == "done"
+    assert [(problem.kernel is None, problem.n_arms, problem.noise_std) for problem in told] == [
+        ("kernel" not in needs, 20, 0.1)
+    ]
 
 
 def test_a_failed_evaluation_is_recorded() -> None:
