@@ -126,7 +126,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
-        | {"groups": {name: site.entrant(name) for name in order}},
+        | site.legend(order, [task]),
         "knowledge": knowledge_text(about),
         "best_found": best_found_text(site.summary.best_found.get(task, ())),
         "audits": audits_of(site, task=task),

@@ -224,7 +224,7 @@ def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> d
     charts = [targets_chart({task: site.target_times[task] for task in tasks}, horizon), profile_chart(ratios)]
     order = list(dict.fromkeys([*placed, *site.summary.agents]))
     drawn = page_json([chart for chart in charts if chart], {name: site.styles[name] for name in order}, _CHART_BUDGET)
-    return drawn | {"groups": {name: site.entrant(name) for name in drawn["styles"]}}
+    return drawn | site.legend(drawn["styles"], tasks)
 
 
 # ---- the capability profile ----

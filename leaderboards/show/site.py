@@ -155,6 +155,19 @@ class Site:
         ranked = [agent for over in self.overall.values() for agent in over.ordered]
         return list(dict.fromkeys([*ranked, *self.summary.agents]))
 
+    def legend(self, agents: Iterable[str], tasks: Iterable[str]) -> dict[str, Any]:
+        """What a chart of agents needs beside its lines, as JSON values for `static/charts.js`.
+
+        `groups` has their classes of entrants, and `pinned` those that are drawn wherever they rank: agents that play
+        in the folder, among those of a board, and the reference of the regret ratio.
+        """
+        references = {self.summary.reference(task) for task in tasks}
+        listed = list(agents)
+        return {
+            "groups": {name: self.entrant(name) for name in listed},
+            "pinned": [name for name in listed if name in self.summary.own or name in references],
+        }
+
     def comparison_link(self, first: str, second: str, task: str | None = None) -> str:
         """Address of the paired comparison of two agents, from the folder of the pages."""
         chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})

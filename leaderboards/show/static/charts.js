@@ -15,13 +15,16 @@
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${alpha})`;
   };
   const SHAPES = { steps: "hv" };
-  const CROWD = 12; // curves from which the chart is taller and its list has a search
+  const CROWD = 12; // more curves than these hide each other: a taller chart draws the first of them until the reader chooses
+  const LEADING = 8;
 
-  let page = null; // the charts of the page: { xs, styles, charts }
+  let page = null; // the charts of the page: { xs, styles, charts }, of agents also { groups, pinned }
   let current = null; // the one whose tab is chosen
   let repetitions = null; // the curves of single repetitions: { xs, metrics }
-  const hiddenNames = new Set(); // curves that the reader has taken out
-  const visible = (chart) => chart.lines.filter((line) => !hiddenNames.has(line.name));
+  let choice = null; // names of the curves that the reader wants to see; null before any choice
+  const crowded = (chart) => Boolean(page.pinned) && chart.mark !== "points" && chart.lines.length > CROWD;
+  const byDefault = (chart) => (crowded(chart) ? chart.lines.filter((line, i) => i < LEADING || page.pinned.includes(line.name)) : chart.lines);
+  const visible = (chart) => (choice ? chart.lines.filter((line) => choice.has(line.name)) : byDefault(chart));
 
   // ---- drawing ----
   const hasPoints = (chart) => chart.mark === "points" || chart.mark === "joined points";
@@ -76,7 +79,8 @@
       found.push(trace);
     }
     const corners = chart.frontier.map((name) => chart.lines.find((line) => line.name === name));
-    if (corners.length && !corners.some((line) => hiddenNames.has(line.name))) {
+    const drawn = visible(chart);
+    if (corners.length && corners.every((line) => drawn.includes(line))) {
       found.push({
         x: corners.map((line) => page.xs[line.x][0]), y: corners.map((line) => line.y[0]), type: "scatter", mode: "lines",
         // What is reached with at most, or at least, so much of x: the step is on the side that is worse.
@@ -115,9 +119,8 @@
     });
     const along = chart.x.label === "evaluations t";
     const logX = checked("log-x") || chart.x.log;
-    const crowded = chart.lines.length > CROWD;
     return {
-      height: small.matches ? 400 : crowded ? 580 : 460,
+      height: small.matches ? 400 : chart.lines.length > CROWD ? 580 : 460,
       margin: { l: 12, r: 8, t: 8, b: 12 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: css("--sans"), size: 13, color: ink },
@@ -147,8 +150,10 @@
     const formula = document.createElement("span");
     formula.className = "formula";
     formula.textContent = current.formula;
-    const note = logY?.hasZeros ? ` What runs along the lower edge is below ${floor.toPrecision(1)}, or 0.` : "";
-    element("meaning").replaceChildren(`${current.meaning} `, formula, note);
+    const notes = [];
+    if (logY?.hasZeros) notes.push(`What runs along the lower edge is below ${floor.toPrecision(1)}, or 0.`);
+    if (choice === null && crowded(current)) notes.push(`Drawn are ${[`the first ${LEADING}`, ...shownNames().slice(LEADING)].join(", ")}; the list has all.`);
+    element("meaning").replaceChildren([current.meaning, ...notes, ""].join(" "), formula);
   };
 
   // ---- the list of curves, which is the legend ----
@@ -171,14 +176,17 @@
     return svg;
   };
   const names = () => current.lines.map((line) => line.name);
+  const shownNames = () => visible(current).map((line) => line.name);
+  // What other charts of the page show beside these curves stays as it is; null is the choice of before any.
   const showOnly = (kept) => {
-    for (const name of names()) if (kept.includes(name)) hiddenNames.delete(name); else hiddenNames.add(name);
-    changed();
-  };
-  const changed = () => {
-    const shown = names().filter((name) => !hiddenNames.has(name));
-    address.set({ show: shown.length === names().length ? [] : shown.length ? shown : ["none"] });
-    for (const box of all("#legend li input")) box.checked = !hiddenNames.has(box.value);
+    const here = names();
+    const elsewhere = Object.keys(page.styles).filter((name) => !here.includes(name) && (choice === null || choice.has(name)));
+    choice = kept && new Set([...elsewhere, ...kept]);
+    const many = page.charts.some(crowded);
+    const shown = !kept || (kept.length === here.length && !many) ? [] : kept.length === here.length ? ["all"] : kept.length ? kept : ["none"];
+    address.set({ show: shown });
+    const drawn = shownNames();
+    for (const box of all("#legend li input")) box.checked = drawn.includes(box.value);
     draw();
   };
   const highlight = (name) => {
@@ -194,7 +202,7 @@
     const item = document.createElement("li");
     const label = document.createElement("label");
     const box = document.createElement("input");
-    Object.assign(box, { type: "checkbox", value: line.name, checked: !hiddenNames.has(line.name), autocomplete: "off" });
+    Object.assign(box, { type: "checkbox", value: line.name, checked: visible(current).includes(line), autocomplete: "off" });
     const text = document.createElement("span");
     Object.assign(text, { className: "name", textContent: line.name, title: line.name });
     label.append(box, swatch(page.styles[line.name]), text);
@@ -203,11 +211,10 @@
     only.setAttribute("aria-label", `Only ${line.name}`);
     item.append(label, only);
     box.addEventListener("change", () => {
-      if (box.checked) hiddenNames.delete(line.name); else hiddenNames.add(line.name);
-      changed();
+      showOnly(names().filter((name) => (name === line.name ? box.checked : shownNames().includes(name))));
     });
-    const alone = () => names().every((name) => hiddenNames.has(name) === (name !== line.name));
-    only.addEventListener("click", () => showOnly(alone() ? names() : [line.name]));
+    const alone = () => shownNames().join() === line.name;
+    only.addEventListener("click", () => showOnly(alone() ? null : [line.name]));
     label.addEventListener("dblclick", (event) => { event.preventDefault(); showOnly([line.name]); });
     item.addEventListener("mouseenter", () => highlight(line.name));
     item.addEventListener("mouseleave", () => highlight(null));
@@ -218,7 +225,7 @@
     const few = current.lines.length <= 10;
     const found = legend.querySelector("input[type=search]");
     const tools = legend.querySelector(".choose");
-    const choices = [["All", names()], ["None", []]];
+    const choices = [["All", names()], ["None", []], ...(crowded(current) ? [["Leading", null]] : [])];
     for (const group of new Set(names().map((name) => page.groups?.[name]).filter(Boolean))) {
       choices.push([group[0].toUpperCase() + group.slice(1), names().filter((name) => page.groups[name] === group)]);
     }
@@ -294,9 +301,8 @@
   };
   const restoreShown = () => {
     const shown = address.get().getAll("show");
-    hiddenNames.clear();
     const drawn = page.charts.flatMap((chart) => chart.lines.map((line) => line.name));
-    if (shown.includes("none") || shown.some((name) => drawn.includes(name))) for (const name of drawn) if (!shown.includes(name)) hiddenNames.add(name);
+    choice = shown.includes("all") ? new Set(drawn) : shown.includes("none") || shown.some((name) => drawn.includes(name)) ? new Set(shown) : null;
   };
 
   // ---- files ----

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,19 +76,48 @@ def test_nothing_covers_the_curves_and_the_list_beside_them(
 def test_one_agent_is_shown_alone_and_all_again(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "site" / "env-rkhs.html") as page:
         opened(page)
-        assert len(page.evaluate(NAMES)) == 15
+        led = page.evaluate(NAMES)
         item = page.locator("#legend li", has=page.get_by_text("GP-UCB, width 3", exact=True))
         item.get_by_role("button", name="Only GP-UCB, width 3").click()
         assert page.evaluate(NAMES) == ["GP-UCB, width 3"]
         item.get_by_role("button").click()
-        assert len(page.evaluate(NAMES)) == 15
+        assert page.evaluate(NAMES) == led
         page.locator("#legend li label", has_text="GP-UCB, width 5").dblclick()
         assert page.evaluate(NAMES) == ["GP-UCB, width 5"]
         page.locator("#legend").get_by_role("button", name="All").click()
+        assert len(page.evaluate(NAMES)) == 15
         page.get_by_role("checkbox", name="GP-UCB, width 5").uncheck()
         assert len(page.evaluate(NAMES)) == 14
         page.locator("#legend").get_by_role("button", name="None").click()
         assert page.evaluate(NAMES) == []
+
+
+def test_many_curves_begin_with_those_that_lead(crowd: Path, open_page: Open) -> None:
+    summary = summarise(Store(crowd))
+    best = make_site(summary).best_agents("RKHS")
+    assert best.index("Uniform") >= 8
+    with open_page(crowd / "site" / "env-rkhs.html") as page:
+        opened(page)
+        assert page.evaluate(NAMES) == [*best[:8], "Uniform"]
+        assert "Drawn are the first 8, Uniform; the list has all." in page.locator("#meaning").inner_text()
+        assert page.locator("#legend li input:checked").count() == 9
+        page.get_by_role("checkbox", name=best[9], exact=True).check()
+        assert page.evaluate(NAMES) == [*best[:8], *[name for name in best[8:] if name in (best[9], "Uniform")]]
+        assert "Drawn are" not in page.locator("#meaning").inner_text()
+        page.locator("#legend").get_by_role("button", name="Leading").click()
+        assert page.locator("#legend li input:checked").count() == 9
+        # Points do not hide each other.
+        page.locator("[role=tab]", has_text="Accuracy and time").click()
+        assert len(page.evaluate(NAMES)) == 15
+
+
+def test_agents_of_the_folder_are_drawn_wherever_they_rank(crowd: Path) -> None:
+    summary = summarise(Store(crowd))
+    worst = make_site(summary).best_agents("RKHS")[-1]
+    joined = replace(summary, against="core-v1", rivals=frozenset(summary.agents) - {worst})
+    listed = list(summary.agents)
+    assert set(make_site(joined).legend(listed, ["RKHS"])["pinned"]) == {"Uniform", worst}
+    assert make_site(summary).legend(listed, ["RKHS"])["pinned"] == ["Uniform"]
 
 
 def test_agents_are_found_by_a_part_of_their_name_and_chosen_by_their_class(crowd: Path, open_page: Open) -> None:
@@ -122,6 +152,11 @@ def test_what_is_shown_stands_in_the_address(crowd: Path, open_page: Open) -> No
         assert page.evaluate(NAMES) == chosen
         assert page.locator("[role=tab][aria-selected=true]").inner_text() == "Simple regret"
         page.locator("#legend").get_by_role("button", name="All").click()
+        assert "show=all" in page.url
+        page.reload()
+        opened(page)
+        assert len(page.evaluate(NAMES)) == 15
+        page.locator("#legend").get_by_role("button", name="Leading").click()
         page.locator("[role=tab]").first.click()
         assert "#" not in page.url, "the default needs no address"
 
@@ -174,6 +209,8 @@ def test_charts_follow_the_filters(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "index.html") as page:
         opened(page)
         assert page.evaluate(title) == "Over all environments"
+        assert len(page.evaluate(NAMES)) == 9
+        page.locator("#legend").get_by_role("button", name="All").click()
         profile(page, ["RKHS", "Needle", "Branin"])
         page.locator("select[name=family]").select_option("drawn functions")
         page.wait_for_function(f"{title} === 'Over the environments chosen'")
@@ -217,6 +254,7 @@ def test_a_class_that_filters_leave_empty_has_no_charts(real: Path, open_page: O
 def test_a_hover_lists_agents_as_their_curves_lie(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "site" / "env-rkhs.html") as page:
         opened(page)
+        page.locator("#legend").get_by_role("button", name="All").click()
         box = page.locator("#plot .nsewdrag").first.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2)
         page.locator("#plot .hoverlayer .legendtext").first.wait_for()
