@@ -23,15 +23,15 @@ import agents
 from agents import Agent, Feedback, Pending
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import one_blas_thread, run_on, run_spec, stated_problem
-from leaderboards.play.run_file import read_columns, write_table
-from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
 from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.workers import LocalExecutor
+from leaderboards.store.run_file import read_columns, write_table
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import LocalExecutor
 
 ROUNDS = 5
 

@@ -25,8 +25,8 @@ from leaderboards.audit.replay import CHECKPOINTS, AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
 from leaderboards.score.scores import subsample_times
+from leaderboards.store.store import Store
 
 LIMIT_SECONDS = 60.0
 LIMIT_BYTES = 2e9

@@ -18,7 +18,7 @@ from benchmarks.measure import Row, seconds
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import one_blas_thread, run_spec
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.vectorised import play_together
+from leaderboards.work.vectorised import play_together
 
 N_ARMS, HORIZON = 1_000, 300
 EQUAL = ("action", "reward", "mean", "regret", "batch", "cost", "inference_regret")

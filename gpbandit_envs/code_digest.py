@@ -1,4 +1,7 @@
-"""A short hash of code that no file holds, as of a notebook: what was edited is told from what was only run again."""
+"""Where code is: in an installed package, in a module that others can import, or in no file, as in a notebook.
+
+Of code in no file there is a short hash: what was edited is told from what was only run again.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,19 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["code_digest", "is_importable"]
+__all__ = ["code_digest", "is_importable", "is_installed"]
 
 _LENGTH = 12
 _PLAIN = (str, int, float, bool, bytes, type(None))
+
+
+def is_installed(file: Path) -> bool:
+    """Whether a source file is of a package that pip has installed."""
+    return bool({"site-packages", "dist-packages"} & set(file.parts))
 
 
 def is_importable(thing: Any) -> bool:

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 from leaderboards import own_agents
 
 if TYPE_CHECKING:
-    from leaderboards.notebook import run_suite
-    from leaderboards.play.board import Board, board, board_names
+    from leaderboards.api.results import Results
+    from leaderboards.api.run_suite import run_suite
+    from leaderboards.archive.read import Board, board, board_names
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
-    from leaderboards.play.store import Store
     from leaderboards.play.suite import Suite
-    from leaderboards.results import Results
+    from leaderboards.store.store import Store
 
 __all__ = ["Board", "Results", "RunRecord", "Store", "Suite", "board", "board_names", "run", "run_suite"]
 
 _MODULES = {
-    "Board": "leaderboards.play.board",
-    "Results": "leaderboards.results",
+    "Board": "leaderboards.archive.read",
+    "Results": "leaderboards.api.results",
     "RunRecord": "leaderboards.play.record",
-    "Store": "leaderboards.play.store",
+    "Store": "leaderboards.store.store",
     "Suite": "leaderboards.play.suite",
-    "board": "leaderboards.play.board",
-    "board_names": "leaderboards.play.board",
+    "board": "leaderboards.archive.read",
+    "board_names": "leaderboards.archive.read",
     "run": "leaderboards.play.run",
-    "run_suite": "leaderboards.notebook",
+    "run_suite": "leaderboards.api.run_suite",
 }
 
 own_agents.check()

@@ -44,7 +44,8 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # All but the command line, whose annotations are Typer's.
-_LEADERBOARDS = [f"leaderboards.{name}" for name in ("play", "score", "audit", "show", "claims", "results", "notebook")]
+_ROOMS = ("play", "store", "work", "verify", "score", "archive", "audit", "show", "claims", "api")
+_LEADERBOARDS = [f"leaderboards.{room}" for room in _ROOMS]
 jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
 
 

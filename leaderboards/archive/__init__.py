@@ -1,1 +1,1 @@
-"""How boards are made and checked: played, kept, replayed in samples, and added to by submissions."""
+"""What does a board keep, and who is on it? Boards are played, kept, checked in samples and added to."""

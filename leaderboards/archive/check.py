@@ -12,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from leaderboards.play.board import Board
-from leaderboards.play.fingerprint import fingerprint
-from leaderboards.play.kept import KEPT, KeptRun
-from leaderboards.play.make import check_agent_ref, is_own_env, make_env, missing_extra, not_here
-from leaderboards.play.run_file import RunEntry, origin
-from leaderboards.play.schedule import run_missing
+from leaderboards.archive.keep import keep
+from leaderboards.archive.read import Board
+from leaderboards.play.build import check_agent_ref, is_own_env, make_env, missing_extra, not_here
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
-from leaderboards.play.verify import SETTLED, Verdict, judged, other_instance
-from leaderboards.play.workers import Executor
-from leaderboards.score.kept import keep
+from leaderboards.store.kept import KEPT, KeptRun
+from leaderboards.store.run_file import RunEntry, origin
+from leaderboards.store.store import Store
+from leaderboards.verify.fingerprint import fingerprint
+from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import Executor
 
 __all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
 

@@ -13,9 +13,7 @@ from typing import Any, Literal
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.play.adopt import prepare
-from leaderboards.play.board import Board
-from leaderboards.play.board_file import (
+from leaderboards.archive.files import (
     INDEX,
     AgentFile,
     Source,
@@ -25,20 +23,22 @@ from leaderboards.play.board_file import (
     write_agent,
     write_index,
 )
-from leaderboards.play.fingerprint import fingerprint
-from leaderboards.play.folder import StoreError
-from leaderboards.play.kept import KeptRun
-from leaderboards.play.limits import read_limited
-from leaderboards.play.make import check_agent_ref, missing_extra
+from leaderboards.archive.keep import keep
+from leaderboards.archive.read import Board
+from leaderboards.play.build import check_agent_ref, missing_extra
 from leaderboards.play.record import lacks_data
-from leaderboards.play.run_file import SUFFIX, RunEntry
-from leaderboards.play.schedule import missing, run_missing
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, Suite
-from leaderboards.play.verify import other_instance
-from leaderboards.play.workers import Limits, make_executor
-from leaderboards.score.kept import keep
+from leaderboards.store.folder import StoreError
+from leaderboards.store.kept import KeptRun
+from leaderboards.store.limits import read_limited
+from leaderboards.store.run_file import SUFFIX, RunEntry
+from leaderboards.store.store import Store
+from leaderboards.verify.fingerprint import fingerprint
+from leaderboards.verify.verify import other_instance
+from leaderboards.work.play import prepare
+from leaderboards.work.schedule import missing, run_missing
+from leaderboards.work.workers import Limits, make_executor
 
 __all__ = ["KEEPER", "file_names", "play_board", "renew", "write_board"]
 

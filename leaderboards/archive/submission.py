@@ -1,7 +1,7 @@
 """Submissions to a board: results, the code that made them, and the text that goes with them.
 
 FOLDER/submission.json   agents, where their code is, the suite, versions
-FOLDER/results.zip       the runs, as `leaderboards.play.exchange.pack` writes them
+FOLDER/results.zip       the runs, as `leaderboards.store.exchange.pack` writes them
 FOLDER/code/             the source files of agents that no registry has
 FOLDER/PULL_REQUEST.md   the text of the pull request, with the table; PULL_REQUEST-new.md beside one that was filled in
 """
@@ -26,23 +26,24 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import agents
+from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
+from leaderboards.archive.files import Source
+from leaderboards.archive.keep import keep
 from leaderboards.archive.make import write_board
-from leaderboards.play import exchange
-from leaderboards.play.board import Board, open_results
-from leaderboards.play.board_file import Source
-from leaderboards.play.edited import edited_since
-from leaderboards.play.fingerprint import PROJECT, fingerprint, imported_files, is_installed, module_root
-from leaderboards.play.folder import StoreError
-from leaderboards.play.limits import read_limited
-from leaderboards.play.make import is_own_env
-from leaderboards.play.run_file import FileError, RunEntry, copy_runs, first_error
+from leaderboards.archive.read import Board, open_results
+from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
-from leaderboards.score.kept import keep
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
+from leaderboards.store import exchange
+from leaderboards.store.folder import StoreError
+from leaderboards.store.limits import read_limited
+from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
+from leaderboards.store.store import Store
+from leaderboards.verify.edited import edited_since
+from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
 
 __all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_traces"]
 

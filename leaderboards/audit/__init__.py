@@ -1,1 +1,1 @@
-"""Audits: stored runs are replayed to measure the agent's confidence bands, sketches and memory."""
+"""Did the bands hold? Stored runs are replayed to measure an agent's bands, sketches and memory."""

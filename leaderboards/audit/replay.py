@@ -23,8 +23,8 @@ from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
-from leaderboards.play.verify import compare
 from leaderboards.score.scores import subsample_times
+from leaderboards.verify.verify import compare
 
 __all__ = ["CHECKPOINTS", "SAMPLED", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
 

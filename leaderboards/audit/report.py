@@ -19,11 +19,11 @@ from jaxtyping import Float, Int
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
-from leaderboards.play.make import describe_agent, describe_env, horizon_of
+from leaderboards.play.build import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import StoreView
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval
 from leaderboards.score.summary import Summary
+from leaderboards.store.store import StoreView
 
 __all__ = [
     "AuditError",

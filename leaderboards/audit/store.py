@@ -20,14 +20,14 @@ import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
-from leaderboards.play.limits import MOST_VALUES
-from leaderboards.play.make import not_here
+from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.quarantine import Quarantine
 from leaderboards.play.run import reason_of
-from leaderboards.play.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
-from leaderboards.play.store import Store, StoreError
-from leaderboards.play.workers import ExecutorError, process_pool
+from leaderboards.store.limits import MOST_VALUES
+from leaderboards.store.quarantine import Quarantine
+from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
+from leaderboards.store.store import Store, StoreError
+from leaderboards.work.workers import ExecutorError, process_pool
 
 __all__ = ["AuditOutcome", "AuditStore", "audit_runs", "unaudited"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed

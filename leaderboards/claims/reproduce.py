@@ -11,9 +11,9 @@ from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import Experiment
 from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.score.statistics import mean_interval
+from leaderboards.store.store import Store
 
 __all__ = ["Reproduction", "check", "suite_of"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
 from leaderboards.play.streams import env_seed
+from leaderboards.store.store import Store
 
 __all__ = ["COLUMNS", "NotPlayedError", "Runs", "rows_of"]
 

@@ -26,7 +26,7 @@ from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, 
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
 from leaderboards.claims.runs import Runs
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.suite import load_suite
 from leaderboards.score.metrics import batch_lengths

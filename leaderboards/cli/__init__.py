@@ -1,4 +1,4 @@
-"""The console script `gpbandit`."""
+"""What does a person type? The console script `gpbandit`."""
 
 from leaderboards.cli.entry import main
 

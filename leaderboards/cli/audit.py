@@ -18,7 +18,7 @@ from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.results import choose
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.store import Store
+from leaderboards.store.store import Store
 
 __all__ = ["audit"]
 

@@ -10,18 +10,18 @@ from typing import Annotated
 import typer
 
 from leaderboards.archive.check import check_board, one_of_each_task, sample
+from leaderboards.archive.files import INDEX
 from leaderboards.archive.lite import choose_lite
 from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.archive.read import Board, board, board_folder, board_names, pack_board
 from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
-from leaderboards.play.board import Board, board, board_folder, board_names, pack_board
-from leaderboards.play.board_file import INDEX
-from leaderboards.play.store import Store
 from leaderboards.play.suite import load_suite
-from leaderboards.play.workers import make_executor
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
+from leaderboards.work.workers import make_executor
 
 __all__ = ["app"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from leaderboards.archive.read import Board, Joined, board_of, open_results
 from leaderboards.cli.errors import UserError
-from leaderboards.play.board import Board, Joined, board_of, open_results
-from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite
+from leaderboards.store.store import Store
 
 __all__ = ["opened", "rivals_on"]
 

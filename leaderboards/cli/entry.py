@@ -9,14 +9,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from leaderboards.cli.streams import open_missing_streams, output_error, watched_streams
 from leaderboards.text import visible
 
-__all__ = ["Stopped", "main", "output_error"]
+__all__ = ["Stopped", "main"]
 
 _USER_ERROR = 2
 _SIGNALLED = 128  # plus the number of the signal, as shells have it
@@ -45,44 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     once. If nobody reads its output any more, as in `gpbandit list | head -1`, it ends without a word, with 141.
     """
     if arguments is None:
-        _open_missing_streams()
-    with _stoppable(), _watched():
+        open_missing_streams()
+    with _stoppable(), watched_streams():
         code = _code(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of what Python tidies up
     sys.exit(code)
-
-
-class _Output:
-    """A standard stream that remembers why it could not be written.
-
-    The errors of an output that nobody reads and of a results folder are of the same classes.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.error: OSError | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return self._remember(self._stream.write, text)
-
-    def flush(self) -> None:
-        self._remember(self._stream.flush)
-
-    def _remember(self, act: Callable[..., Any], *arguments: str) -> Any:
-        try:
-            return act(*arguments)
-        except OSError as error:
-            self.error = error
-            raise
-
-
-def output_error() -> OSError | None:
-    """Why standard output or standard error could not be written; None if they could."""
-    return next((error for stream in (sys.stdout, sys.stderr) if (error := getattr(stream, "error", None))), None)
 
 
 def _code(arguments: Sequence[str]) -> int:
@@ -149,31 +118,3 @@ def _stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _watched() -> Iterator[None]:
-    """Standard output and standard error remember why they could not be written, see `output_error`."""
-    before = sys.stdout, sys.stderr
-    output: Any = _Output(sys.stdout)
-    errors: Any = _Output(sys.stderr)
-    sys.stdout, sys.stderr = output, errors
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-def _open_missing_streams() -> None:
-    """Put empty streams in place of those that were closed, as with `>&-`.
-
-    Libraries flush them without looking, and the next file to be opened must not take their numbers.
-    """
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:
-            nothing = os.open(os.devnull, os.O_RDWR)
-            if nothing != number:
-                os.dup2(nothing, number)
-                os.close(nothing)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.cli.entry import output_error
+from leaderboards.cli.streams import output_error
 
 __all__ = ["UserError", "results_folder", "user_errors"]
 
@@ -27,9 +27,9 @@ class UserError(Exception):
 def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
     # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
-    from leaderboards.play.folder import StoreError
     from leaderboards.play.suite import SuiteError
-    from leaderboards.play.workers import ExecutorError
+    from leaderboards.store.folder import StoreError
+    from leaderboards.work.workers import ExecutorError
 
     try:
         yield

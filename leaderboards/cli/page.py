@@ -11,9 +11,9 @@ from leaderboards.cli.boards import opened
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import say
-from leaderboards.play.make import is_findable, load_class, loaded_agent, named_agents, not_here
+from leaderboards.play.build import is_findable, load_class, loaded_agent, named_agents, not_here
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.store import Store
+from leaderboards.store.store import Store
 
 __all__ = ["page"]
 

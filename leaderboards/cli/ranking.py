@@ -6,12 +6,12 @@ from collections.abc import Container, Iterator
 
 import numpy as np
 
+from leaderboards.archive.read import Joined
 from leaderboards.cli.errors import UserError
-from leaderboards.play.board import Joined
-from leaderboards.play.store import StoreView
 from leaderboards.score.rankings import RANKED_BY, OverallRanking, TaskRanking, class_rankings, task_classes
 from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.summary import REFERENCES, Summary, summarise
+from leaderboards.store.store import StoreView
 
 __all__ = ["check_metric", "no_better", "short_ranking"]
 

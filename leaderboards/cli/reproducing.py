@@ -16,12 +16,12 @@ from leaderboards.claims.report import as_json, interval_text, write
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
-from leaderboards.play.adopt import adopt
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.schedule import missing, run_missing
-from leaderboards.play.store import Store
 from leaderboards.play.suite import build_environments_once
-from leaderboards.play.workers import Limits, make_executor
+from leaderboards.store.store import Store
+from leaderboards.work.play import adopt
+from leaderboards.work.schedule import missing, run_missing
+from leaderboards.work.workers import Limits, make_executor
 
 __all__ = ["reproduce"]
 

@@ -14,6 +14,8 @@ import pandas as pd
 import typer
 
 from leaderboards.archive.check import sample as drawn
+from leaderboards.archive.files import INDEX
+from leaderboards.archive.read import BOARD, board_folder
 from leaderboards.archive.submission import (
     LIST,
     Submission,
@@ -26,16 +28,15 @@ from leaderboards.cli.boards import rivals_on
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.play import exchange
-from leaderboards.play.board import BOARD, board_folder, noted
-from leaderboards.play.board_file import INDEX
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.query import QueryError
-from leaderboards.play.query import query as answer_query
-from leaderboards.play.store import Store
-from leaderboards.play.verify import Level
-from leaderboards.play.verify import verify as run_again
-from leaderboards.play.workers import LocalExecutor
+from leaderboards.store import exchange
+from leaderboards.store.note import noted
+from leaderboards.store.query import QueryError
+from leaderboards.store.query import query as answer_query
+from leaderboards.store.store import Store
+from leaderboards.verify.verify import Level
+from leaderboards.verify.verify import verify as run_again
+from leaderboards.work.workers import LocalExecutor
 
 __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
 

@@ -13,25 +13,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from leaderboards.archive.read import note_board
 from leaderboards.cli.boards import opened, rivals_on
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
-from leaderboards.play.adopt import prepare
-from leaderboards.play.agent_check import protocol_breach
-from leaderboards.play.board import write_note
-from leaderboards.play.checkpoint import DEFAULT_EVERY
-from leaderboards.play.edited import edited_agents
+from leaderboards.play.build import make_agent, named_agents
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.make import make_agent, named_agents
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
-from leaderboards.play.schedule import RunReport, RunTimes, missing, run_missing
-from leaderboards.play.schedule import shard as shard_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.store import Store
 from leaderboards.play.suite import (
     AgentEntry,
     Suite,
@@ -39,8 +32,15 @@ from leaderboards.play.suite import (
     further,
     load_suite,
 )
-from leaderboards.play.workers import EXECUTORS, Limits, make_executor
+from leaderboards.store.store import Store
 from leaderboards.text import duration
+from leaderboards.verify.agent_check import protocol_breach
+from leaderboards.verify.edited import edited_agents
+from leaderboards.work.checkpoint import DEFAULT_EVERY
+from leaderboards.work.play import prepare
+from leaderboards.work.schedule import RunReport, RunTimes, missing, run_missing
+from leaderboards.work.schedule import shard as shard_of
+from leaderboards.work.workers import EXECUTORS, Limits, make_executor
 
 __all__ = ["run"]
 
@@ -120,7 +120,7 @@ def run(
             return
         without_data = prepare(found, specs, store, lambda warning: say(f"warning: {warning}", err=True), retry_failed)
         if against is not None:
-            write_note(store.directory, against)
+            note_board(store.directory, against)
         print_breaches([id for id in agent or () if ":" in id], missing(specs, store, retry_failed))
         console = Console(stderr=True)
         started = time.monotonic()

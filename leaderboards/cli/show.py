@@ -16,10 +16,10 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
-from leaderboards.play.agent_card import describe_built
-from leaderboards.play.make import env_arguments
+from leaderboards.play.build import env_arguments
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.suite import SuiteError, load_suite, suite_names
+from leaderboards.show.agent_card import describe_built
 
 __all__ = ["show"]
 

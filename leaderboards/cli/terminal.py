@@ -48,7 +48,7 @@ def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
     Raises:
         UserError: if the user does not agree, or is not there to be asked.
     """
-    from leaderboards.play.make import named_code
+    from leaderboards.play.build import named_code
 
     named = named_code(specs)
     if not named:

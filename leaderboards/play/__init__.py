@@ -1,1 +1,1 @@
-"""Agents play environments: specs, streams, the runner, executors, the schedule and the store."""
+"""What is one run, and how is it played? Specs, streams, suites, feedback, the run and its record."""

@@ -28,13 +28,11 @@ from threadpoolctl import ThreadpoolController
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
+from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
-from leaderboards.play.checkpoint import Checkpoint, Saved
-from leaderboards.play.feedback import Channel, parse_feedback
-from leaderboards.play.fingerprint import is_installed
-from leaderboards.play.make import (
+from leaderboards.play.build import (
     AgentLike,
     EnvLike,
     as_agent,
@@ -47,6 +45,7 @@ from leaderboards.play.make import (
     make_env,
     pinned,
 )
+from leaderboards.play.feedback import Channel, parse_feedback
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
     AGENT,
@@ -65,6 +64,7 @@ from leaderboards.play.protocol_checks import (
     raised_by,
 )
 from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
+from leaderboards.play.saving import Saved, Saving
 from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 
@@ -261,7 +261,7 @@ def why_no_regret(trace: pd.DataFrame) -> str | None:
     return NO_REGRET if trace["mean"].isna().any() else NO_OPTIMUM
 
 
-def run_spec(spec: RunSpec, checkpoint: Checkpoint | None = None) -> RunRecord:
+def run_spec(spec: RunSpec, checkpoint: Saving | None = None) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
     What goes wrong in building is in the record as well.
@@ -289,7 +289,7 @@ def run_on(
     agent: Agent,
     spec: RunSpec,
     started: float | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Saving | None = None,
 ) -> RunRecord:
     """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
     started = perf_counter() if started is None else started

@@ -16,10 +16,15 @@ import numpy as np
 from gpbandit_envs.arguments import MANY
 from gpbandit_envs.registry import OWN
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.limits import LONGEST_NAME
 from leaderboards.text import visible
 
-__all__ = ["Ref", "RunSpec", "canonical_json", "describe", "task_key"]
+__all__ = ["LONGEST_NAME", "MOST_RUNS", "Ref", "RunSpec", "canonical_json", "describe", "task_key"]
+
+LONGEST_NAME = 200
+"""Most characters of a label or of a column's name, which stands in hundreds of places of the pages."""
+
+MOST_RUNS = 1_000_000
+"""Most runs of a suite: the keys of so many take half a minute."""
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53

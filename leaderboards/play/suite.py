@@ -27,11 +27,10 @@ from pydantic import (
 
 from gpbandit_envs.arguments import MANY
 from gpbandit_envs.datasets import DataError
+from leaderboards.play.build import check_agent_ref, check_env_ref, make_env, pinned
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.limits import MOST_RUNS
-from leaderboards.play.make import check_agent_ref, check_env_ref, make_env, pinned
 from leaderboards.play.record import Text, data_reason
-from leaderboards.play.spec import Ref, RunSpec, task_key
+from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, task_key
 
 __all__ = [
     "AgentEntry",

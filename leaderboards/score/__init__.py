@@ -1,1 +1,1 @@
-"""Scores: metrics, intervals, statistics and theory; pure functions on named arrays, and the reduction of a folder."""
+"""How good was it? Metrics, intervals, statistics and theory on named arrays, and the reduction of a folder."""

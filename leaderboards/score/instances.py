@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from gpbandit_envs.envs.render import box_points
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import is_own_env
+from leaderboards.play.build import is_own_env
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.scores import Block

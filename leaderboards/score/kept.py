@@ -1,43 +1,17 @@
-"""Scores of runs of which only `leaderboards.play.kept.KEPT` is kept, and how they are kept."""
+"""Scores of runs of which only `leaderboards.store.kept.KEPT` is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Int
 
-from leaderboards.play.feedback import parse_feedback
-from leaderboards.play.kept import KEPT, MOST_KEPT, KeptRun, trace_digest
-from leaderboards.play.run_file import RunEntry
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.scores import COLUMNS, RunScores, reduce_run, subsample_times
+from leaderboards.score.scores import RunScores
+from leaderboards.store.kept import KEPT, KeptRun
 
-__all__ = ["keep", "kept_times", "scores_of"]
-
-
-def kept_times(horizon: int) -> Int[np.ndarray, " p"]:
-    """The evaluations at which a run is kept: spread evenly on a logarithmic axis, both ends included."""
-    return subsample_times(horizon, MOST_KEPT, "log")
-
-
-def keep(run: RunEntry, trace: pd.DataFrame) -> KeptRun:
-    """What a board keeps of a run that is done.
-
-    Raises:
-        ValueError: if the numbers of the trace make no sense.
-    """
-    columns: Mapping[str, np.ndarray] = {name: trace[name].to_numpy() for name in COLUMNS}
-    mean = trace["mean"].to_numpy()
-    best = np.nan
-    if np.isnan(columns["regret"]).all() and np.isfinite(mean).all():
-        best, columns = float(mean.max()), {**columns, "regret": -mean}
-    t = kept_times(run.spec.horizon)
-    scores = reduce_run(columns, t, parse_feedback(run.spec.feedback))
-    finals = {name: scores.finals[name] for name in KEPT}
-    return KeptRun(t, {name: scores.curves[name] for name in KEPT}, finals, best, trace_digest(trace))
+__all__ = ["KeptScores", "scores_of"]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ import pandas as pd
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
-from leaderboards.play.run_file import Origin, RunEntry
 from leaderboards.play.spec import Ref, task_key
-from leaderboards.play.store import StoreView
 from leaderboards.play.suite import Suite
 from leaderboards.score.kept import KeptScores, scores_of
 from leaderboards.score.scores import (
@@ -27,6 +25,8 @@ from leaderboards.score.scores import (
 )
 from leaderboards.score.statistics import quantile_interval, score_band, score_interval
 from leaderboards.score.tasks import Task, name_all
+from leaderboards.store.run_file import Origin, RunEntry
+from leaderboards.store.store import StoreView
 
 __all__ = ["NOT_ON_BOARD", "REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 

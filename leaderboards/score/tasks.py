@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from leaderboards.play.record import InstanceData
-from leaderboards.play.run_file import RunEntry
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite
+from leaderboards.store.run_file import RunEntry
 
 __all__ = ["Task", "name_all"]
 

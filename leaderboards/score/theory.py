@@ -21,7 +21,7 @@ from jaxtyping import Float
 from agents import BoundInputs, RegretGuarantee
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import loaded_agent, make_agent
+from leaderboards.play.build import loaded_agent, make_agent
 from leaderboards.play.run import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.instances import Instance, first_instance

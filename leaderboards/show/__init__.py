@@ -1,6 +1,6 @@
-"""Showing results: the offline site of a results folder, figures for papers and a live view."""
+"""How is it shown? the offline site of a results folder, figures for papers and a live view."""
 
-from leaderboards.show.page import build_page
+from leaderboards.show.build import build_page
 from leaderboards.show.paper import make_figures
 from leaderboards.show.watch import watch
 

@@ -18,7 +18,7 @@ from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_chart, memory_chart, variance_chart
 from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
 
 __all__ = ["agent_page"]

@@ -13,7 +13,7 @@ from leaderboards.audit.report import AuditReport, BandReport, SketchReport
 from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, duration, duration_between, number, size
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell
 
 __all__ = ["AuditTables", "CoverageTable", "audits_of", "coverage_table"]

@@ -6,8 +6,8 @@ import inspect
 import sys
 from typing import Any
 
-from leaderboards.play.agent_card import AgentCard
-from leaderboards.show.site import Site
+from leaderboards.show.agent_card import AgentCard
+from leaderboards.show.shared import Site
 
 __all__ = ["code_link", "code_page"]
 

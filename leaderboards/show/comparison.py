@@ -19,7 +19,7 @@ from leaderboards.score.statistics import ALPHA
 from leaderboards.show.chart import page_json, styles_json
 from leaderboards.show.charts import difference_chart
 from leaderboards.show.format import NONE, signed, sort_key
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 
 __all__ = ["comparison_data", "comparison_page", "script_file"]
 

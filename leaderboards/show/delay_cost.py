@@ -12,7 +12,7 @@ from leaderboards.show import svg
 from leaderboards.show.chart import page_json
 from leaderboards.show.charts import DELAY_TITLES, delay_chart
 from leaderboards.show.format import number, percent, signed
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell
 
 __all__ = ["delay_links", "delay_page"]

@@ -34,7 +34,7 @@ from leaderboards.show.charts import (
 )
 from leaderboards.show.format import NONE, between, number, row_command, span
 from leaderboards.show.overview import best_found_text, knowledge_text
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     LAST,
     TableCell,

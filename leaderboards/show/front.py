@@ -14,14 +14,14 @@ from importlib import resources
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.board import Board, board, board_names, pack_board
-from leaderboards.play.folder import own_folder
+from leaderboards.archive.read import Board, board, board_names, pack_board
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.show.bibtex import bibtex
-from leaderboards.show.page import build_page, page_templates
+from leaderboards.show.build import build_page, page_templates
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
-from leaderboards.show.site import Site, make_site
+from leaderboards.show.shared import Site, make_site
+from leaderboards.store.folder import own_folder
 
 __all__ = ["build_front"]
 

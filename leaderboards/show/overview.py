@@ -23,7 +23,7 @@ from leaderboards.show.chart import page_json
 from leaderboards.show.charts import metric_chart, profile_chart, targets_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
-from leaderboards.show.site import NOT_TOLD, TOLD, Site
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
 __all__ = ["best_found_text", "filtered_charts", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import agents
-from leaderboards.play.make import loaded_agent
+from leaderboards.play.build import loaded_agent
 from leaderboards.play.spec import Ref
 
 __all__ = ["CROWD", "DARK", "DASHES", "FAMILY_HUES", "HUES", "LIGHT", "MARKS", "LineStyle", "line_styles"]

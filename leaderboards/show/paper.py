@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.archive.read import open_results
 from leaderboards.audit.report import AuditReport, audit_reports
-from leaderboards.play.board import open_results
-from leaderboards.play.folder import own_folder
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, score_interval
@@ -33,7 +32,8 @@ from leaderboards.show.charts import (
 )
 from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
-from leaderboards.show.site import Site, make_site
+from leaderboards.show.shared import Site, make_site
+from leaderboards.store.folder import own_folder
 from leaderboards.text import visible
 
 if TYPE_CHECKING:

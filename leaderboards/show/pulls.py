@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from leaderboards.play.store import StoreView
 from leaderboards.score.instances import Instance
 from leaderboards.show.repetitions import three_digits
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
+from leaderboards.store.store import StoreView
 
 __all__ = ["pull_data"]
 

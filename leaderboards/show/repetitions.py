@@ -10,7 +10,7 @@ from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.scores import AgentScores
 from leaderboards.show.chart import thinned
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 
 __all__ = ["REPEATED", "repetition_data"]
 

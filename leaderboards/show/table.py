@@ -12,7 +12,7 @@ from leaderboards.score.metrics import has_batches
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show.format import NONE, between, number
-from leaderboards.show.site import Site
+from leaderboards.show.shared import Site
 
 __all__ = [
     "LAST",

@@ -19,15 +19,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from leaderboards.play.board import Board, Joined, board_of, noted
-from leaderboards.play.folder import StoreError
-from leaderboards.play.store import Store
+from leaderboards.archive.read import Board, Joined, board_of
 from leaderboards.play.suite import Suite
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import task_classes
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.format import NONE, number
+from leaderboards.store.folder import StoreError
+from leaderboards.store.note import noted
+from leaderboards.store.store import Store
 from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]

@@ -25,7 +25,7 @@ from agents.core.regret_bounds import (
 from agents.exact.gp_bucb import GPBUCB
 from gpbandit_envs.gp import SE, Kernel, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.spec import Ref
 
 

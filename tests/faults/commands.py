@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-import leaderboards.play.checkpoint as checkpoints
+import leaderboards.work.checkpoint as checkpoints
 from gpbandit_envs import datasets
 from gpbandit_envs.atomic import TEMPORARY
 from gpbandit_envs.datasets import Table, cache, registry
@@ -32,10 +32,11 @@ from gpbandit_envs.datasets.data_set import DataSet, WebAddress
 from gpbandit_envs.datasets.readers import read_numbers
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main, results
-from leaderboards.play import run, workers
-from leaderboards.play.exchange import add
-from leaderboards.play.store import Store
-from leaderboards.play.workers import SerialExecutor
+from leaderboards.play import run
+from leaderboards.store.exchange import add
+from leaderboards.store.store import Store
+from leaderboards.work import workers
+from leaderboards.work.workers import SerialExecutor
 from tests.datasets import toy
 from tests.faults.disk import FAULTS, Died, Disk, Fault
 

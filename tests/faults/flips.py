@@ -24,9 +24,9 @@ import numpy as np
 from gpbandit_envs.atomic import TEMPORARY
 from gpbandit_envs.datasets import DataError, cache
 from leaderboards.audit.store import AuditStore
-from leaderboards.play.checkpoint import Checkpoint
-from leaderboards.play.exchange import add
-from leaderboards.play.store import Store, StoreError
+from leaderboards.store.exchange import add
+from leaderboards.store.store import Store, StoreError
+from leaderboards.work.checkpoint import Checkpoint
 from tests.faults import commands
 from tests.faults.commands import toy_data, toy_table
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.play.run_file import FileError, open_table, write_table
-from leaderboards.play.sealed import (
+from leaderboards.store.run_file import FileError, open_table, write_table
+from leaderboards.store.sealed import (
     SealError,
     check_parquet,
     open_json,

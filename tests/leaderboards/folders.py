@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
+from leaderboards.store.store import Store
 
 # Regret per evaluation shrinks like t^-power: agents differ, and the exponent of the cumulative regret is known.
 POWERS = {"Uniform": 0.0, "EpsGreedy": 0.3, "GP-UCB": 0.7, "BBKB": 0.72, "GP-AUCB": 0.71}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import record
 
 __all__ = ["CANARY", "ENV", "archive", "results_file", "rewrite"]

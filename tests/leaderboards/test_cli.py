@@ -22,9 +22,9 @@ from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
 from leaderboards.cli.run import with_agents
-from leaderboards.play.agent_check import protocol_breach
-from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite, suite_names
+from leaderboards.store.store import Store
+from leaderboards.verify.agent_check import protocol_breach
 from tests.leaderboards.play import players
 
 SUITE = """

@@ -16,9 +16,9 @@ from agents.core.finite import FiniteArmAgent
 from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.audit.report import audit_reports
 from leaderboards.cli import main
-from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
 
 SUITE = """
 name = "extended"

@@ -26,20 +26,19 @@ from rich.console import Console
 
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main
-from leaderboards.play import limits
-from leaderboards.play.checkpoint import Checkpoint
-from leaderboards.play.exchange import add
-from leaderboards.play.make import loaded_agent, named_code
-from leaderboards.play.run_file import FileError, read_runs
-from leaderboards.play.signed import key_file, marked, unmarked
-from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store, StoreError
+from leaderboards.play.build import loaded_agent, named_code
+from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec
 from leaderboards.play.suite import SuiteError, parse_suite
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page, watch
 from leaderboards.show.paper import latex_table, markdown_table
-from leaderboards.show.site import make_site
+from leaderboards.show.shared import make_site
+from leaderboards.store.exchange import add
+from leaderboards.store.run_file import FileError, read_runs
+from leaderboards.store.store import Store, StoreError
 from leaderboards.text import visible
+from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.signed import key_file, marked, unmarked
 from tests.browser import Open
 from tests.leaderboards.folders import folder, record
 from tests.leaderboards.hostile import CANARY, ENV, archive, results_file, rewrite
@@ -84,9 +83,9 @@ def test_enormous_numbers_of_a_spec_are_refused(name: str, value: int) -> None:
 
 def test_a_suite_of_too_many_runs_is_refused() -> None:
     suite = {"name": "s", "horizon": 5, "environments": [{"id": "x"}], "agents": [{"id": "y"}, {"id": "z"}]}
-    parse_suite(suite | {"repetitions": limits.MOST_RUNS // 2})
+    parse_suite(suite | {"repetitions": MOST_RUNS // 2})
     with pytest.raises(SuiteError, match="expected at most 1,000,000 runs, got 1,000,002"):
-        parse_suite(suite | {"repetitions": limits.MOST_RUNS // 2 + 1})
+        parse_suite(suite | {"repetitions": MOST_RUNS // 2 + 1})
     with pytest.raises(SuiteError, match="horizon"):
         parse_suite(suite | {"repetitions": 1, "horizon": 10**30})
     with pytest.raises(SuiteError, match="id: expected no invisible"):
@@ -498,7 +497,7 @@ def test_no_cell_of_csv_is_a_formula(strange: Path, capsys: pytest.CaptureFixtur
 def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     assert duckdb
-    from leaderboards.play.query import query
+    from leaderboards.store.query import query
 
     store = folder(tmp_path / "a[b]c*", [ENV], [Ref("Uniform"), Ref("GP-UCB")], repetitions=1, T=20)
     first = sorted(store.runs_directory.iterdir())[0]
@@ -566,7 +565,7 @@ def test_json_that_never_ends_is_refused(
     elif kind == "pipe":
         os.mkfifo(path)
     else:
-        monkeypatch.setattr("leaderboards.play.limits.MOST_JSON", 1000)
+        monkeypatch.setattr("leaderboards.store.limits.MOST_JSON", 1000)
         path.write_text(json.dumps({"x": "y" * 2000}))
     code = commands(["page", str(tmp_path)])
     said = capsys.readouterr().err + caplog.text

@@ -23,7 +23,7 @@ HEAVY = (
 )
 OURS = (
     *("agents", "gpbandit_envs.envs", "gpbandit_envs.gp", "gpbandit_envs.datasets"),
-    *("leaderboards.play", "leaderboards.score"),
+    *(f"leaderboards.{room}" for room in ("play", "store", "work", "verify", "score", "archive")),
 )
 IMPORTED = """
 import sys

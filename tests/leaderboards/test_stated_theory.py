@@ -19,11 +19,11 @@ from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.audit.report import audit_reports
 from leaderboards.audit.store import audit_runs
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.score.theory import theory_report
 from leaderboards.show import build_page
 from leaderboards.show.palette import DASHES, FAMILY_HUES, HUES, LineStyle, line_styles
+from leaderboards.store.store import Store
 
 SAMPLES = ("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})
 

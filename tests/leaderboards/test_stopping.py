@@ -20,12 +20,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from leaderboards.play.schedule import run_missing
-from leaderboards.play.store import Store
 from leaderboards.play.suite import load_suite
-from leaderboards.play.workers import SerialExecutor
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.play import players
-from tests.leaderboards.play.test_schedule import rows
+from tests.leaderboards.work.test_schedule import rows
 
 pytestmark = pytest.mark.chaos
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.play import board as boards
-from leaderboards.play.board import Board
-from leaderboards.play.store import Store
+from leaderboards.archive import read as boards
+from leaderboards.archive.read import Board
+from leaderboards.store.store import Store
 from tests.leaderboards.archive.boards import played
 
 

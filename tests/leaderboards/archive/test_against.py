@@ -17,18 +17,18 @@ import pytest
 from rich.console import Console
 
 import leaderboards
+from leaderboards.archive.files import INDEX
+from leaderboards.archive.read import Board, Joined
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
-from leaderboards.play.board import Board, Joined
-from leaderboards.play.board_file import INDEX
-from leaderboards.play.folder import StoreError
-from leaderboards.play.schedule import run_missing
-from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
-from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
+from leaderboards.store.folder import StoreError
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 

@@ -13,19 +13,21 @@ import pytest
 
 import agents
 import leaderboards
+from leaderboards.api.results import Results
+from leaderboards.archive import read as boards
+from leaderboards.archive.files import INDEX
+from leaderboards.archive.keep import keep, kept_times
 from leaderboards.archive.make import play_board, renew, write_board
-from leaderboards.play import board as boards
-from leaderboards.play.board import Board, board, board_of, noted, open_results, pack_board, write_note
-from leaderboards.play.board_file import INDEX
-from leaderboards.play.fingerprint import fingerprint, imported_files, plain_source
-from leaderboards.play.folder import StoreError
-from leaderboards.play.kept import KEPT, trace_digest
+from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import load_suite, parse_suite
-from leaderboards.results import Results
-from leaderboards.score.kept import keep, kept_times, scores_of
+from leaderboards.score.kept import scores_of
 from leaderboards.score.summary import score_table, summarise
+from leaderboards.store.folder import StoreError
+from leaderboards.store.kept import KEPT, trace_digest
+from leaderboards.store.note import noted
+from leaderboards.store.store import Store
+from leaderboards.verify.fingerprint import fingerprint, imported_files, plain_source
 from tests.leaderboards.archive.boards import HORIZON, REPETITIONS, small_suite
 from tests.leaderboards.folders import record
 
@@ -252,7 +254,7 @@ def test_the_note_of_a_folder(made: Made, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected the folder of a suite"):
         open_results(tmp_path, found.directory)
     here.write_suite(small_suite())
-    write_note(tmp_path, str(found.directory))
+    note_board(tmp_path, str(found.directory))
     assert len(open_results(tmp_path).entries()) == len(found.entries()) + 1
     (tmp_path / "against.json").write_text("[]")
     with pytest.raises(StoreError, match=r"against\.json is damaged"):

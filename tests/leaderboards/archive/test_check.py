@@ -10,16 +10,16 @@ import pytest
 
 from leaderboards.archive import check
 from leaderboards.archive.check import check_board, sample
+from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.lite import agreement, block_ranks, choose_lite
+from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
-from leaderboards.play.board import Board
-from leaderboards.play.board_file import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import AgentEntry
-from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
+from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS
 
 Made = tuple[Store, Board]

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 import leaderboards
-from leaderboards.play.board import Board
+from leaderboards.archive.read import Board
 from leaderboards.show import front as front_page
 from leaderboards.show.front import build_front
 from tests.browser import Open

@@ -15,16 +15,16 @@ import pytest
 
 from leaderboards.archive.lite import block_ranks
 from leaderboards.archive.make import _forget_stale, _note, file_names, write_board
+from leaderboards.archive.read import Board, board_of, pack_board
 from leaderboards.archive.submission import Submission, SubmittedAgent, accept
-from leaderboards.play.board import Board, board_of, pack_board
 from leaderboards.play.record import RunRecord
-from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.play.verify import FEWEST, SETTLED, Verdict, judged
-from leaderboards.play.workers import make_executor
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
+from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import make_executor
 from tests.leaderboards.archive.boards import small_suite
 
 

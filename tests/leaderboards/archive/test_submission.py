@@ -21,20 +21,20 @@ import pytest
 import leaderboards
 from leaderboards.archive import submission
 from leaderboards.archive.check import check_board
+from leaderboards.archive.read import Board
 from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
-from leaderboards.play import run_file
-from leaderboards.play.board import Board
-from leaderboards.play.edited import _own_files
-from leaderboards.play.exchange import pack
-from leaderboards.play.fingerprint import imported_files
-from leaderboards.play.folder import StoreError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
-from leaderboards.play.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
-from leaderboards.play.workers import SerialExecutor
+from leaderboards.store import run_file
+from leaderboards.store.exchange import pack
+from leaderboards.store.folder import StoreError
+from leaderboards.store.store import Store
+from leaderboards.verify.edited import _own_files
+from leaderboards.verify.fingerprint import imported_files
+from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
+from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 AGENT = """

@@ -18,7 +18,7 @@ from leaderboards.audit.measure import (
     held_bytes,
     sketch_accuracy,
 )
-from leaderboards.play.make import make_agent
+from leaderboards.play.build import make_agent
 from leaderboards.play.spec import Ref
 
 X = np.linspace(0, 1, 40)[:, None]

@@ -11,8 +11,8 @@ from agents.exact.gp_ucb import GPUCB
 from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
 from leaderboards.audit.replay import Replayed, ReplayError, audit_run
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.verify import compare
 from leaderboards.score.scores import subsample_times
+from leaderboards.verify.verify import compare
 
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})
 

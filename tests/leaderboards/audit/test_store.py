@@ -14,7 +14,7 @@ import pytest
 
 from leaderboards.audit.replay import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
-from leaderboards.play.run_file import write_table
+from leaderboards.store.run_file import write_table
 
 FACTS = AuditFacts(
     width="theory",

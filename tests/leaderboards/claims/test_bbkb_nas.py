@@ -12,8 +12,8 @@ import pytest
 import leaderboards
 from leaderboards.claims.bbkb_nas import batch_growth, mean_simple, more_batches, total_time
 from leaderboards.claims.runs import Runs, rows_of
-from leaderboards.play.store import Store
 from leaderboards.play.streams import env_seed
+from leaderboards.store.store import Store
 
 
 def played(**batches: list[int]) -> Runs:

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import leaderboards
-import leaderboards.play.checkpoint as checkpoints
+import leaderboards.work.checkpoint as checkpoints
 from agents import Actions, Capabilities, Pending
 from agents.baselines.uniform import Uniform
 from leaderboards.audit.replay import audit_run
-from leaderboards.play.checkpoint import Checkpoint
 from leaderboards.play.run import Loop, run_spec
-from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
-from leaderboards.play.vectorised import play_group, play_together
-from leaderboards.play.verify import verify
-from leaderboards.play.workers import SerialExecutor
+from leaderboards.store.store import Store
+from leaderboards.verify.verify import verify
+from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.vectorised import play_group, play_together
+from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.play.players import Plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")

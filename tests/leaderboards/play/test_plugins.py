@@ -18,7 +18,7 @@ import agents
 from agents.core.check import check_agent
 from agents.core.registry import load_entry_point
 from leaderboards.play import plugins
-from leaderboards.play.store import Store
+from leaderboards.store.store import Store
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "lab_bandits"
 

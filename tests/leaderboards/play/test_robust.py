@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-import leaderboards.play.checkpoint as checkpoints
+import leaderboards.work.checkpoint as checkpoints
 from leaderboards.audit.replay import audit_run
-from leaderboards.play.checkpoint import Checkpoint
 from leaderboards.play.run import Loop, run_spec
-from leaderboards.play.schedule import run_missing
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
-from leaderboards.play.vectorised import play_group
-from leaderboards.play.verify import verify
-from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.score.theory import theory_report
 from leaderboards.show.overview import knowledge_text
+from leaderboards.store.store import Store
+from leaderboards.verify.verify import verify
+from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.vectorised import play_group
+from leaderboards.work.workers import SerialExecutor
 
 RKHS = {"n_arms": 40, "dim": 1}
 CORRUPTED = Ref("GPBandit/RKHS-v0", {**RKHS, "corruption": {"name": "flip", "budget": 4.0}})

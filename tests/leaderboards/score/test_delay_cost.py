@@ -9,10 +9,10 @@ import pytest
 
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.store import Store
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.statistics import paired_difference
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import trace
 
 ENV = Ref("GPBandit/RKHS-v0")

@@ -7,9 +7,9 @@ import pytest
 
 import leaderboards
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.instances import first_instance
 from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import record
 
 

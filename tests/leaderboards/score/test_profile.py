@@ -8,10 +8,10 @@ import pytest
 
 import leaderboards
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.instances import Instance, first_instance
 from leaderboards.score.profile import GROUPS, group_scores, grouped
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 
 SMALL = {"n_arms": 20, "dim": 1}

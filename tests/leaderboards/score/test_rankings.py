@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.api.results import Results
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
-from leaderboards.results import Results
 from leaderboards.score.rankings import class_rankings, ranking_over, task_classes, task_ranking
 from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import Summary, summarise
@@ -18,8 +17,9 @@ from leaderboards.show.environment import task_charts
 from leaderboards.show.format import between, number
 from leaderboards.show.overview import filtered_rankings, overview_page
 from leaderboards.show.paper import latex_table, markdown_table
-from leaderboards.show.site import NOT_TOLD, TOLD, make_site
+from leaderboards.show.shared import NOT_TOLD, TOLD, make_site
 from leaderboards.show.table import score_cell
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import AGENTS, folder, record, trace
 
 ARMS = (Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0"))

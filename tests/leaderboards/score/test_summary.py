@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import leaderboards
 from leaderboards.play.feedback import WorkerChannel, parse_feedback
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import overall_ranking, task_ranking
 from leaderboards.score.scores import COLUMNS, reduce_run, subsample_times
 from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
-from leaderboards.show.site import make_site
+from leaderboards.show.shared import make_site
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record, trace
 
 

@@ -11,11 +11,11 @@ import leaderboards
 from agents import RegretGuarantee
 from agents.core.information import greedy_information, realised_information
 from gpbandit_envs.gp import SE, Linear
-from leaderboards.play.make import make_env
+from leaderboards.play.build import make_env
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.score.theory import theory_report
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 
 BATCHED = (("GP-BUCB", {"batch_size": 3, "c": 8.0}), "GP-AUCB")  # without c no bound is proven

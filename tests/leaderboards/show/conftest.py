@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from leaderboards.audit.store import audit_runs
-from leaderboards.play.schedule import run_missing
-from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
-from leaderboards.play.workers import SerialExecutor
 from leaderboards.show import build_page
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import SerialExecutor
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\""
 

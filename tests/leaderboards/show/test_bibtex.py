@@ -8,8 +8,8 @@ from importlib import import_module, resources
 import pytest
 
 import agents
-from leaderboards.play.agent_card import agent_card
 from leaderboards.play.spec import Ref
+from leaderboards.show.agent_card import agent_card
 from leaderboards.show.bibtex import bibtex, cited
 
 TEXT = (resources.files("leaderboards.show") / "static" / "papers.bib").read_text(encoding="utf-8")

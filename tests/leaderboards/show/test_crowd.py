@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
-from leaderboards.show.site import NOT_TOLD, TOLD, make_site
+from leaderboards.show.shared import NOT_TOLD, TOLD, make_site
+from leaderboards.store.store import Store
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import folder, record
 

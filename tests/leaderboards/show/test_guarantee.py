@@ -11,13 +11,13 @@ import pytest
 
 from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.audit.store import audit_runs
-from leaderboards.play.schedule import run_missing
-from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
-from leaderboards.play.workers import SerialExecutor
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
 from leaderboards.show.charts import guarantee_chart
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import SerialExecutor
 
 TASK = "RKHS"
 AGENTS = {

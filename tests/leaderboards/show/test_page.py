@@ -15,24 +15,24 @@ import pytest
 
 import leaderboards
 from agents import Agent
-from leaderboards.play.exchange import add, pack
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
+from leaderboards.show.build import embed, prose
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, row_command
 from leaderboards.show.overview import overview_page
-from leaderboards.show.page import embed, prose
 from leaderboards.show.palette import HUES, LineStyle, line_styles
-from leaderboards.show.site import make_site
+from leaderboards.show.shared import make_site
 from leaderboards.show.svg import swatch
+from leaderboards.store.exchange import add, pack
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.

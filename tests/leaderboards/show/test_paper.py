@@ -15,7 +15,7 @@ from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.paper import draw_panels, metric_panels, paper_style
-from leaderboards.show.site import make_site
+from leaderboards.show.shared import make_site
 from tests.leaderboards.folders import AGENTS, folder
 
 if TYPE_CHECKING:

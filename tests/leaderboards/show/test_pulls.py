@@ -14,12 +14,12 @@ import pytest
 import leaderboards
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import REPEATED, repetition_data, three_digits
-from leaderboards.show.site import Site, make_site
+from leaderboards.show.shared import Site, make_site
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import AGENTS, folder
 
 ENVS: dict[str, tuple[str, dict[str, object]]] = {

@@ -13,13 +13,13 @@ import leaderboards
 from leaderboards.audit.store import AuditStore, audit_runs
 from leaderboards.play.record import Status
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import parse_suite
 from leaderboards.score.comparison import compare
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.format import signed
-from leaderboards.show.site import make_site
+from leaderboards.show.shared import make_site
+from leaderboards.store.store import Store
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import Failure, folder
 from tests.leaderboards.show.conftest import EVIL

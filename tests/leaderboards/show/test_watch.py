@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from leaderboards.play.spec import Ref
-from leaderboards.play.store import Store
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.show.watch import Watcher, watch
+from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record, trace
 
 ENV = Ref("GPBandit/RKHS-v0")

@@ -1,0 +1,311 @@
+"""Results of a folder as frames and charts, for a notebook or a script."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from leaderboards.archive.read import Board, open_results
+from leaderboards.play.suite import Suite
+from leaderboards.score.comparison import compare, compare_overall
+from leaderboards.score.rankings import TaskClass
+from leaderboards.score.scores import RunScores
+from leaderboards.score.statistics import Interval, score_interval
+from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.score.tasks import name_all
+from leaderboards.show import build_page
+from leaderboards.show.drawing import Drawing
+from leaderboards.show.environment import task_charts
+from leaderboards.show.overview import best_found_text
+from leaderboards.show.shared import Site, make_site
+from leaderboards.store.folder import StoreError
+from leaderboards.store.store import StoreView
+from leaderboards.work.schedule import RunReport
+
+__all__ = ["TRACE", "Results"]
+
+TRACE = ("t", "reward", "mean", "regret", "inference_regret", "batch", "cost")
+"""Columns of a trace that every run has; a box has `action_0`, ... besides, finite arms `action`."""
+
+_RUN = ("env", "agent", "seed", "repetition")
+
+
+class Results:
+    """A results folder, read anew by each method: what is played meanwhile counts.
+
+    Args:
+        directory: The folder, as `run_suite` or `gpbandit run` left it; or a board, see `leaderboards.board`.
+        report: How the runs of the last call ended; None if nothing was played.
+        against: A board among whose runs the folder's are to be seen: a name or path as `leaderboards.board` takes
+            them, or `"board"` for the package's board of the suite; None for the one that the folder was played
+            against, if any.
+
+    Attributes:
+        store: The runs, those of the board among them.
+        report: How the runs of the last call ended.
+
+    Raises:
+        ValueError: if the folder holds no run, or there is no such board.
+        StoreError: if the board is damaged.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | StoreView,
+        report: RunReport | None = None,
+        *,
+        against: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.store = directory if isinstance(directory, StoreView) else open_results(directory, against)
+        self.report = report
+        self._reduced: dict[str, RunScores] = {}
+        if not self.store.keys():
+            raise ValueError(f"directory: expected a results folder with runs, got {self.directory} with none")
+
+    @property
+    def directory(self) -> Path:
+        """The folder."""
+        return self.store.directory
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite of the folder; None for a folder of single runs."""
+        return self.store.suite()
+
+    def ranking(self, task: str | None = None, by: str = "cumulative_regret") -> pd.DataFrame:
+        """Agents from the best to the worst, by mean rank over all environments or on one of them.
+
+        Args:
+            task: Name of an environment as on the page; None for all of them.
+            by: What they are ranked by: `"cumulative_regret"`, as a ratio to uniform sampling where that has played,
+                `"simple_regret"` or `"inference_regret"`.
+
+        Returns:
+            One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
+            tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, `tasks`,
+            on how many environments it rests, and the mean final score on each; on one of them that score with its
+            interval, and `n`, over how many repetitions it is: of a ranked agent those that all ranked agents have
+            finished. Agents that have not come last, without a rank, with all that they have finished. Where not all
+            agents play all environments, ranks are within classes of them: the first column says which, and an agent
+            has a row in each class that it plays.
+
+        Raises:
+            ValueError: if there is no environment of that name, or `by` is none of the three.
+        """
+        site = self._site(by)
+        return _overall(site) if task is None else _on_task(site, _known(site, task))
+
+    def compare(self, a: str, b: str, by: str = "cumulative_regret") -> pd.DataFrame:
+        """Paired differences of two agents, `a` less `b`: below 0, `a` is better.
+
+        Both meet the same instances and the same noise in a repetition, so that the difference within repetitions has a
+        far narrower interval than either agent.
+
+        Args:
+            a: Name of an agent as on the page.
+            b: Name of the other.
+            by: What they are compared by, see `ranking`.
+
+        Returns:
+            One row an environment, which is the index, and a last one `overall`. `metric` says what is compared;
+            `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. Overall is the
+            mean difference of the regret ratio over the environments of the suite that both have played, each with the
+            same weight; it is NaN where one of them has none. So is an environment without a repetition in common.
+
+        Raises:
+            ValueError: if there is no agent of that name, or both are one, or `by` is none of the three.
+        """
+        site = self._site(by)
+        summary, rankings = site.summary, site.rankings
+        for name, agent in (("a", a), ("b", b)):
+            if agent not in summary.agents:
+                close = difflib.get_close_matches(agent, summary.agents, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
+        if a == b:
+            raise ValueError(f"b: expected another agent than a, got {b!r} twice")
+        found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
+        rows = {
+            task: _difference("", None) if one is None else _difference(one.metric, one.difference)
+            for task, one in found.items()
+        }
+        together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
+        rows["overall"] = _difference("regret_ratio", compare_overall(together))
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["metric", "difference", "low", "high", "n"])
+        frame.index.name = "environment"
+        return frame
+
+    def runs(self) -> pd.DataFrame:
+        """One row a run, see `leaderboards.store.store.Store.runs`, with `env` and `agent` named as on the page.
+
+        Those names are unique: agents of one label and other settings, and environments played with another horizon or
+        feedback, are told apart. One run has each `env`, `agent`, `seed` and `repetition`.
+        """
+        frame, entries = self.store.runs(), self.store.entries()
+        _, _, names = name_all([entries[str(key)] for key in frame.index], self.suite)
+        return frame.assign(
+            env=[names[str(key)][0] for key in frame.index], agent=[names[str(key)][1] for key in frame.index]
+        )
+
+    def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
+        """One row an evaluation of every run that is done, in the order of `runs`; a board keeps no traces.
+
+        Args:
+            columns: Columns of the traces, NaN where a run lacks one; see `leaderboards.play.record.TRACE_COLUMNS`,
+                and what agents report of themselves.
+
+        Returns:
+            `env`, `agent`, `seed` and `repetition`, which name a run as in `runs`, then the columns. Where an optimum
+            is unknown, so is the regret.
+
+        Raises:
+            TypeError: if `columns` is one text.
+            StoreError: for a board.
+        """
+        if isinstance(self.store, Board):
+            raise StoreError("a board keeps no traces: take Results.curves() or Board.kept(key), or play its suite")
+        if isinstance(columns, str):
+            raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
+        runs = self.runs()
+        frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
+        parts = []
+        for key, run in runs.iterrows():
+            if key in frames:
+                frame = frames[str(key)]
+                for place, name in enumerate(_RUN):
+                    frame.insert(place, name, run[name])
+                parts.append(frame)
+        if not parts:
+            return pd.DataFrame(columns=[*_RUN, *columns])
+        return pd.concat(parts, ignore_index=True)
+
+    def scores(self) -> pd.DataFrame:
+        """Final scores over all finished repetitions, see `leaderboards.score.summary.score_table`."""
+        return score_table(self._site().summary)
+
+    def curves(self) -> pd.DataFrame:
+        """Means and intervals along the runs over all finished repetitions, see `curve_table` of the same module."""
+        return curve_table(self._site().summary)
+
+    def charts(self, task: str | None = None) -> dict[str, Drawing]:
+        """The charts of an environment by key, such as `"cumulative_regret"`; a notebook shows each as a picture.
+
+        Args:
+            task: Name of the environment as on the page; None if there is only one.
+
+        Raises:
+            ValueError: if there is no environment of that name, or several and none is named.
+        """
+        site = self._site()
+        return {chart.key: Drawing(chart, site.styles) for chart in task_charts(site, _known(site, task))}
+
+    def page(self, by: str = "cumulative_regret", out: str | os.PathLike[str] | None = None) -> Path:
+        """Write the page of the folder, as `gpbandit page` does.
+
+        Args:
+            by: What agents are ranked by, see `ranking`.
+            out: Where to write it; by default into the folder itself, which a board has to be given one for.
+
+        Returns:
+            Its file, which a browser opens without a network.
+
+        Raises:
+            ValueError: if a board is given no folder.
+        """
+        return build_page(self.store, ranked_by=by, out=out)
+
+    def _site(self, by: str = "cumulative_regret") -> Site:
+        return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {status}" for status, n in self.store.runs()["status"].value_counts().items())
+        return f"Results({str(self.directory)!r}: {counts})"
+
+    def _repr_html_(self) -> str:
+        site = self._site()
+        counts = ", ".join(f"{n} {status}" for status, n in site.counts().items())
+        notes = [
+            f"{task}: the optimum is unknown. {best_found_text(means)}"
+            for task, means in site.summary.best_found.items()
+        ]
+        paragraphs = Markup("").join(Markup("<p>{}</p>").format(text) for text in (f"{site.title}: {counts}", *notes))
+        return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
+
+
+def _difference(metric: str, found: Interval | None) -> tuple[str, float, float, float, int]:
+    """A row of `Results.compare`."""
+    if found is None:
+        return metric, np.nan, np.nan, np.nan, 0
+    return metric, found.estimate, found.low, found.high, found.n
+
+
+def _known(site: Site, task: str | None) -> str:
+    tasks = list(site.summary.tasks)
+    if task is None and len(tasks) == 1:
+        return tasks[0]
+    if task not in tasks:
+        raise ValueError(f"task: expected one of {', '.join(map(repr, tasks))}, got {task!r}")
+    return task
+
+
+def _overall(site: Site) -> pd.DataFrame:
+    if len(site.classes) == 1:
+        return _on_class(site, site.classes[0], list(site.summary.agents))
+    frames = []
+    for one in site.classes:
+        agents = [
+            name for name in site.summary.agents if any((task, name) in site.summary.scores for task in one.tasks)
+        ]
+        frame = _on_class(site, one, agents)
+        frame.insert(0, "class", one.name)
+        frames.append(frame)
+    return pd.concat(frames)
+
+
+def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
+    found = site.overall.get(one.name)
+    frame = pd.DataFrame(index=pd.Index(agents, name="agent"))
+    if found is not None:
+        ranks = _ranks(found.ranking, found.agents)
+        means = {agent: (rank.estimate, rank.low, rank.high) for agent, rank in zip(found.agents, found.mean_rank)}
+        rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
+        frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
+        frame["tasks"] = len(found.tasks)
+    for task in one.tasks:
+        ranking = site.rankings[task]
+        metric = site.ranked_by if ranking is None else ranking.metric
+        scores = site.shown.on(task)
+        frame[task] = [
+            float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
+        ]
+    return frame
+
+
+def _on_task(site: Site, task: str) -> pd.DataFrame:
+    ranking, scores = site.rankings[task], site.shown.on(task)
+    metric = site.ranked_by if ranking is None else ranking.metric
+    rows = {}
+    for agent in site.summary.agents:
+        interval = score_interval(scores[agent].finals[metric]) if agent in scores else None
+        ends = (np.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
+        rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n"])
+    frame.index.name = "agent"
+    if ranking is not None:
+        frame = _ranks(ranking.ranking, ranking.agents).join(frame, how="right")
+        frame.index.name = "agent"
+        frame["unranked"] = frame["rank"].isna()
+        frame = frame.sort_values(["unranked", metric], kind="stable").drop(columns="unranked")
+    return frame
+
+
+def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:
+    columns = {"rank": ranking.group, "best": ranking.best, "worst": ranking.worst}
+    return pd.DataFrame(columns, index=pd.Index(list(agents), name="agent")).astype("Int64")

@@ -1,0 +1,38 @@
+"""What a board keeps of a run that was played, see `leaderboards.store.kept`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.scores import COLUMNS, reduce_run, subsample_times
+from leaderboards.store.kept import KEPT, MOST_KEPT, KeptRun, trace_digest
+from leaderboards.store.run_file import RunEntry
+
+__all__ = ["keep", "kept_times"]
+
+
+def kept_times(horizon: int) -> Int[np.ndarray, " p"]:
+    """The evaluations at which a run is kept: spread evenly on a logarithmic axis, both ends included."""
+    return subsample_times(horizon, MOST_KEPT, "log")
+
+
+def keep(run: RunEntry, trace: pd.DataFrame) -> KeptRun:
+    """What a board keeps of a run that is done.
+
+    Raises:
+        ValueError: if the numbers of the trace make no sense.
+    """
+    columns: Mapping[str, np.ndarray] = {name: trace[name].to_numpy() for name in COLUMNS}
+    mean = trace["mean"].to_numpy()
+    best = np.nan
+    if np.isnan(columns["regret"]).all() and np.isfinite(mean).all():
+        best, columns = float(mean.max()), {**columns, "regret": -mean}
+    t = kept_times(run.spec.horizon)
+    scores = reduce_run(columns, t, parse_feedback(run.spec.feedback))
+    finals = {name: scores.finals[name] for name in KEPT}
+    return KeptRun(t, {name: scores.curves[name] for name in KEPT}, finals, best, trace_digest(trace))

@@ -1,0 +1,216 @@
+"""The offline site of a results folder: plain files that open from disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from gpbandit_envs.atomic import written_whole
+from leaderboards.archive.read import Board, open_results
+from leaderboards.audit.report import audit_reports
+from leaderboards.score.summary import summarise
+from leaderboards.show import palette
+from leaderboards.show.agent import agent_page
+from leaderboards.show.code import code_page
+from leaderboards.show.comparison import comparison_data, comparison_page, script_file
+from leaderboards.show.delay_cost import delay_page
+from leaderboards.show.environment import environment_page
+from leaderboards.show.format import sort_key
+from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
+from leaderboards.show.plotting_library import LIBRARY, copy_library
+from leaderboards.show.pulls import pull_data
+from leaderboards.show.repetitions import repetition_data
+from leaderboards.show.shared import COMPARISON_FILE, Site, make_site
+from leaderboards.store.folder import own_folder
+from leaderboards.store.store import StoreView
+
+__all__ = ["build_page", "page_templates"]
+
+_PAGES = "site"
+_CODE = "code"
+_ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
+_SCRIPTS = ("compare", "repetitions", "pulls")
+
+
+def build_page(
+    directory: str | os.PathLike[str] | StoreView,
+    theory: bool = True,
+    ranked_by: str = "cumulative_regret",
+    out: str | os.PathLike[str] | None = None,
+    front: Path | None = None,
+) -> Path:
+    """Write the site of a results folder, by default into the folder itself.
+
+    Args:
+        directory: The results folder, joined with the board that it was played against, if any; or what can be read
+            like one, such as a board.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        theory: Whether to work out the theory beside the runs, which builds every environment again.
+        out: Where to write it; a board, which nothing writes to, needs a folder.
+        front: Folder of the front page of several sites, which share the plotting library there; None for a site of
+            its own, with the library among its assets.
+
+    Returns:
+        The overview, `index.html` in that folder; the other pages and their assets are below `site`.
+
+    Raises:
+        ValueError: if the folder holds no run, or `ranked_by` is no such metric, or a board is given no `out`.
+        StoreError: if `site` is a link to elsewhere, or the board of the folder is damaged.
+    """
+    store = directory if isinstance(directory, StoreView) else open_results(directory)
+    if out is None and isinstance(store, Board):
+        raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
+    directory = store.directory if out is None else Path(out)
+    played_in = None if isinstance(store, Board) else store.directory
+    summary = summarise(store)
+    if summary.runs.empty:
+        raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
+    site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
+    folder = own_folder(directory / _PAGES)
+    places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
+    assets = own_folder(folder / "assets")
+    _copy_assets(assets)
+    if front is None:
+        copy_library(assets)
+    else:
+        (assets / LIBRARY).unlink(missing_ok=True)
+    templates = _templates(site, None if front is None else Path(os.path.relpath(front, folder)).as_posix())
+    # Not by glob, which is silent about folders that cannot be listed.
+    stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
+    for task, file in site.task_files.items():
+        stale -= set(_write_environment(folder, templates, site, store, task, file))
+    for agent, file in site.agent_files.items():
+        stale.discard(_write(folder / file, templates, "agent.html.j2", agent_page(site, agent), ""))
+    for module, file in site.code_files.items():
+        context = code_page(site, module)
+        stale.discard(_write(folder / _CODE / file, templates, "code.html.j2", context, "../", "../../index.html"))
+    for file in dict.fromkeys(file for _, file in site.delay_files):
+        stale.discard(_write(folder / file, templates, "delay_cost.html.j2", delay_page(site, file), ""))
+    stale -= set(_write_comparisons(folder, templates, site))
+    for path in stale - {_write_rankings(folder, templates, site)}:
+        path.unlink()
+    return _write(directory / "index.html", templates, "index.html.j2", overview_page(site, played_in), f"{_PAGES}/")
+
+
+def _write_environment(
+    folder: Path, templates: jinja2.Environment, site: Site, store: StoreView, task: str, file: str
+) -> list[Path]:
+    """The page of a task, and the scripts with single repetitions and with pulls."""
+    script = file.removesuffix(".html") + ".js"
+    files = []
+    repetitions, pulls = repetition_data(site, task), pull_data(site, store, task)
+    if repetitions:
+        files.append(_write_script(folder / "repetitions" / script, "repetitionData", repetitions))
+    if pulls:
+        files.append(_write_script(folder / "pulls" / script, "pullData", pulls))
+    context = environment_page(site, task)
+    context["chart"]["repeated"] = list(repetitions.get("metrics", ()))
+    context |= {"repetition_script": f"repetitions/{script}" if repetitions else None, "pulls": None}
+    if pulls:
+        context |= {
+            "pulls": f"pulls/{script}",
+            "pullers": list(pulls["agents"]),
+            "picture": pulls["kind"],
+            "finite": pulls["finite"],
+        }
+    return [*files, _write(folder / file, templates, "environment.html.j2", context, "")]
+
+
+def _write_script(path: Path, name: str, data: Any) -> Path:
+    """A script that sets `window.NAME`; parsed as JSON, which is faster for large values."""
+    return _write_text(path, f"window.{name} = JSON.parse({embed(dumped(data))});\n")
+
+
+def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
+    """The script with the rankings and charts that filters of the overview leave; the page loads it when one is set."""
+    cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
+    data = {}
+    for one, subsets, charts in zip(site.classes, filtered_rankings(site), filtered_charts(site)):
+        rankings = {
+            key: {"basis": f"{basis}.", "rows": [[str(cells.rank(row)), str(cells.mean(row))] for row in rows]}
+            for key, (basis, rows) in subsets.items()
+        }
+        data[one.name] = {"rankings": rankings, "charts": charts}
+    return _write_script(folder / "rankings.js", "rankingData", data)
+
+
+def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
+    """The page of paired comparisons and its scripts, one an agent."""
+    files = [_write(folder / COMPARISON_FILE, templates, "compare.html.j2", comparison_page(site), "")]
+    for first in site.summary.agents:
+        data = comparison_data(site, first)
+        # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
+        script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = JSON.parse({embed(dumped(data))});\n"
+        files.append(_write_text(folder / script_file(site, first), script))
+    return files
+
+
+def _write(
+    path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str, home: str = ""
+) -> Path:
+    """Render one page; `base` leads from it to the folder of the other pages, `home` to the overview."""
+    home = home or ("index.html" if base else "../index.html")
+    return _write_text(path, templates.get_template(template).render(context, base=base, home=home))
+
+
+def _write_text(path: Path, text: str) -> Path:
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def page_templates() -> jinja2.Environment:
+    """The templates of all pages: text is escaped, and a name that is missing is an error."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("leaderboards.show", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _templates(site: Site, front: str | None) -> jinja2.Environment:
+    """The templates with what all pages share; `front` leads from their folder to that of a common front page."""
+    templates = page_templates()
+    templates.filters["embed"] = embed
+    templates.filters["prose"] = prose
+    templates.filters["key"] = sort_key
+    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
+    templates.globals.update(compare=COMPARISON_FILE, front=front, library=f"{front or 'assets'}/{LIBRARY}")
+    return templates
+
+
+def prose(text: str) -> Markup:
+    """Text of a docstring, with what stands in backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # an odd number of backticks: they mean something else
+        return Markup("{}").format(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(p) if i % 2 else Markup("{}").format(p) for i, p in enumerate(parts)
+    )
+
+
+def embed(value: Any) -> Markup:
+    """JSON that may stand inside a `<script>` whatever texts it holds."""
+    text = dumped(value)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def dumped(value: Any) -> str:
+    """The shortest JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _copy_assets(folder: Path) -> None:
+    for name in _ASSETS:
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes((resources.files("leaderboards.show") / "static" / name).read_bytes())

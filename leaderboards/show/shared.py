@@ -1,0 +1,276 @@
+"""Data shared by all pages: the summary, the rankings, line styles and file names."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.audit.report import AuditReport
+from leaderboards.score.delay_cost import DelayStudy, delay_studies
+from leaderboards.score.instances import Instance, first_instance
+from leaderboards.score.profile import GroupScore, group_scores, grouped
+from leaderboards.score.rankings import (
+    OverallRanking,
+    TaskClass,
+    TaskRanking,
+    class_rankings,
+    ranked_among,
+    ranked_scores,
+    ranking_over,
+    task_classes,
+    task_ranking,
+)
+from leaderboards.score.summary import NOT_ON_BOARD, Summary, unfinished_runs
+from leaderboards.score.targets import task_times
+from leaderboards.score.theory import TheoryReport, theory_report
+from leaderboards.show.agent_card import AgentCard, agent_card
+from leaderboards.show.format import file_names, moment
+from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
+
+__all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
+
+COMPARISON_FILE = "compare.html"
+TOLD, NOT_TOLD = "told the kernel", "not told the kernel"
+"""Classes of entrants: those that must be told a kernel, and those that estimate one or need none."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The material of all pages.
+
+    Attributes:
+        summary: The folder, reduced.
+        shown: The same with the scores that pages show: of ranked agents those that the ranks rest on, see
+            `leaderboards.score.rankings.ranked_scores`.
+        rankings: Ranking by task; None where no regret is known.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        classes: Classes of tasks, within which agents are ranked over several tasks.
+        overall: By name of the class, the ranking over its tasks; absent if there is none.
+        gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
+        styles: Line style by agent.
+        task_files: File name of the page of each task.
+        agent_files: File name of the page of each agent.
+        theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
+        audits: Audit reports by (task, agent); empty before `gpbandit audit` ran.
+        delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
+        instances: The first instance of each task, where it could be built again.
+        cards: What is known of each agent; None for one whose class is not loaded.
+        groups: Tasks by group of the capability profile.
+        profile: Scores of the capability profile, by agent and group.
+    """
+
+    summary: Summary
+    shown: Summary
+    rankings: dict[str, TaskRanking | None]
+    ranked_by: str
+    classes: tuple[TaskClass, ...]
+    overall: dict[str, OverallRanking]
+    gaps: pd.DataFrame
+    styles: dict[str, LineStyle]
+    task_files: dict[str, str]
+    agent_files: dict[str, str]
+    theory: dict[str, TheoryReport | str]
+    audits: dict[tuple[str, str], AuditReport]
+    delay_files: list[tuple[DelayStudy, str]]
+    instances: dict[str, Instance] = field(default_factory=dict)
+    cards: dict[str, AgentCard | None] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Name of the suite."""
+        return "results" if self.summary.suite is None else self.summary.suite.name
+
+    @property
+    def newest(self) -> str:
+        """When the newest run finished."""
+        runs = self.summary.runs
+        return moment(float(runs["finished"].max())) if len(runs) else "never"
+
+    def counts(self) -> dict[str, int]:
+        """How many runs have each status, how many are missing, and how many are not on the board yet."""
+        counts = {str(status): int(n) for status, n in self.summary.runs["status"].value_counts().items()}
+        missing = self.gaps[self.gaps["status"] == "missing"]
+        absent = missing["reason"] == NOT_ON_BOARD
+        found = {"missing": missing[~absent]["n"].sum(), "not on the board yet": missing[absent]["n"].sum()}
+        return counts | {word: int(n) for word, n in found.items() if n}
+
+    def entrant(self, agent: str) -> str:
+        """The class of entrants of an agent: whether it is told the kernel; "" if its class is not loaded."""
+        card = self.cards.get(agent)
+        if card is None or card.kernel_is_told is None:
+            return ""
+        return TOLD if card.kernel_is_told else NOT_TOLD
+
+    @property
+    def task_styles(self) -> dict[str, LineStyle]:
+        """Line style by task, where a chart compares tasks."""
+        dashes = list(DASHES)
+        return {
+            task: LineStyle(i % len(HUES), dashes[i // len(HUES) % len(dashes)])
+            for i, task in enumerate(self.summary.tasks)
+        }
+
+    def rank(self, task: str, agent: str) -> int | None:
+        """Rank of an agent's tie group on a task; None if it is not ranked there."""
+        found = self.rankings[task]
+        if found is None or agent not in found.agents:
+            return None
+        return int(found.ranking.group[found.agents.index(agent)])
+
+    def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
+        """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
+        return ranking_over(self.summary, tasks, self.rankings, agents)
+
+    def of(self, agents: Collection[str]) -> Site:
+        """The same with some agents alone, ranked among themselves and in styles of their own.
+
+        `summary` stays that of all: what their regret and its ratio are measured against may be among the others.
+        """
+        rankings = {
+            task: None if found is None else ranked_among(found, agents) for task, found in self.rankings.items()
+        }
+        return replace(
+            self,
+            rankings=rankings,
+            overall=class_rankings(self.summary, self.classes, rankings),
+            styles=line_styles({name: ref for name, ref in self.summary.agents.items() if name in agents}),
+            audits={key: report for key, report in self.audits.items() if key[1] in agents},
+        )
+
+    def best_agents(self, task: str | None = None) -> list[str]:
+        """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""
+        if task is not None:
+            found = self.rankings[task]
+            means = {} if found is None else dict(zip(found.agents, found.Y.mean(axis=0)))
+            return sorted(self.summary.agents, key=lambda agent: means.get(agent, np.inf))
+        ranked = [agent for over in self.overall.values() for agent in over.ordered]
+        return list(dict.fromkeys([*ranked, *self.summary.agents]))
+
+    def legend(self, agents: Iterable[str], tasks: Iterable[str]) -> dict[str, Any]:
+        """What a chart of agents needs beside its lines, as JSON values for `static/charts.js`.
+
+        `groups` has their classes of entrants, and `pinned` those that are drawn wherever they rank: agents that play
+        in the folder, among those of a board, and the reference of the regret ratio.
+        """
+        references = {self.summary.reference(task) for task in tasks}
+        listed = list(agents)
+        return {
+            "groups": {name: self.entrant(name) for name in listed},
+            "pinned": [name for name in listed if name in self.summary.own or name in references],
+        }
+
+    def comparison_link(self, first: str, second: str, task: str | None = None) -> str:
+        """Address of the paired comparison of two agents, from the folder of the pages."""
+        chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})
+        return f"{COMPARISON_FILE}#{urlencode(chosen, quote_via=quote)}"
+
+    def comparison_with_best(self, agent: str, task: str | None = None, best: Sequence[str] = ()) -> str | None:
+        """Address of the comparison of an agent with the best other one, or first other of `best`; None if alone."""
+        others = [other for other in (best or self.best_agents(task)) if other != agent]
+        return self.comparison_link(agent, others[0], task) if others else None
+
+    def origin(self, task: str, agent: str) -> str:
+        """How many runs of a task and agent are verified, submitted or historical; "" if all are of this folder."""
+        counts = self._standings.get((task, agent), Counter())
+        return ", ".join(
+            f"{counts[word]} {word}" for word in ("verified", "submitted", "historical") if counts.get(word)
+        )
+
+    @functools.cached_property
+    def code_files(self) -> dict[str, str]:
+        """File name of the page with the code of each module that holds agents of this project.
+
+        Code of others is nobody's to publish but theirs.
+        """
+        modules = sorted({card.module for card in self.cards.values() if card and card.module.startswith("agents.")})
+        return file_names("code", modules)
+
+    @functools.cached_property
+    def target_times(self) -> dict[str, dict[str, np.ndarray]]:
+        """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
+        return {task: task_times(self.summary, task, self.shown.on(task)) for task in self.summary.tasks}
+
+    @functools.cached_property
+    def _standings(self) -> dict[tuple[str, str], Counter[str]]:
+        runs = self.summary.runs
+        elsewhere = runs[(runs["status"] == "done") & (runs["standing"] != "local")]
+        found: dict[tuple[str, str], Counter[str]] = {}
+        for task, agent, standing in zip(elsewhere["task"], elsewhere["agent"], elsewhere["standing"]):
+            found.setdefault((task, agent), Counter())[standing] += 1
+        return found
+
+    def gap(self, task: str, agent: str) -> dict[str, Any] | None:
+        """The main reason why a task and agent have no score: failed runs come before missing ones."""
+        return self._main_gaps.get((task, agent))
+
+    @functools.cached_property
+    def _main_gaps(self) -> dict[tuple[str, str], dict[str, Any]]:
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        rows = self.gaps.iloc[(self.gaps["status"] == "missing").argsort(kind="stable")]
+        for row in rows.to_dict("records"):
+            found.setdefault((row["task"], row["agent"]), {str(name): value for name, value in row.items()})
+        return found
+
+
+def make_site(
+    summary: Summary,
+    theory: bool = False,
+    audits: dict[tuple[str, str], AuditReport] | None = None,
+    ranked_by: str = "cumulative_regret",
+) -> Site:
+    """Rank, colour and address everything in `summary`; `theory` builds every environment again for its theory."""
+    studies = delay_studies(summary)
+    files = file_names("feedback", dict.fromkeys(study.base for study in studies))
+    rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
+    shown = ranked_scores(summary, rankings)
+    classes = task_classes(summary)
+    instances, reports = _built_again(shown) if theory else ({}, {})
+    groups = grouped(summary, instances)
+    return Site(
+        summary,
+        shown,
+        rankings,
+        ranked_by,
+        classes,
+        class_rankings(summary, classes, rankings),
+        unfinished_runs(summary),
+        line_styles(summary.agents),
+        file_names("env", summary.tasks),
+        file_names("agent", summary.agents),
+        reports,
+        audits or {},
+        [(study, files[study.base]) for study in studies],
+        instances,
+        {name: agent_card(ref) for name, ref in summary.agents.items()},
+        groups,
+        group_scores(shown, groups),
+    )
+
+
+def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, TheoryReport | str]]:
+    """The first instance of each task and its theory; the error in place of a theory that could not be worked out."""
+    instances: dict[str, Instance] = {}
+    reports: dict[str, TheoryReport | str] = {}
+    for task in summary.tasks:
+        try:
+            instance = first_instance(summary, task)
+            if instance is None:
+                continue
+            instances[task] = instance
+            report = theory_report(summary, task, instance)
+        except Exception as error:
+            # Third-party environments may raise anything; the page then shows the error in place of the theory.
+            reports[task] = f"{type(error).__name__}: {error}"
+            continue
+        if report is not None:
+            reports[task] = report
+    return instances, reports

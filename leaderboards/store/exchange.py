@@ -1,0 +1,299 @@
+"""Move results between folders: merge shards, pack a folder for another machine, add a packed folder."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpbandit_envs.atomic import written_whole
+from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.store.folder import StoreError
+from leaderboards.store.limits import MOST_JSON
+from leaderboards.store.note import noted, write_note
+from leaderboards.store.provenance import Provenance
+from leaderboards.store.run_file import (
+    SUBMITTED,
+    SUFFIX,
+    FileError,
+    RunEntry,
+    copy_runs,
+    origin,
+    read_columns,
+    read_runs,
+    results_in,
+)
+from leaderboards.store.sealed import open_json
+from leaderboards.store.store import Store, best
+from leaderboards.text import visible
+
+__all__ = ["MergeResult", "add", "merge", "pack"]
+
+_LIST = "submission.json"
+_SUITE = "suite.json"
+_SCHEMA = 1
+_LONGEST_REASON = 200  # characters of what is wrong with an archive, which may quote it
+
+
+@dataclass(frozen=True)
+class MergeResult:
+    """What a merge or an added archive changed in a folder.
+
+    Attributes:
+        runs: Number of runs that are new, or newly done.
+        known: Number of runs that the folder had already; they stay as they are.
+        rejected: Files that were rejected, with the reason.
+    """
+
+    runs: int
+    known: int
+    rejected: tuple[str, ...] = ()
+
+
+def merge(sources: Iterable[Path], target: Path) -> MergeResult:
+    """Copy the runs of `sources`, shards of one suite, into `target`, with their provenance and the board they name.
+
+    Raises:
+        StoreError: if a source holds no results, or those of another suite, or not all folders name the same board.
+        OSError: if a file cannot be read, or `target` cannot be written.
+    """
+    sources = list(sources)
+    for source in sources:
+        if not (source / "runs").is_dir():
+            raise StoreError(f"{source} holds no results: expected a folder that `gpbandit run SUITE --out` was given")
+    store = Store(target)
+    before = store.entries()
+    against = _one_board([*sources, target] if before or noted(target) is not None else sources)
+    for source in sources:
+        _adopt_suite(Store(source).suite(), store)
+    if against is not None:  # before any run, so that a merge that was interrupted can go on
+        write_note(target, against)
+    found, new, rejected = 0, set[str](), []
+    copied: list[tuple[Provenance, list[tuple[RunEntry, str]]]] = []
+    for source in sources:
+        files: dict[str, list[RunEntry]] = {}
+        names: dict[str, str] = {}
+        for path in results_in(source / "runs"):
+            try:
+                files[path.name] = _readable_runs(path)
+            except FileError as error:
+                rejected.append(f"{path}: {error}")
+                continue
+            names[path.name] = _copy(path.read_bytes(), path.name, store)
+        counting = best(files.values())
+        found += len(counting)
+        new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
+        copied.append((Provenance(source), [(run, names[run.file]) for run in counting.values()]))
+    store.write_manifest()
+    ours = Provenance(target)
+    for theirs, records in copied:
+        pairs = ((run, _counting(store, run, name)) for run, name in records if theirs.standing(run) != "local")
+        # Provenance belongs to one record: it is adopted only where that record is the one that counts here.
+        ours.adopt(theirs, [(run, here) for run, here in pairs if here is not None])
+    return MergeResult(len(new), found - len(new), tuple(rejected))
+
+
+def pack(directory: Path, archive: Path) -> int:
+    """Pack the results of `directory`, with a hash of every file, for `add` on another machine; returns their number.
+
+    Raises:
+        StoreError: if there is nothing to pack.
+        OSError: if the archive cannot be written.
+    """
+    store = Store(directory)
+    runs = store.keys()
+    if not runs:
+        raise StoreError(f"{directory} holds no readable run to pack")
+    store.suite()  # a damaged one is set aside
+    paths = [*results_in(store.runs_directory), directory / _SUITE]
+    listed = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.exists()}
+    with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
+        listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
+        packed.writestr(_LIST, json.dumps(listing, indent=1))
+        for path in paths:
+            if path.name in listed:
+                packed.write(path, path.name)
+    return len(runs)
+
+
+def add(archive: Path, directory: Path) -> MergeResult:
+    """Add the runs that another machine packed; they count as submitted until they are verified.
+
+    A run of the archive replaces one of the folder only if it is done and that one is not. Nothing of the archive is
+    executed or imported, and it chooses no file name: each member is read on its own, must be listed, must match its
+    hash and must be a results file. Members are stored as they are, so that no archive is larger inside than outside.
+
+    Raises:
+        StoreError: if the archive is not one that `pack` made, or belongs to another suite.
+        OSError: if `directory` cannot be written.
+    """
+    store = Store(directory)
+    before = store.entries()
+    files: dict[str, list[RunEntry]] = {}
+    rejected = []
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        try:
+            with zipfile.ZipFile(archive) as packed:
+                _check_members(packed, archive.stat().st_size)
+                listed = _hashes(_json_of(packed, _LIST))
+                suite = parse_suite(_json_of(packed, _SUITE)) if _SUITE in listed else None
+                rejected += [
+                    f"{name!r}: it is not listed" for name in packed.namelist() if name not in {*listed, _LIST}
+                ]
+                for number, (name, expected) in enumerate(sorted(listed.items())):
+                    if name == _SUITE:
+                        continue
+                    content = packed.read(name)
+                    if hashlib.sha256(content).hexdigest() != expected:
+                        rejected.append(f"{name!r}: its content does not have the hash that the archive states")
+                        continue
+                    path = Path(scratch) / f"{number}{SUFFIX}"
+                    path.write_bytes(content)
+                    try:
+                        files[path.name] = _readable_runs(path)
+                    except FileError as error:
+                        rejected.append(f"{name!r}: {error}")
+        except FileNotFoundError:
+            raise StoreError(f"no archive {archive}") from None
+        except (*_NO_ARCHIVE, OSError) as error:
+            # Of a damaged end zipfile looks for the beginning of the archive before that of the file.
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise
+            reason = visible(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise StoreError(
+                f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {reason})"
+            ) from None
+        _adopt_suite(suite, store)
+        found = best(files.values())
+        new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
+        for name in sorted({run.file for run in new.values()}):
+            chosen = Path(scratch) / f"chosen{SUFFIX}"
+            # A file may hold other runs too, which are not to be added.
+            copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run.file == name])
+            content = chosen.read_bytes()
+            _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
+    if new:
+        # Read only now: a `gpbandit verify` may have marked runs meanwhile.
+        Provenance(directory).add_submitted(new, archive.name)
+        store.write_manifest()
+    return MergeResult(len(new), len(found) - len(new), tuple(rejected))
+
+
+def _check_members(packed: zipfile.ZipFile, size: int) -> None:
+    """Check that an archive of `size` bytes holds no more than that, and every name once.
+
+    Raises:
+        ValueError: naming what is wrong.
+    """
+    members = packed.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
+        raise ValueError("expected members without compression and encryption, as `gpbandit submit` writes them")
+    total = sum(member.file_size for member in members)
+    if total > size:  # two members may be one and the same part of the archive
+        raise ValueError(f"its members state {total:,} bytes, and it has {size:,}")
+    twice = [name for name, n in Counter(packed.namelist()).items() if n > 1]
+    if twice:
+        raise ValueError(f"it holds {twice[0]!r} twice")
+
+
+def _json_of(packed: zipfile.ZipFile, name: str) -> Any:
+    if packed.getinfo(name).file_size > MOST_JSON:
+        raise ValueError(f"{name}: expected at most {MOST_JSON:,} bytes, got more")
+    return open_json(packed.read(name)) if name == _SUITE else json.loads(packed.read(name))
+
+
+def _hashes(listing: Any) -> dict[str, str]:
+    """SHA-256 of every member by name, from the listing of an archive.
+
+    Raises:
+        ValueError: if it is of another form.
+    """
+    listed = listing["files"]
+    if not isinstance(listed, dict) or not all(isinstance(expected, str) for expected in listed.values()):
+        raise ValueError(f"{_LIST}: expected a hash for every file")
+    return listed
+
+
+_NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError, RuntimeError, EOFError)
+
+
+def _improves(run: RunEntry, known: RunEntry | None) -> bool:
+    return known is None or (run.status == "done" and known.status != "done")
+
+
+def _counting(store: Store, run: RunEntry, file: str) -> RunEntry | None:
+    """The entry that counts in `store` for this run, if it is the record that now is in `file`, or a copy of it."""
+    here = store.entry(run.key)
+    if here.file == file:
+        return here
+    if here.model_copy(update={"file": run.file, "start": run.start, "stop": run.stop}) != run:
+        return None
+    there = run.model_copy(update={"file": file})
+    try:
+        theirs, ours = (
+            read_columns(store.path(entry), run.columns).slice(entry.start, entry.rows).to_pandas()
+            for entry in (there, here)
+        )
+    except FileError:  # the next reader of the run sets the file aside
+        return None
+    return here if ours.equals(theirs) else None
+
+
+def _readable_runs(path: Path) -> list[RunEntry]:
+    """The runs of a results file, all of whose data can be read."""
+    runs = read_runs(path)
+    read_columns(path, sorted({name for run in runs for name in run.columns}))
+    return runs
+
+
+def _copy(content: bytes, name: str, store: Store) -> str:
+    """Write a results file, beside another of that name if there is one; returns the name that it has now."""
+    target = store.runs_directory / name
+    if target.exists():
+        if target.read_bytes() == content:
+            return name
+        target = target.with_name(f"{target.stem}-{hashlib.sha256(content).hexdigest()[:8]}{SUFFIX}")
+    with written_whole(target) as temporary:
+        temporary.write_bytes(content)
+    return target.name
+
+
+def _one_board(folders: Sequence[Path]) -> str | None:
+    """The board that all of these folders were played against; None for none.
+
+    Raises:
+        StoreError: if they differ, or a note is damaged.
+    """
+    notes = {folder: noted(folder) for folder in folders}
+    for folder, against in notes.items():
+        first = folders[0]
+        if against != notes[first]:
+            raise StoreError(
+                f"{first} was played against {_words(notes[first])} and {folder} against {_words(against)}: expected "
+                "folders that were played against the same one"
+            )
+    return notes[folders[0]] if folders else None
+
+
+def _words(against: str | None) -> str:
+    return "no board" if against is None else f"the board {against!r}"
+
+
+def _adopt_suite(theirs: Suite | None, target: Store) -> None:
+    if theirs is None:
+        return
+    ours = target.suite()
+    if ours is None:
+        target.write_suite(theirs)
+    elif ours.name != theirs.name:
+        raise StoreError(
+            f"{target.directory} holds suite {ours.name!r} and not {theirs.name!r}: give a folder of the same suite"
+        )

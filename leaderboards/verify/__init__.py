@@ -1,0 +1,1 @@
+"""Is a record what its spec gives?"""

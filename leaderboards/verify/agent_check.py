@@ -1,0 +1,62 @@
+"""`agents.check_agent` for a class that is named `module:Class`, before its first run.
+
+It is played in a process of its own, since an agent may hang, or end its process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+from agents import AgentCheckError, check_agent
+from leaderboards.play.build import make_agent
+from leaderboards.play.spec import Ref
+
+__all__ = ["protocol_breach"]
+
+_SECONDS = 5.0  # of which one is for imports; what takes longer is told by its runs
+
+
+def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
+    """What `agents.check_agent` finds wrong with an agent, in one line; None for nothing, or if it takes too long.
+
+    Args:
+        id: The agent, as `module:Class`, with its default settings.
+        seconds: How long it may take.
+    """
+    where = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, id],
+            env={**os.environ, "PYTHONPATH": where},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return f"the process that checks it ended with code {done.returncode}"
+    return None if found is None else " ".join(found.split())
+
+
+def _found(id: str) -> str | None:
+    try:
+        check_agent(lambda: make_agent(Ref(id)), show=None)
+    except AgentCheckError as error:
+        return str(error)
+    except (Exception, SystemExit) as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+if __name__ == "__main__":
+    with contextlib.redirect_stdout(sys.stderr):  # what the agent prints
+        told = _found(sys.argv[1])
+    sys.stdout.write(json.dumps(told))

@@ -1,0 +1,191 @@
+"""The fingerprint of an agent's code: a row of a board whose agent has changed since is told from one that has not.
+
+It is a hash of the source of the agent's module and of all modules of this project that it imports, directly or through
+others, but not those for the type checker alone; without comments, docstrings and blank lines. A name that a package's
+`__init__` only hands on counts as imported from where it is defined. Nothing is imported or run. Environments need
+none: a change of a number that one of them returns is a new version of its id.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import io
+import json
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import agents
+from leaderboards.play.spec import Ref
+
+__all__ = ["PROJECT", "fingerprint", "imported_files", "module_root", "plain_source"]
+
+PROJECT = ("agents", "gpbandit_envs", "leaderboards")
+"""Names of the packages of this project."""
+
+_LENGTH = 16
+_PACKAGES = ("agents", "gpbandit_envs")
+_ROOT = Path(agents.__file__).resolve().parents[1]
+
+
+def fingerprint(agent: Ref) -> str | None:
+    """The fingerprint of an agent of this project as it is installed; None for any other.
+
+    Agents that differ only in their settings, which are part of a run's spec, have the same.
+    """
+    try:
+        found = agents.spec(agent.id)
+    except ValueError:
+        return None
+    if not isinstance(found.entry_point, str) or not found.entry_point.startswith("agents."):
+        return None
+    return _of_entry_point(found.entry_point, json.dumps(dict(found.kwargs), sort_keys=True))
+
+
+@functools.cache
+def _of_entry_point(entry_point: str, kwargs: str) -> str | None:
+    module, _, attribute = entry_point.partition(":")
+    file = _file_of(module, _ROOT)
+    if file is None:
+        return None
+    digest = hashlib.sha256(f"{attribute} {kwargs}".encode())
+    for path in imported_files(file, _ROOT, _PACKAGES):
+        digest.update(f"\n{path.relative_to(_ROOT).as_posix()}\n{plain_source(path)}".encode())
+    return digest.hexdigest()[:_LENGTH]
+
+
+def imported_files(file: Path, root: Path, packages: tuple[str, ...] | None = None) -> list[Path]:
+    """A source file and those below `root` that it imports, directly or through others; sorted.
+
+    Args:
+        file: Where to begin.
+        root: The folder in which modules are looked for.
+        packages: Names of the packages to follow; None for all that are below `root`, as code of one's own may be, but
+            those of this project, which are below it in a checkout. With `packages` their own `__init__`, which only
+            gives names of their modules again, is left out; so it is not without.
+    """
+    found, waiting = {file}, [file]
+    while waiting:
+        for name in _imports(waiting.pop(), root):
+            first = name.partition(".")[0]
+            if first in PROJECT if packages is None else name in packages or first not in packages:
+                continue
+            path = _file_of(name, root)
+            if path is not None and path not in found:
+                found.add(path)
+                waiting.append(path)
+    return sorted(found)
+
+
+def module_root(module: str, file: Path) -> Path:
+    """The folder below which `module` is found, given the file that it was loaded from."""
+    return file.parents[module.count(".") + (file.name == "__init__.py")]
+
+
+@functools.cache
+def plain_source(path: Path) -> str:
+    """The source of a file without comments, docstrings and blank lines."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    spans = [*_comments(text), *_docstrings(text)]
+    for (first, start), (last, stop) in sorted(spans, reverse=True):
+        if first == last:
+            lines[first - 1] = lines[first - 1][:start] + lines[first - 1][stop:]
+        else:
+            lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][stop:]]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+_Span = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _comments(text: str) -> Iterator[_Span]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start, token.end
+
+
+def _docstrings(text: str) -> Iterator[_Span]:
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
+            # Attributes have docstrings too, which are statements of their own.
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                first, last = value.lineno, value.end_lineno or value.lineno
+                start = len(lines[first - 1].encode()[: value.col_offset].decode())
+                stop = len(lines[last - 1].encode()[: value.end_col_offset].decode())
+                yield (first, start), (last, stop)
+
+
+@functools.cache
+def _imports(path: Path, root: Path) -> tuple[str, ...]:
+    """Names that a file imports, each with its packages, as far as they can be modules."""
+    names: set[str] = set()
+    own = (
+        path.resolve().relative_to(root.resolve()).with_suffix("").parts
+        if path.resolve().is_relative_to(root.resolve())
+        else ()
+    )
+    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = own[: len(own) - node.level] if node.level else ()
+            base = ".".join([*package, *([node.module] if node.module else [])])
+            for alias in node.names:
+                names.update(_origins(base, alias.name, root))
+    return tuple(sorted(name for name in names if name))
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module but for what is imported for the type checker alone."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        children: Iterable[ast.AST] = node.orelse
+    else:
+        yield node
+        children = ast.iter_child_nodes(node)
+    for child in children:
+        yield from _executed(child)
+
+
+def _origins(base: str, name: str, root: Path) -> Iterator[str]:
+    """The modules that `from base import name` may stand for."""
+    seen = set()
+    while (base, name) not in seen:
+        seen.add((base, name))
+        init = root.joinpath(*base.split("."), "__init__.py")
+        if not init.is_file():
+            yield base
+            return
+        if _file_of(f"{base}.{name}", root) is not None:
+            yield f"{base}.{name}"
+            return
+        handed_on = _handed_on(init).get(name)
+        if handed_on is None:
+            yield base  # defined there
+            return
+        base, name = handed_on
+
+
+@functools.cache
+def _handed_on(init: Path) -> dict[str, tuple[str, str]]:
+    """Names that an `__init__` imports from other modules: the module and the name there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.parse(init.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level
+        for alias in node.names
+    }
+
+
+@functools.cache
+def _file_of(module: str, root: Path) -> Path | None:
+    """The source file of a module below `root`, found by its name alone."""
+    path = root.joinpath(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None

@@ -1,0 +1,65 @@
+"""What an environment pays for given actions, and what its instance is: the part of a record that needs no agent.
+
+Noise, costs and means follow from the seeds, the number of the evaluation and the action. The code of the agent, which
+may be a stranger's and could change the environment that it plays on, is neither imported nor run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.play.build import make_env
+from leaderboards.play.protocol_checks import check_step
+from leaderboards.play.record import InstanceData, Trace
+from leaderboards.play.run import Oracle, instance_data, one_blas_thread, stated_problem
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.streams import env_seed
+
+__all__ = ["PAID", "Paid", "paid_for"]
+
+PAID = ("t", "reward", "mean", "regret", "cost")
+"""Columns of a trace that follow from the actions."""
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What an environment pays for the actions of a trace.
+
+    Attributes:
+        trace: The columns `PAID`, one row an evaluation.
+        facts: Facts about the instance, as in a record.
+        data: Where the instance comes from, as in a record.
+    """
+
+    trace: pd.DataFrame
+    facts: dict[str, float]
+    data: InstanceData
+
+
+def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
+    """Step the environment of `spec`, reset on the run's seed, through the actions of a trace of one row or more.
+
+    Raises:
+        KeyError: if the trace lacks a column of actions.
+        Exception: whatever building the environment or taking a step raises, as for an action that is none.
+    """
+    with one_blas_thread():
+        env = make_env(spec.env, spec.horizon)
+        try:
+            env.reset(seed=env_seed(spec))
+            problem = stated_problem(env, spec.horizon, spec.feedback)
+            oracle = Oracle.of(env, problem)
+            paid = Trace(len(trace), problem)
+            if problem.is_finite:
+                actions = trace["action"].tolist()  # integers of Python: a float among them is no arm
+            else:
+                actions = list(trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy(np.float64))
+            for t, action in enumerate(actions):
+                answer = check_step(env.step(action), t + 1, action, oracle.known)
+                paid.rewards[t], paid.costs[t], paid.failed[t], paid.means[t], paid.regrets[t], _ = answer
+            return Paid(paid.frame(len(trace))[list(PAID)], oracle.facts(), instance_data(problem, oracle))
+        finally:
+            env.close()

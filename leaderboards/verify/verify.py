@@ -1,0 +1,345 @@
+"""Play runs again and compare: the same trace, or where it first differs.
+
+- identical: every number is the same, bit for bit; nothing less will do on the same machine and libraries.
+- agrees: on another machine. Every number is within `TOLERANCE`; or the traces part at a choice of the agent, where
+  rounding breaks a tie, and the means of `SETTLED` over `FEWEST` or more repetitions are the same within `MARGIN`.
+- undecided: the traces part, and there are fewer repetitions than that, or a mean differs by more, but not all
+  repetitions in one direction.
+- disagrees: anything else.
+
+Where traces part without a choice, as at a reward that is not the one that the environment pays for that action, no
+rounding explains it, on any machine. Which machine a record is from it says itself, and the agent's code, which may be
+a stranger's, runs beside the environment. So the environment is also stepped through the record's own actions, here,
+where none of that code is: rewards, means, regrets and costs, after a parting too, are those that it pays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from leaderboards.play.build import is_own_env, not_here
+from leaderboards.play.record import InstanceData
+from leaderboards.store.kept import CLOCK
+from leaderboards.store.run_file import RunEntry, origin
+from leaderboards.store.store import Store
+from leaderboards.verify.paid import PAID, paid_for
+from leaderboards.work.schedule import run_missing
+from leaderboards.work.workers import Executor
+
+__all__ = [
+    "FEWEST",
+    "MARGIN",
+    "SETTLED",
+    "TOLERANCE",
+    "Level",
+    "Verdict",
+    "compare",
+    "judged",
+    "other_instance",
+    "parting",
+    "settled",
+    "verify",
+]
+
+TOLERANCE = 1e-5
+"""Relative and absolute tolerance where another CPU or another library build may round differently.
+
+Functions drawn with a smooth kernel differ most, since their matrix is nearly singular: by up to 1e-6 between the
+loops that OpenBLAS has for Haswell and for SkylakeX (environment variable OPENBLAS_CORETYPE), on "GPSample SE, d = 2"
+of core-v1.
+"""
+
+MARGIN = 0.1
+"""Largest difference of a mean, as a share of the larger of both, after traces have parted."""
+
+FEWEST = 5
+"""Fewest repetitions of an agent on a task from which that is judged."""
+
+SETTLED = ("cumulative_regret", "simple_regret", "inference_regret", "batches")
+"""What is judged after traces have parted: values at the horizon, by their names among the metrics."""
+
+Level = Literal["identical", "agrees", "undecided", "disagrees"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Result of playing a run again.
+
+    Attributes:
+        key: The run.
+        level: What was found; None if the run cannot be played here, which tells nothing of it.
+        exact: Whether the traces had to agree bit for bit, since machine and libraries are the same.
+        text: The same in one line.
+        finals: Values of `SETTLED` of the record and of the new trace; None if the run is not compared.
+        parted: Whether the traces part at a choice on another machine, so that the finals have to be compared.
+    """
+
+    key: str
+    level: Level | None
+    exact: bool
+    text: str
+    finals: tuple[Mapping[str, float], Mapping[str, float]] | None = None
+    parted: bool = False
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the run is what its record says; None if that is undecided, or it cannot be played here."""
+        return None if self.level in (None, "undecided") else self.level != "disagrees"
+
+
+def verify(
+    store: Store, keys: Iterable[str], scratch: Path, executor: Executor, code: Path | None = None
+) -> Iterator[Verdict]:
+    """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
+
+    Further repetitions are played where `judged` needs them.
+
+    Args:
+        store: Where their records are.
+        keys: Which runs.
+        scratch: Where they are played.
+        executor: Plays them.
+        code: The folder where its workers find modules that this process does not, see `LocalExecutor`.
+
+    Raises:
+        KeyError: if there is no such run.
+        OSError: if a folder cannot be written.
+    """
+    again = Store(scratch)
+
+    def play(keys: Sequence[str]) -> list[Verdict]:
+        specs = {key: store.spec(key) for key in keys}
+        away = {key: reason for key, spec in specs.items() if (reason := not_here(spec, code)) is not None}
+        run_missing([spec for key, spec in specs.items() if key not in away], again, executor)
+        return [Verdict(key, None, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
+
+    verdicts = judged(store.entries(), list(keys), play)
+    agreed = [verdict.key for verdict in verdicts if verdict.agrees]
+    if agreed:
+        store.mark_verified(agreed)
+    yield from verdicts
+
+
+def judged(
+    runs: Mapping[str, RunEntry], keys: Sequence[str], play: Callable[[Sequence[str]], list[Verdict]]
+) -> list[Verdict]:
+    """The verdicts on `keys`, and on the further repetitions without which a run that parted could not be judged.
+
+    Args:
+        runs: All that there are.
+        keys: Which to judge.
+        play: Plays runs again and gives a verdict on each alone.
+    """
+    verdicts = play(keys)
+    if further := _further(runs, verdicts):
+        verdicts = verdicts + play(further)
+    return settled(verdicts, {verdict.key: runs[verdict.key].spec.pair for verdict in verdicts})
+
+
+def _further(runs: Mapping[str, RunEntry], verdicts: Sequence[Verdict]) -> list[str]:
+    """Runs of each pair in which one parted, as many as it lacks of `FEWEST`.
+
+    They follow from the runs that were chosen before: whoever cannot know those cannot know these.
+    """
+    tried = sorted(verdict.key for verdict in verdicts)
+    chosen = hashlib.sha256(" ".join(tried).encode()).hexdigest()
+    found: list[str] = []
+    for pair in dict.fromkeys(runs[verdict.key].spec.pair for verdict in verdicts if verdict.parted):
+        there = sum(verdict.finals is not None for verdict in verdicts if runs[verdict.key].spec.pair == pair)
+        others = [key for key, run in runs.items() if run.spec.pair == pair and run.status == "done"]
+        others = sorted(set(others) - set(tried), key=lambda key: hashlib.sha256(f"{chosen} {key}".encode()).digest())
+        found += others[: max(FEWEST - there, 0)]
+    return found
+
+
+def settled(verdicts: Iterable[Verdict], pairs: Mapping[str, str]) -> list[Verdict]:
+    """The verdicts, those on runs that parted settled by the means over all repetitions of their pair.
+
+    Args:
+        verdicts: Of single runs.
+        pairs: By key, text that is equal for the repetitions of an agent on a task.
+    """
+    verdicts = list(verdicts)
+    finals: dict[str, list[tuple[Mapping[str, float], Mapping[str, float]]]] = {}
+    for verdict in verdicts:
+        if verdict.finals is not None:
+            finals.setdefault(pairs[verdict.key], []).append(verdict.finals)
+    return [_settle(verdict, finals[pairs[verdict.key]]) if verdict.parted else verdict for verdict in verdicts]
+
+
+def _settle(verdict: Verdict, finals: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> Verdict:
+    n = len(finals)
+    if n < FEWEST:
+        text = f"{verdict.text}; that is judged from {FEWEST} or more repetitions, and there are {n}"
+        return replace(verdict, level="undecided", text=text)
+    records, anew = ({name: np.array([run[name] for run in runs]) for name in SETTLED} for runs in zip(*finals))
+    shares = {name: _share(float(records[name].mean()), float(anew[name].mean())) for name in SETTLED}
+    worst = max(shares, key=lambda name: (math.isnan(shares[name]), shares[name]))
+    text = f"{verdict.text}; over {n} repetitions {worst.replace('_', ' ')} differs most, by {shares[worst]:.1%}"
+    if shares[worst] <= MARGIN:
+        return replace(verdict, text=text)
+    apart = [name for name in SETTLED if not shares[name] <= MARGIN]
+    if any(_one_sided(records[name], anew[name]) for name in apart):
+        return replace(verdict, level="disagrees", text=text)
+    return replace(verdict, level="undecided", text=f"{text}, which may be chance")
+
+
+def _one_sided(records: Float[np.ndarray, " n"], anew: Float[np.ndarray, " n"]) -> bool:
+    """Whether `FEWEST` repetitions or more differ, all in one direction, or one is no number in one of the two.
+
+    Where rounding alone parts the traces, either is as likely as the other.
+    """
+    differ = ~np.isclose(records, anew, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    moved = (anew - records)[differ]
+    return bool(np.isnan(moved).any() or (len(moved) >= FEWEST and ((moved > 0).all() or (moved < 0).all())))
+
+
+def _share(one: float, other: float) -> float:
+    """The difference of two numbers as a share of the larger; NaN if only one is a number."""
+    if np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
+        return 0.0
+    return math.nan if math.isnan(one + other) else abs(one - other) / max(abs(one), abs(other))
+
+
+def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
+    """How many evaluations two traces have in common before an agent chose otherwise.
+
+    None if it never did, or if the environment paid something else before, which rounding does not explain.
+    """
+    actions = _actions(one)
+    if (
+        len(one) != len(other)
+        or not actions
+        or any(name not in trace for trace in (one, other) for name in (*actions, *PAID))
+    ):
+        return None
+    chosen = np.all([np.isclose(one[name], other[name], rtol=TOLERANCE, atol=TOLERANCE) for name in actions], axis=0)
+    if chosen.all():
+        return None
+    row = int(np.argmin(chosen))
+    same = all(
+        np.allclose(one[name][:row], other[name][:row], rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True) for name in PAID
+    )
+    return row if same else None
+
+
+def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> str | None:
+    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere."""
+    if len(one) != len(other):
+        return f"{len(one)} evaluations against {len(other)}"
+    missing = set(one.columns) ^ set(other.columns)
+    if missing:
+        return f"column {min(missing)} is in one trace only"
+    first: tuple[int, str] | None = None
+    for name in one.columns:
+        if name in CLOCK:
+            continue
+        a, b = one[name].to_numpy(), other[name].to_numpy()
+        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
+        if not equal.all():
+            row = int(np.argmin(equal))
+            if first is None or row < first[0]:
+                first = (row, name)
+    if first is None:
+        return None
+    row, name = first
+    a, b = (trace[name].iloc[row : row + 1].tolist()[0] for trace in (one, other))  # numbers of Python
+    hint = " (does it draw from self.rng alone?)" if name in _actions(one) else ""
+    return f"{name} differs first at t = {row + 1}: {a!r} against {b!r}{hint}"
+
+
+def other_instance(run: RunEntry, facts: Mapping[str, float], data: InstanceData, exact: bool) -> str | None:
+    """Which of the facts and data that a record states of its instance are others; None if none is.
+
+    Args:
+        run: The record.
+        facts: Facts of the instance that its spec names, which may differ by `TOLERANCE`.
+        data: The data of that.
+        exact: Whether machine and libraries are the same. Elsewhere the hash of an instance whose optimum is known is
+            not compared: it is one of the last bits of the means. Of another it is stated, and scores depend on it.
+    """
+    for name in {**run.facts, **facts}:
+        one, other = run.facts.get(name, math.nan), facts.get(name, math.nan)
+        if not np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
+            return f"states another instance: {name} is {one!r}, and {other!r} here"
+    stated, found = run.data.model_dump(mode="json"), data.model_dump(mode="json")
+    for name in {**stated, **found}:
+        is_rounded = name == "instance" and not exact and "optimum" in facts
+        if stated.get(name) != found.get(name) and not is_rounded:
+            return f"states another instance: {name} is {stated.get(name)!r:.80}, and {found.get(name)!r:.80} here"
+    return None
+
+
+def _actions(trace: pd.DataFrame) -> list[str]:
+    """The columns that say what the agent chose."""
+    return [name for name in trace.columns if name == "action" or name.startswith("action_")]
+
+
+def _judge(store: Store, again: Store, key: str) -> Verdict:
+    before = store.entry(key)
+    exact = before.origin.rounding == origin().rounding
+    if key not in again.entries():
+        return Verdict(key, "disagrees", exact, "could not be played again")
+    now = again.entry(key)
+    if now.status != before.status:
+        return Verdict(key, "disagrees", exact, f"was {before.status}, is now {now.status}: {now.reason}")
+    one, other = store.trace(key), again.trace(key)
+    difference = compare(one, other, 0.0 if exact else TOLERANCE)
+    row = None if difference is None or exact else parting(one, other)
+    if difference is not None and row is None:
+        return Verdict(key, "disagrees", exact, difference)
+    own = is_own_env(before.spec.env.id)
+    fault = _unpaid(before, one, exact) if own else other_instance(before, now.facts, now.data, exact)
+    if fault is not None:
+        return Verdict(key, "disagrees", exact, fault)
+    if row is not None:
+        text = f"agrees to evaluation {row}"
+    else:
+        text = "identical" if exact else f"equal within {TOLERANCE:g} on another machine"
+    if not own:
+        text += (
+            f"; {before.spec.env.id!r} is no environment of this project: rewards were not computed without the agent"
+        )
+    finals = (_finals(one), _finals(other)) if len(one) else None
+    return Verdict(key, "identical" if exact else "agrees", exact, text, finals, row is not None)
+
+
+def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
+    """What the environment does not pay for the actions of a record, or does not state; None if there is nothing."""
+    if not len(trace):
+        return None
+    try:
+        paid = paid_for(run.spec, trace)
+    except Exception as error:  # whatever stepping through actions that may be invented raises
+        return f"its environment does not take its actions: {' '.join(str(error).split())[:200]}"
+    missing = [name for name in PAID if name not in trace]
+    if missing:
+        return f"column {missing[0]} is missing"
+    # Here and in the worker the same bits are summed, but for a change by less than this there is no gain.
+    difference = compare(trace[list(PAID)], paid.trace, TOLERANCE)
+    if difference is not None:
+        return f"not what the environment pays for its actions: {difference}"
+    return other_instance(run, paid.facts, paid.data, exact)
+
+
+def _finals(trace: pd.DataFrame) -> dict[str, float]:
+    """The metrics `SETTLED` at the end of a trace; where the optimum is unknown, regret is from a best mean of 0."""
+    regret = trace["regret"].to_numpy()
+    if not np.isfinite(regret).all():
+        regret = -trace["mean"].to_numpy()
+    last = trace.iloc[-1]
+    finals = float(regret.sum()), float(regret.min()), float(last["inference_regret"]), float(last["batch"])
+    return dict(zip(SETTLED, finals, strict=True))
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else a == b

@@ -1,0 +1,1 @@
+"""How are many runs played, and what if a worker dies?"""

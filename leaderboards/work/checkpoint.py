@@ -1,0 +1,281 @@
+"""Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
+
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who
+wrote it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
+other versions or other sources is deleted, since resuming could change numbers.
+
+Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
+define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard
+library and site-packages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import logging
+import pickle
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import gymnasium as gym
+
+from agents import Agent
+from gpbandit_envs.atomic import written_whole
+from leaderboards.play.saving import Saved
+from leaderboards.store.run_file import Origin, origin
+from leaderboards.work.signed import marked, unmarked
+
+__all__ = ["DEFAULT_EVERY", "Checkpoint", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
+
+DEFAULT_EVERY = 120.0
+_LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
+_KNOWN = frozenset({"agents", "gpbandit_envs", "leaderboards", "gymnasium"}) | sys.stdlib_module_names
+_SCRIPTS = ("__main__", "__mp_main__")
+_HUGE = 300  # modules: of a larger installed package only those count that define a class themselves
+_log = logging.getLogger("gpbandit")
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What the file holds."""
+
+    made_by: tuple[object, ...]
+    sources: dict[str, str]
+    resumed: int
+    seconds: float
+    state: Saved
+
+
+@dataclass
+class Checkpoint:
+    """The saved state of one run in a file; a `leaderboards.play.saving.Saving`.
+
+    Args:
+        path: Its file.
+        every: Seconds between two of them; infinity for none.
+
+    Attributes:
+        resumed: How often the run resumed from a checkpoint.
+        before: Seconds that the run had taken when it was saved.
+    """
+
+    path: Path
+    every: float = DEFAULT_EVERY
+    resumed: int = 0
+    before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._started = self._last = perf_counter()
+        self._pause = self.every
+        self._failed = False
+
+    def load(self) -> Saved | None:
+        """The saved state; None without a usable checkpoint.
+
+        Call it before a run plays, even if nothing is saved: it hashes the sources as they are now.
+        """
+        snapshot_modules()
+        made_by = _identity()
+        try:
+            content = pickle.loads(unmarked(self.path.read_bytes()))
+            if content.made_by != made_by:
+                raise ValueError("it was written by another version")
+            changed = first_changed_module(content.sources)
+            if changed is not None:
+                raise ValueError(f"the module {changed} has been edited since, so the run starts over")
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # the user's classes may raise anything; the run then starts over
+            _log.warning("checkpoint %s is not used: %s", self.path, error)
+            with contextlib.suppress(OSError):  # the next one replaces it
+                self.remove()
+            return None
+        self.resumed = content.resumed + 1
+        self.before = content.seconds
+        state: Saved = content.state
+        return state
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return perf_counter() - self._last > self._pause
+
+    def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
+        """Write the state of a run between two turns, with a snapshot of its loop.
+
+        A state that cannot be written costs one warning and not the run, which tries again after the usual time.
+        """
+        started = perf_counter()
+        try:
+            made_of = sources(env, agent)
+        except SourceError as error:
+            self._give_up(error)
+            return
+        seconds = self.before + started - self._started
+        try:
+            state = Saved(env, agent.state_dict(), loop)
+            content = _Content(_identity(), made_of, self.resumed, seconds, state)
+            pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            self._give_up(error)
+            return
+        try:
+            with written_whole(self.path) as temporary:
+                temporary.write_bytes(marked(pickled))
+        except OSError as error:
+            if not self._failed:
+                _log.warning("a run could not be saved and goes on (%s)", error)
+            self._failed = True
+        self._last = perf_counter()
+        self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
+
+    def _give_up(self, error: Exception) -> None:
+        _log.warning("this run cannot be saved while it runs: %s", error)
+        self._pause = float("inf")
+
+    def remove(self) -> None:
+        """Delete the saved state."""
+        self.path.unlink(missing_ok=True)
+
+
+def _identity() -> tuple[object, ...]:
+    """Versions that must be equal for a run to resume bit for bit."""
+    here: Origin = origin()
+    return _code(), here.python, here.libraries, here.machine
+
+
+@functools.cache
+def _code() -> str:
+    """Hash of the sources of the three packages; a commit alone would miss files that were edited since."""
+    digest = hashlib.blake2b(digest_size=16)
+    root = Path(__file__).resolve().parents[2]
+    for package in ("agents", "gpbandit_envs", "leaderboards/play", "leaderboards/work"):
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+# ---- sources of a run ----
+
+
+class SourceError(Exception):
+    """A class has no source file to compare; the text names it."""
+
+
+_users: dict[str, Path] = {}
+_seen: set[str] = set()
+
+
+def snapshot_modules() -> None:
+    """Hash the sources of the user's modules now, before a run: they may be edited while it plays."""
+    if len(sys.modules) == len(_seen):
+        return
+    for name, module in list(sys.modules.items()):
+        if name not in _seen:
+            file = _stated(module)
+            if file is not None and _package(name) not in _KNOWN and not _installed(Path(file)):
+                _users[name] = Path(file).resolve()
+                _digest(_users[name])
+    _seen.clear()
+    _seen.update(sys.modules)
+
+
+def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
+    """Hash of every module that may affect the environment or the agent, by module name.
+
+    Raises:
+        SourceError: if one of their classes is in no file, such as one that was typed into a notebook.
+    """
+    snapshot_modules()
+    files = {name: file for name, file in _users.items() if name not in _SCRIPTS}
+    for name in _defining(env, agent):
+        file = _file(name)
+        assert file is not None  # `_defining` has made sure
+        files[name] = file
+        package = [other for other in sys.modules if _package(other) == _package(name)]
+        if name not in _SCRIPTS and len(package) <= _HUGE:
+            files |= {other: file for other in package if (file := _file(other)) is not None}
+    return {name: _digest(file) for name, file in files.items()}
+
+
+def first_changed_module(then: Mapping[str, str]) -> str | None:
+    """The first module whose source differs from the hashes `then`, which `sources` returned; None if none does."""
+    for name, digest in then.items():
+        file = _file(name)
+        if file is None or _digest(file) != digest:
+            return name
+    return None
+
+
+def _defining(env: gym.Env[Any, Any], agent: object) -> Iterator[str]:
+    """Modules that define the classes of the two, of wrappers, and the function that built the environment."""
+    things: list[Any] = [*type(agent).__mro__, *type(env).__mro__]
+    while isinstance(env, gym.Wrapper):
+        env = env.env
+        things += type(env).__mro__
+    if env.spec is not None:
+        things.append(env.spec.entry_point)
+    for thing in things:
+        name = thing.partition(":")[0] if isinstance(thing, str) else getattr(thing, "__module__", None)
+        if name is None or (_package(name) in _KNOWN and name not in _SCRIPTS):
+            continue
+        # A worker may have another main module than the script that sent it a class.
+        root = getattr(thing, "__qualname__", "").partition(".")[0]
+        if _file(name) is None or (name in _SCRIPTS and not hasattr(sys.modules[name], root)):
+            raise SourceError(f"{thing!r} is defined in no file, so nobody could tell whether it is still the same")
+        yield name
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _file(name: str) -> Path | None:
+    """Where a module is, or would be imported from."""
+    if name in _users:
+        return _users[name]
+    file = _stated(sys.modules.get(name))
+    if name not in sys.modules:
+        try:
+            spec = importlib.util.find_spec(name)
+        except Exception:  # it imports the package around it, and that may raise anything
+            return None
+        file = None if spec is None else spec.origin
+    return Path(file).resolve() if file is not None and Path(file).is_file() else None
+
+
+def _stated(module: object) -> str | None:
+    """A module's `__file__`, read without triggering modules that load lazily at the first attribute access."""
+    try:
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except AttributeError:  # anything may be in sys.modules
+        return None
+    return file if isinstance(file, str) else None
+
+
+@functools.cache
+def _digest(file: Path) -> str:
+    """Hash of a file when this process first looked, which is what it has loaded."""
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return "gone"
+
+
+def _installed(file: Path) -> bool:
+    if not {"site-packages", "dist-packages"}.isdisjoint(file.parts):
+        return True
+    resolved = file.resolve()
+    return any(resolved.is_relative_to(folder) for folder in _standard())
+
+
+@functools.cache
+def _standard() -> tuple[Path, ...]:
+    return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))

@@ -1,0 +1,390 @@
+"""Shards, merged folders, packed results, verification and queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from leaderboards.play.record import RunRecord
+from leaderboards.play.run import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.suite import parse_suite
+from leaderboards.store import exchange
+from leaderboards.store.exchange import add, merge, pack
+from leaderboards.store.note import noted, write_note
+from leaderboards.store.query import QueryError, query
+from leaderboards.store.run_file import write_table
+from leaderboards.store.store import Store, StoreError
+from leaderboards.verify.verify import compare, verify
+from leaderboards.work.schedule import run_missing, shard
+from leaderboards.work.workers import SerialExecutor
+from tests.leaderboards.folders import stacked
+
+SUITE = parse_suite(
+    {
+        "name": "s",
+        "horizon": 15,
+        "repetitions": 6,
+        "environments": [{"id": "GPBandit/RKHS-v0"}],
+        "agents": [{"id": "Uniform"}],
+    }
+).frozen()
+
+
+def specs(repetitions: int = 6) -> list[RunSpec]:
+    env = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
+    return [
+        RunSpec(env=env, agent=Ref(agent), repetition=repetition, horizon=15)
+        for repetition in range(repetitions)
+        for agent in ("Uniform", "EpsGreedy", "GP-UCB")
+    ]
+
+
+def played(directory: Path, which: list[RunSpec] | None = None) -> Store:
+    store = Store(directory)
+    store.write_suite(SUITE)
+    run_missing(specs() if which is None else which, store, SerialExecutor())
+    return store
+
+
+def rows(store: Store) -> pd.DataFrame:
+    return stacked(store, ["action", "reward", "inference_regret", "width"], sorted(store.keys()))
+
+
+def alter(store: Store, agent: str) -> str:
+    """Change one reward of one run of `agent`; returns the run's key."""
+    key = str(store.runs().query(f"agent == '{agent}'").index[0])
+    run = store.entry(key)
+    path = store.path(run)
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    frame.loc[run.start + 6, "reward"] += 1e-6
+    columns = [frame[name].to_numpy() for name in table.column_names]
+    write_table(path, type(table).from_arrays(columns, schema=table.schema))
+    return key
+
+
+def test_shards_are_a_partition_with_all_agents_in_each() -> None:
+    whole = specs(repetitions=40)
+    parts = [shard(whole, i, 3) for i in (1, 2, 3)]
+    assert sorted(spec.key for part in parts for spec in part) == sorted(spec.key for spec in whole)
+    for part in parts:
+        # 120 runs into 3 parts: 40 each with a standard deviation of 5.2.
+        assert 19 <= len(part) <= 61
+        assert {spec.agent.label for spec in part} == {"Uniform", "EpsGreedy", "GP-UCB"}
+    for wrong in (0, 4):
+        with pytest.raises(ValueError, match="shard: expected i/N"):
+            shard(whole, wrong, 3)
+
+
+def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
+    parts = [played(tmp_path / str(i), shard(specs(), i, 2)) for i in (1, 2)]
+    received = merge([part.directory for part in parts], tmp_path / "all")
+    assert (received.runs, received.known, received.rejected) == (18, 0, ())
+    merged = Store(tmp_path / "all")
+    pd.testing.assert_frame_equal(rows(merged), rows(played(tmp_path / "whole")), check_exact=True)
+    assert merged.suite() == SUITE
+    again = merge([part.directory for part in parts], tmp_path / "all")
+    assert (again.runs, again.known) == (0, 18)
+
+
+def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Path) -> None:
+    parts = [played(tmp_path / str(i), shard(specs(2), i, 2)).directory for i in (1, 2)]
+    other = played(tmp_path / "other", specs(1)).directory
+    for part, board in zip((*parts, other), ("board", "board", "core-v1")):
+        write_note(part, board)
+    merge(parts, tmp_path / "all")
+    assert noted(tmp_path / "all") == "board"
+    merge(parts, tmp_path / "all")
+    plain = played(tmp_path / "plain", specs(1)).directory
+    for sources, target, said in (
+        ((*parts, other), "new", "1 was played against the board 'board' and .*other against the board 'core-v1': exp"),
+        ((plain, parts[0]), "new", "plain was played against no board and .*1 against the board 'board'"),
+        ((other,), "all", "other was played against the board 'core-v1' and .*all against the board 'board'"),
+        ((plain,), "all", "plain was played against no board and .*all against the board 'board'"),
+        ((parts[0],), "plain", "1 was played against the board 'board' and .*plain against no board"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            merge(sources, tmp_path / target)
+    assert not (tmp_path / "new").exists()
+    assert noted(plain) is None
+
+
+def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -> None:
+    one, other = played(tmp_path / "1", specs()[:1]), played(tmp_path / "2", specs()[:2])
+    (one.runs_directory / "broken.parquet").write_bytes(b"x")
+    # A footer that begins with zeros is an error of another kind.
+    whole = next(other.runs_directory.iterdir()).read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    (one.runs_directory / "zeros.parquet").write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
+    received = merge([one.directory, other.directory], tmp_path / "all")
+    assert received.runs == 2
+    assert len(received.rejected) == 2
+    assert "broken.parquet: not a whole parquet file" in received.rejected[0]
+    assert "zeros.parquet: not a whole parquet file" in received.rejected[1]
+    with pytest.raises(StoreError, match="holds no results"):
+        merge([tmp_path / "none"], tmp_path / "all")
+    other.write_suite(SUITE.model_copy(update={"name": "another"}))
+    with pytest.raises(StoreError, match="holds suite 's' and not 'another'"):
+        merge([other.directory], tmp_path / "all")
+
+
+def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
+    pack(theirs.directory, tmp_path / "x.zip")
+    marked = sorted(ours.keys())
+    copy = exchange._copy
+
+    def meanwhile(content: bytes, name: str, store: Store) -> str:
+        Store(ours.directory).mark_verified(marked)
+        return copy(content, name, store)
+
+    monkeypatch.setattr(exchange, "_copy", meanwhile)
+    assert add(tmp_path / "x.zip", ours.directory).runs == 14
+    standing = ours.runs()["standing"]
+    assert standing.value_counts().to_dict() == {"submitted": 14, "verified": 4}
+    assert set(standing[marked]) == {"verified"}
+
+
+def test_packed_results_are_submitted_until_verified(tmp_path: Path) -> None:
+    theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
+    assert pack(theirs.directory, tmp_path / "x.zip") == 18
+    received = add(tmp_path / "x.zip", ours.directory)
+    assert (received.runs, received.known) == (14, 4)
+    pd.testing.assert_frame_equal(rows(ours), rows(theirs), check_exact=True)
+    standing = ours.runs()["standing"]
+    assert standing.value_counts().to_dict() == {"submitted": 14, "local": 4}
+    submitted = [str(key) for key in standing.index[standing == "submitted"]]
+    verdicts = list(verify(ours, submitted[:5], tmp_path / "again", SerialExecutor()))
+    assert all(verdict.agrees and verdict.exact and verdict.text == "identical" for verdict in verdicts)
+    assert ours.runs()["standing"].value_counts().to_dict() == {"submitted": 9, "verified": 5, "local": 4}
+
+
+def test_altered_results_are_found_by_verification(tmp_path: Path) -> None:
+    store = played(tmp_path / "r")
+    key = alter(store, "EpsGreedy")
+    store = Store(store.directory)
+    verdicts = {verdict.key: verdict for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())}
+    assert [k for k, verdict in verdicts.items() if not verdict.agrees] == [key]
+    assert verdicts[key].text.startswith("reward differs first at t = 7: ")
+    assert store.runs().loc[key, "standing"] == "local"
+    assert (store.runs()["standing"] == "verified").sum() == 17
+
+
+def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
+    store = played(tmp_path / "r")
+    pack(store.directory, tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "x.zip") as packed:
+        contents = {name: packed.read(name) for name in packed.namelist()}
+    listed = json.loads(contents["submission.json"])
+    first, second = [name for name in contents if name.endswith(".parquet")][:2]
+    contents[first] = contents[first][:-1] + b"x"
+    outside = "../outside.parquet"
+    contents[outside] = contents.pop(second)
+    listed["files"][outside] = listed["files"].pop(second)
+    contents["submission.json"] = json.dumps(listed).encode()
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+        for name, content in contents.items():
+            packed.writestr(name, content)
+    target = tmp_path / "deep" / "target"
+    received = add(tmp_path / "bad.zip", target)
+    assert len(received.rejected) == 1
+    assert f"{first!r}: its content does not have the hash" in received.rejected[0]
+    assert {path.parent for path in (tmp_path / "deep").rglob("*.parquet")} == {target / "runs"}
+    for content in (b"not a zip", b""):
+        (tmp_path / "no.zip").write_bytes(content)
+        with pytest.raises(StoreError, match="is no archive of `gpbandit submit`"):
+            add(tmp_path / "no.zip", target)
+    with pytest.raises(StoreError, match="no archive"):
+        add(tmp_path / "missing.zip", target)
+    with pytest.raises(StoreError, match="holds no readable run"):
+        pack(tmp_path / "empty", tmp_path / "y.zip")
+
+
+def crash(spec: RunSpec) -> RunRecord:
+    return RunRecord(spec, "crashed", pd.DataFrame(), reason="boom", error="Traceback")
+
+
+def forged(spec: RunSpec) -> RunRecord:
+    record = run_spec(spec)
+    record.trace = record.trace.assign(reward=100.0)
+    return record
+
+
+def standings(directory: Path) -> dict[int, tuple[str, str]]:
+    """Status and standing by repetition."""
+    runs = Store(directory).runs()
+    return {int(run["repetition"]): (run["status"], run["standing"]) for _, run in runs.iterrows()}
+
+
+ONE, TWO, THREE = (spec for spec in specs(3) if spec.agent.id == "GP-UCB")
+
+
+def submitted(tmp_path: Path, *records: RunRecord) -> Path:
+    """An archive of these records, which share a file."""
+    directory = tmp_path / f"of {len(list(tmp_path.iterdir()))}"
+    Store(directory).write(*records)
+    pack(directory, directory.with_suffix(".zip"))
+    return directory.with_suffix(".zip")
+
+
+def test_a_submission_replaces_nothing_that_is_done_here(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    ours.write(run_spec(ONE))
+    before = ours.trace(ONE.key)
+    received = add(submitted(tmp_path, forged(ONE), forged(TWO), crash(THREE)), ours.directory)
+    assert (received.runs, received.known) == (2, 1)
+    again = Store(ours.directory)
+    pd.testing.assert_frame_equal(again.trace(ONE.key), before, check_exact=True)
+    assert compare(again.trace(TWO.key), forged(TWO).trace) is None
+    expected = {0: ("done", "local"), 1: ("done", "submitted"), 2: ("crashed", "submitted")}
+    assert standings(ours.directory) == expected
+    # Nor does a second submission, whatever time it states, or a file with both that somebody copied there.
+    assert add(submitted(tmp_path, forged(TWO), forged(ONE)), ours.directory).runs == 0
+    group = next((tmp_path / "of 1" / "runs").iterdir())
+    shutil.copy(group, ours.runs_directory / f"submitted-{'0' * 32}.parquet")
+    assert standings(ours.directory) == expected
+    pd.testing.assert_frame_equal(Store(ours.directory).trace(ONE.key), before, check_exact=True)
+
+
+def test_what_is_done_elsewhere_replaces_what_is_not_done_here(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    ours.write(crash(ONE))
+    assert add(submitted(tmp_path, crash(ONE)), ours.directory).runs == 0
+    assert standings(ours.directory) == {0: ("crashed", "local")}
+    assert add(submitted(tmp_path, crash(ONE), run_spec(TWO)), ours.directory).runs == 1
+    received = add(submitted(tmp_path, run_spec(ONE), run_spec(TWO)), ours.directory)
+    assert (received.runs, received.known) == (1, 1)
+    assert standings(ours.directory) == {0: ("done", "submitted"), 1: ("done", "submitted")}
+
+
+def test_what_is_played_here_stands_as_local(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    add(submitted(tmp_path, crash(ONE), crash(TWO)), ours.directory)
+    assert standings(ours.directory) == {0: ("crashed", "submitted"), 1: ("crashed", "submitted")}
+    run_missing([ONE], ours, SerialExecutor(), retry_failed=True)
+    ours.write(crash(TWO))
+    assert standings(ours.directory) == {0: ("done", "local"), 1: ("crashed", "local")}
+
+
+def test_verification_is_of_one_record(tmp_path: Path) -> None:
+    ours = Store(tmp_path / "ours")
+    add(submitted(tmp_path, run_spec(ONE)), ours.directory)
+    assert all(verdict.agrees for verdict in verify(ours, [ONE.key], tmp_path / "again", SerialExecutor()))
+    assert standings(ours.directory) == {0: ("done", "verified")}
+    again = Store(ours.directory)
+    again.path(again.entry(ONE.key)).unlink()
+    add(submitted(tmp_path, forged(ONE)), ours.directory)
+    assert standings(ours.directory) == {0: ("done", "submitted")}
+    ours.write(run_spec(ONE))
+    assert standings(ours.directory) == {0: ("done", "local")}
+
+
+def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
+    archive = submitted(tmp_path, run_spec(ONE), run_spec(TWO), run_spec(THREE))
+    one, other = Store(tmp_path / "one"), Store(tmp_path / "other")
+    one.write(run_spec(TWO))
+    for store in (one, other):
+        add(archive, store.directory)
+    assert all(verdict.agrees for verdict in verify(other, [ONE.key, TWO.key], tmp_path / "x", SerialExecutor()))
+    expected = {0: ("done", "verified"), 1: ("done", "local"), 2: ("done", "submitted")}
+    for number, sources in enumerate([(one, other), (other, one)]):
+        merge([store.directory for store in sources], tmp_path / f"all {number}")
+        assert standings(tmp_path / f"all {number}") == expected
+        # Another merge of the same, or of what was merged, changes nothing.
+        assert merge([store.directory for store in sources], tmp_path / f"all {number}").runs == 0
+        merge([tmp_path / f"all {number}"], tmp_path / f"copy {number}")
+        assert standings(tmp_path / f"copy {number}") == expected
+    source = json.loads((tmp_path / "all 0" / "provenance.json").read_text())["submitted"]
+    assert {entry["from"] for entry in source.values()} == {archive.name}
+
+
+@pytest.mark.parametrize(
+    "content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}', '{"else": {}}']
+)
+def test_a_damaged_provenance_file_is_set_aside_and_nothing_counts_as_verified(
+    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = played(tmp_path / "r", [ONE])
+    path = store.directory / "provenance.json"
+    calls: list[Callable[[], Any]] = [
+        store.runs,
+        lambda: add(submitted(tmp_path, run_spec(TWO)), store.directory),
+        lambda: merge([store.directory], tmp_path / "all"),
+    ]
+    for call in calls:
+        path.write_text(content)
+        caplog.clear()
+        call()
+        (line,) = caplog.messages
+        assert re.search(r"quarantine/provenance(-\w+)?\.json was damaged and is set aside \(", line)
+        assert line.endswith("what it said is verified has to be verified again")
+    assert set(Store(store.directory).runs()["standing"]) == {"local", "submitted"}
+    assert len(list((store.directory / "quarantine").iterdir())) == 3
+
+
+def test_a_file_with_damaged_data_is_not_merged(tmp_path: Path) -> None:
+    store = played(tmp_path / "r", [ONE])
+    path = next(store.runs_directory.iterdir())
+    whole = bytearray(path.read_bytes())
+    whole[40] ^= 1
+    path.write_bytes(whole)
+    received = merge([store.directory], tmp_path / "all")
+    assert received.runs == 0
+    assert f"{path}: data cannot be read (its data do not match their digest)" in received.rejected
+    assert not (tmp_path / "all" / "runs").exists()
+
+
+def test_a_suite_that_nobody_could_read_is_not_taken_over(tmp_path: Path) -> None:
+    archive = submitted(tmp_path, run_spec(ONE))
+    suites: list[Any] = [[], None, {"name": "s", "agents": [{}]}, {"name": "s", "environments": 3}]
+    for suite in suites:
+        content = json.dumps(suite).encode()
+        with zipfile.ZipFile(archive) as packed:
+            listed = json.loads(packed.read("submission.json"))
+        listed["files"] = {"suite.json": hashlib.sha256(content).hexdigest()}
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+            packed.writestr("submission.json", json.dumps(listed))
+            packed.writestr("suite.json", content)
+        with pytest.raises(StoreError, match="is no archive of `gpbandit submit`"):
+            add(tmp_path / "bad.zip", tmp_path / "target")
+        assert not (tmp_path / "target").exists()
+
+
+def test_compare() -> None:
+    one = pd.DataFrame({"t": [1, 2, 3], "reward": [0.1, float("nan"), 0.3], "policy_seconds": [1.0, 2.0, 3.0]})
+    assert compare(one, one.assign(policy_seconds=0.0)) is None
+    assert "reward differs first at t = 3" in str(compare(one, one.assign(reward=[0.1, float("nan"), 0.3 + 1e-12])))
+    assert compare(one, one.assign(reward=[0.1, float("nan"), 0.3 + 1e-12]), 1e-9) is None
+    assert compare(one, one[:2]) == "3 evaluations against 2"
+    assert compare(one, one.assign(width=1.0)) == "column width is in one trace only"
+
+
+def test_query(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    store = played(tmp_path / "it's")
+    answer = query(store, "SELECT agent, count(*) AS n, sum(regret) AS r FROM traces GROUP BY agent ORDER BY agent")
+    assert answer["agent"].tolist() == ["EpsGreedy", "GP-UCB", "Uniform"]
+    assert answer["n"].tolist() == [90, 90, 90]
+    runs = store.runs()
+    for agent, total in zip(answer["agent"], answer["r"]):
+        keys = [str(key) for key in runs.index[runs["agent"] == agent]]
+        assert total == pytest.approx(stacked(store, ["regret"], keys)["regret"].sum())
+    assert query(store, "SELECT count(*) AS n FROM runs WHERE status = 'done'")["n"].tolist() == [18]
+    one = store.runs().index[0]
+    first = query(store, f"SELECT t, reward FROM traces WHERE key = '{one}' ORDER BY t")
+    assert first["reward"].tolist() == store.trace(str(one))["reward"].tolist()
+    with pytest.raises(QueryError, match="the tables are runs and traces"):
+        query(store, "SELECT nonsense FROM runs")
+    with pytest.raises(QueryError, match="holds no trace"):
+        query(Store(tmp_path / "empty"), "SELECT 1")

@@ -1,0 +1,508 @@
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leaderboards.play.record import RunRecord
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.streams import env_seed
+from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.store import store as stores
+from leaderboards.store.quarantine import Quarantine
+from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
+from leaderboards.store.sealed import SEALED, open_json, seal_json
+from leaderboards.store.store import Store, StoreError, SuiteLostError
+from tests.leaderboards.folders import stacked
+
+
+def record(repetition: int, horizon: int = 20, **changes: Any) -> RunRecord:
+    spec = RunSpec(env=Ref("Test/Plain-v0"), agent=Ref("A", {"w": 1}), repetition=repetition, horizon=horizon)
+    rng = np.random.default_rng(repetition)
+    trace = pd.DataFrame(
+        {"t": np.arange(1, horizon + 1), "reward": rng.normal(size=horizon), "width": rng.random(horizon)}
+    )
+    fields: dict[str, Any] = {"spec": spec, "status": "done", "trace": trace, "seconds": 0.5, "facts": {"gap": 0.1}}
+    return RunRecord(**{**fields, **changes})
+
+
+def crashed(repetition: int, rows: int = 0) -> RunRecord:
+    whole = record(repetition)
+    return record(repetition, status="crashed", reason="boom", error="Traceback", trace=whole.trace[:rows])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def only_file(store: Store) -> Path:
+    (path,) = store.runs_directory.iterdir()
+    return path
+
+
+def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
+    store.write(record(0))
+    store.write(record(1), crashed(2), record(3), crashed(4, rows=5))
+    assert len(list(store.runs_directory.iterdir())) == 2
+    again = Store(store.directory)
+    for repetition in (0, 1, 3):
+        pd.testing.assert_frame_equal(
+            again.trace(record(repetition).spec.key), record(repetition).trace, check_exact=True
+        )
+    assert len(again.trace(crashed(2).spec.key)) == 0
+    pd.testing.assert_frame_equal(again.trace(crashed(4).spec.key), crashed(4, rows=5).trace, check_exact=True)
+    assert again.done_keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
+    assert again.keys("crashed") == {crashed(2).spec.key, crashed(4).spec.key}
+    assert again.spec(record(3).spec.key) == record(3).spec
+    entry = again.entry(record(3).spec.key)
+    assert entry.facts == {"gap": 0.1}
+    assert entry.origin == origin()
+    assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
+    written = json.loads(pq.read_metadata(again.path(entry)).metadata[b"gpbandit"])
+    assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(written["origin"])
+
+
+def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:
+    box = record(1)
+    box.trace = box.trace.rename(columns={"width": "dictionary_size"})
+    store.write(record(0), box)
+    for one in (record(0), box):
+        pd.testing.assert_frame_equal(store.trace(one.spec.key), one.trace, check_exact=True)
+
+
+def test_runs_has_one_row_a_run(store: Store) -> None:
+    assert store.runs().empty
+    assert {"env", "agent", "status"} < set(store.runs().columns)
+    store.write(record(1), crashed(0))
+    runs = store.runs()
+    assert runs.index.name == "key"
+    assert runs["repetition"].tolist() == [0, 1]
+    assert runs["status"].tolist() == ["crashed", "done"]
+    assert runs["reason"].isna().tolist() == [False, True]
+    assert runs["evaluations"].tolist() == [0, 20]
+    assert (runs["env"] == "Plain").all()
+
+
+def test_labels_are_those_of_the_suite(store: Store) -> None:
+    store.write(record(0))
+    environment = {"id": "Test/Plain-v0", "kwargs": {}, "label": "plain", "horizon": 20, "feedback": "on_request"}
+    agent = {"id": "A", "kwargs": {"w": 1.0}, "label": "best"}
+    values = {"name": "s", "horizon": 5, "repetitions": 1, "environments": [environment], "agents": [agent]}
+    store.write_suite(parse_suite(values))
+    assert store.runs()[["env", "agent"]].to_numpy().tolist() == [["plain", "best"]]
+
+
+def test_traces_of_many_runs(store: Store) -> None:
+    store.write(record(2), record(0))
+    store.write(record(1))
+    keys = [record(repetition).spec.key for repetition in (1, 2, 0)]
+    found = list(store.traces(["reward", "width", "unknown"], keys))
+    assert [run.key for run, _ in found] == keys
+    assert [len(trace["reward"]) for _, trace in found] == [20, 20, 20]
+    frame = stacked(store, ["reward", "width", "unknown"], keys)
+    expected = pd.concat([record(repetition).trace for repetition in (1, 2, 0)], ignore_index=True)
+    np.testing.assert_array_equal(frame["reward"], expected["reward"])
+    assert frame["unknown"].isna().all()
+    assert len(stacked(store, ["t"])) == 60
+
+
+def test_what_is_not_there_is_named(store: Store) -> None:
+    with pytest.raises(KeyError, match="no run nokey"):
+        store.trace("nokey")
+    with pytest.raises(KeyError, match="no run nokey"):
+        store.traces(["t"], ["nokey"])
+    store.write(record(0))
+    with pytest.raises(KeyError, match="no column 'nope'; it has t, reward, width"):
+        store.trace(record(0).spec.key, ["nope"])
+
+
+def damage_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_foreign(path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), path)
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """The same file with other metadata."""
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    metadata["runs"][0].update(changes)
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+
+
+def damage_key(path: Path) -> None:
+    rewrite(path, key="0" * 32)
+
+
+def damage_rows(path: Path) -> None:
+    rewrite(path, stop=19)
+
+
+def damage_status(path: Path) -> None:
+    rewrite(path, status="great")
+
+
+def damage_footer(path: Path) -> None:
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    path.write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
+
+
+def damage_missing(path: Path) -> None:
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    del metadata["runs"][0]["seeds"]
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+
+
+def damage_time(path: Path) -> None:
+    rewrite(path, finished=float("nan"))
+
+
+def damage_seconds(path: Path) -> None:
+    rewrite(path, seconds="long")
+
+
+def damage_columns(path: Path) -> None:
+    rewrite(path, columns=["t", "reward", "regret"])
+
+
+def damage_label(path: Path) -> None:
+    spec = record(0).spec.to_dict()
+    rewrite(path, spec={**spec, "env": {**spec["env"], "label": None}})
+
+
+def damage_type(path: Path) -> None:
+    table = pq.read_table(path)
+    words = table.set_column(table.column_names.index("reward"), "reward", [["high"] * 20])
+    write_table(path, words.replace_schema_metadata(table.schema.metadata))
+
+
+@pytest.mark.wrong_arguments
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (damage_half, "not a whole parquet file"),
+        (damage_empty, "not a whole parquet file"),
+        (damage_foreign, "without the gpbandit metadata"),
+        (damage_key, "does not belong to its spec"),
+        (damage_rows, "done with 19 rows, horizon 20"),
+        (damage_status, "status: Input should be 'done', .* got 'great'"),
+        (damage_footer, "not a whole parquet file"),
+        (damage_missing, "seeds: Field required"),
+        (damage_time, "finished: Input should be a finite number, got nan"),
+        (damage_seconds, "seconds: Input should be a valid number, got 'long'"),
+        (damage_columns, "no column 'regret'"),
+        (damage_label, "label: expected str, got None"),
+        (damage_type, "column reward: expected numbers, got string"),
+    ],
+)
+def test_a_damaged_file_is_set_aside_and_named(
+    store: Store, caplog: pytest.LogCaptureFixture, damage: Any, reason: str
+) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    store.write(record(1))
+    damage(path)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert store.done_keys() == {record(1).spec.key}
+    (found,) = store.quarantined
+    assert found.path == store.directory / "quarantine" / path.name
+    assert found.path.exists()
+    assert not path.exists()
+    assert re.search(reason, found.reason)
+    assert str(found.path) in caplog.text
+    # Its run is played again, and a second damaged file of the same name does not overwrite the first.
+    store.write(record(0))
+    damage(path)
+    assert store.done_keys() == {record(1).spec.key}
+    assert len(list((store.directory / "quarantine").iterdir())) == 2
+
+
+def test_no_damage_is_another_error(store: Store) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    set_aside = 0
+    for place in rng.integers(len(whole), size=400):
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        try:
+            runs = read_runs(path)
+            read_columns(path, sorted({name for run in runs for name in run.columns}))
+        except FileError:
+            set_aside += 1
+    assert set_aside > 200
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
+def test_what_the_system_refuses_is_no_damage(store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    store.write(record(0))
+    path = only_file(store)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "read_metadata", refused)
+        with pytest.raises(OSError, match=os.strerror(number)):
+            Store(store.directory).keys()
+    assert path.exists()
+    assert Store(store.directory).done_keys() == {record(0).spec.key}
+
+
+def test_a_run_that_is_done_is_never_replaced_by_one_that_is_not(store: Store) -> None:
+    store.write(record(0))
+    store.write(record(1), record(2))
+    before = rows_of(store)
+    Store(store.directory).write(crashed(0))
+    Store(store.directory).write(crashed(1), record(2))
+    assert len(store.done_keys()) == 3
+    pd.testing.assert_frame_equal(rows_of(store), before, check_exact=True)
+    # The last failure counts until the run is done; then nothing is left of it.
+    store.write(record(3, status="timeout", trace=pd.DataFrame()))
+    store.write(crashed(3), crashed(4))
+    store.write(crashed(3))
+    assert store.entry(record(3).spec.key).status == "crashed"
+    store.write(record(3, status="timeout", trace=pd.DataFrame()))
+    assert store.keys("timeout") == {record(3).spec.key}
+    store.write(record(3))
+    assert store.keys("crashed", "timeout") == {crashed(4).spec.key}
+    assert not [path for path in store.runs_directory.iterdir() if path.name.startswith(f"{record(3).spec.key}-")]
+
+
+def rows_of(store: Store) -> pd.DataFrame:
+    return stacked(store, ["t", "reward"])
+
+
+def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
+    store.write(record(0, horizon=2000))
+    path = only_file(store)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    key = record(0, horizon=2000).spec.key
+    fresh = Store(store.directory)
+    with pytest.raises(StoreError, match="is in quarantine: run the suite again"):
+        fresh.trace(key)
+    assert fresh.keys() == set()
+    assert not list(fresh.traces(["reward"]))
+
+
+def test_a_file_that_has_gone_is_named(store: Store) -> None:
+    store.write(record(0))
+    assert len(store.keys()) == 1
+    only_file(store).unlink()
+    with pytest.raises(StoreError, match="has gone: run the suite again"):
+        store.trace(record(0).spec.key)
+    assert not list(store.traces(["t"], [record(0).spec.key]))
+    assert store.keys() == set()
+
+
+def test_other_files_are_left_alone(store: Store) -> None:
+    store.write(record(0))
+    for name in ("notes.txt", "x.parquet.123.tmp"):
+        (store.runs_directory / name).write_text("hello")
+    os.utime(store.runs_directory / "x.parquet.123.tmp", (time.time(), time.time()))
+    store.sweep()
+    assert len(store.keys()) == 1
+    assert not store.quarantined
+    assert len(list(store.runs_directory.iterdir())) == 3
+    os.utime(store.runs_directory / "x.parquet.123.tmp", (0, 0))
+    store.sweep()
+    assert len(list(store.runs_directory.iterdir())) == 2
+
+
+def test_of_two_results_the_better_and_then_the_later_counts(store: Store) -> None:
+    store.write(record(0), record(1))
+    store.write(crashed(0))
+    assert store.keys("done") == {record(0).spec.key, record(1).spec.key}
+    store.write(crashed(2), crashed(3))
+    time.sleep(0.01)
+    store.write(record(2))
+    assert store.keys("crashed") == {crashed(3).spec.key}
+    assert len(store.runs()) == 4
+
+
+def test_a_store_sees_what_others_write(store: Store) -> None:
+    store.write(record(0))
+    assert len(store.keys()) == 1
+    Store(store.directory).write(record(1))
+    assert len(store.keys()) == 2
+    Store(store.directory).write(crashed(1))
+    only = [path for path in store.runs_directory.iterdir() if path.name.startswith(record(0).spec.key)]
+    only[0].unlink()
+    assert store.keys() == {record(1).spec.key}
+
+
+def test_concurrent_writers_of_the_same_runs(store: Store) -> None:
+    def write(_: int) -> None:
+        for repetition in range(10):
+            Store(store.directory).write(record(repetition))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert len(list(store.runs_directory.iterdir())) == 10
+    assert len(store.done_keys()) == 10
+
+
+def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0))
+    before = only_file(store).read_bytes()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.write(record(0))
+    assert only_file(store).read_bytes() == before
+
+
+def test_a_whole_suite_of_another_version_stays_where_it_is(store: Store) -> None:
+    path = store.directory / "suite.json"
+    store.write_suite(load_suite("quick"))
+    newer = open_json(path.read_bytes()) | {"referees": 3}
+    path.write_bytes(seal_json(newer))
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"is as it was written, and gpbandit-envs .* 'referees'") as found:
+            store.suite()
+        assert not isinstance(found.value, SuiteLostError)
+    assert open_json(path.read_bytes()) == newer
+
+
+def test_a_damaged_suite_is_set_aside_until_it_is_written_anew(store: Store) -> None:
+    assert store.suite() is None
+    quick, path = load_suite("quick"), store.directory / "suite.json"
+    for content in ("{", "[]", '{"name": "x"}', None):
+        store.write_suite(quick)
+        assert store.suite() == quick.frozen()
+        path.write_text(path.read_text().replace("quick", "quack", 1) if content is None else content)
+        with pytest.raises(
+            SuiteLostError, match=r"was damaged and is set aside \(.*\): run the suite again with --out"
+        ):
+            store.suite()
+        assert not path.exists()
+        for _ in range(2):  # what belongs to the suite is not guessed, until it is there again
+            with pytest.raises(SuiteLostError, match="has lost its suite, which was damaged: run the suite again"):
+                Store(store.directory).runs()
+    assert len(list((store.directory / "quarantine").iterdir())) == 4
+    # A suite of a version that wrote no digest.
+    path.write_text(json.dumps(quick.frozen().model_dump(mode="json")))
+    assert store.suite() == quick.frozen()
+
+
+def test_files_of_a_version_without_digests_are_read(store: Store) -> None:
+    store.write(record(0), record(1))
+    expected, path = rows_of(store), only_file(store)
+    table = pq.read_table(path)
+    metadata = {name: value for name, value in table.schema.metadata.items() if name != SEALED}
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
+    for _ in range(2):
+        fresh = Store(store.directory)
+        pd.testing.assert_frame_equal(rows_of(fresh), expected, check_exact=True)
+        assert not fresh.quarantined
+        fresh.write_manifest()
+        manifest = open_json((store.directory / "manifest.json").read_bytes())
+        (store.directory / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_damaged_manifest_is_made_anew(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.write(record(0))
+    store.write_manifest()
+    path = store.directory / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"seconds": 0.5', b'"seconds": 0.7'))
+    fresh = Store(store.directory)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert fresh.runs()["seconds"].tolist() == [0.5]
+        fresh.write_manifest()
+    (line,) = caplog.messages
+    assert "manifest.json was damaged and is set aside (its content does not match its digest)" in line
+    assert path.read_bytes() == whole
+    before = path.stat().st_ino
+    fresh.write_manifest()
+    assert path.stat().st_ino == before, "a manifest that says what is there is not written again"
+
+
+def test_two_processes_set_the_same_file_aside(store: Store) -> None:
+    one, other = Quarantine(store.directory), Quarantine(store.directory)
+    store.directory.mkdir()
+    (store.directory / "x").touch()
+    for quarantine in (one, other):
+        found = quarantine.move(store.directory / "x", "broken")
+        assert str(found) == f"{store.directory / 'quarantine' / 'x'}: broken"
+
+
+def test_what_cannot_be_set_aside_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    damage_half(path)
+
+    def refused(*_: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "replace", refused)
+    fresh = Store(store.directory)
+    assert fresh.keys() == set()
+    (found,) = fresh.quarantined
+    assert found.path == path
+    assert found.reason.endswith("it could not be moved to quarantine/ (Read-only file system)")
+
+
+def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(record(0), record(1))
+    store.write(record(2))
+    store.write_manifest()
+    opened: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        opened.append(path)
+        return read_runs(path)
+
+    monkeypatch.setattr(stores, "read_runs", counted)
+    pd.testing.assert_frame_equal(Store(store.directory).runs(), store.runs())
+    assert not opened
+    store.write(record(3))
+    damaged = next(path for path in store.runs_directory.iterdir() if path.name.startswith(record(2).spec.key))
+    damage_half(damaged)
+    fresh = Store(store.directory)
+    assert fresh.keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
+    assert len(opened) == 2
+    for content in ("{", "{}", json.dumps({"schema": 0, "files": {}}), json.dumps({"schema": 2, "files": {"a": 1}})):
+        (store.directory / "manifest.json").write_text(content)
+        assert len(Store(store.directory).keys()) == 3
+
+
+def test_files_of_a_newer_schema_are_left_where_they_are(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.write(record(0))
+    path = only_file(store)
+    table = pq.read_table(path)
+    metadata = json.loads(table.schema.metadata[b"gpbandit"])
+    metadata["schema"] = 99
+    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert Store(store.directory).keys() == set()
+    assert path.exists()
+    assert "schema 99 is newer than this version's 2: upgrade gpbandit-envs" in caplog.text

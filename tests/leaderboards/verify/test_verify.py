@@ -1,0 +1,206 @@
+"""Records are compared with what the environment pays for their own actions, whatever they say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.play.record import InstanceData, RunRecord
+from leaderboards.play.run import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.store import run_file
+from leaderboards.store.store import Store
+from leaderboards.verify.paid import PAID, paid_for
+from leaderboards.verify.verify import FEWEST, Verdict, other_instance, verify
+from leaderboards.work.workers import SerialExecutor
+
+ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
+BOX = Ref("GPBandit/Branin-v0")
+HORIZON = 30
+
+Change = Callable[[RunRecord], RunRecord]
+
+
+def spec_of(env: Ref, agent: str, repetition: int = 0, feedback: str = "on_request") -> RunSpec:
+    return RunSpec(env=env, agent=Ref(agent), repetition=repetition, horizon=HORIZON, feedback=feedback)
+
+
+@pytest.fixture
+def records() -> list[RunRecord]:
+    """Repetitions of one agent on one task."""
+    return [run_spec(spec_of(ARMS, "EpsGreedy", repetition)) for repetition in range(FEWEST + 7)]
+
+
+def written(directory: Path, records: list[RunRecord], change: Change, cpu: str | None = None) -> Store:
+    """A folder of changed records, as of another CPU."""
+    store = Store(directory)
+    ours = run_file.origin()
+    machine = ours.machine.model_copy(update={"cpu": ours.machine.cpu if cpu is None else cpu})
+    with pytest.MonkeyPatch.context() as there:
+        there.setattr(run_file, "origin", lambda: ours.model_copy(update={"machine": machine}))
+        for record in records:
+            store.write(change(replace(record, agent=None)))
+    return store
+
+
+def verdicts_on(store: Store, directory: Path, n: int | None = None) -> list[Verdict]:
+    keys = sorted(store.keys(), key=lambda key: store.spec(key).repetition)
+    return list(verify(store, keys[:n], directory, SerialExecutor()))
+
+
+def with_actions(record: RunRecord, actions: np.ndarray, **others: Any) -> RunRecord:
+    """The record with other actions, and what its environment pays for them."""
+    trace = record.trace.assign(action=actions)
+    paid = paid_for(record.spec, trace).trace
+    return replace(record, trace=trace.assign(**{name: paid[name] for name in PAID}, **others))
+
+
+def last_otherwise(record: RunRecord) -> RunRecord:
+    """As where rounding broke a tie at the last choice."""
+    actions = record.trace["action"].to_numpy().copy()
+    actions[-1] = (actions[-1] + 1) % 20
+    return with_actions(record, actions)
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "feedback"),
+    [
+        (ARMS, "EpsGreedy", "on_request"),
+        (ARMS, "GP-BUCB", "delay:3"),
+        (
+            Ref("GPBandit/RKHS-v0", {"n_arms": 20, "corruption": {"name": "clipping", "budget": 5.0}}),
+            "Uniform",
+            "batch:5",
+        ),
+        (Ref("GPBandit/RKHSContext-v0"), "Uniform", "on_request"),
+        (Ref("GPBandit/TVGPSample-v0"), "Uniform", "on_request"),
+        (BOX, "Random", "on_request"),
+    ],
+    ids=["arms", "delay", "corruption", "contexts", "drift", "box"],
+)
+def test_what_is_paid_follows_from_the_actions(env: Ref, agent: str, feedback: str) -> None:
+    record = run_spec(spec_of(env, agent, feedback=feedback))
+    assert record.status == "done", record.reason
+    paid = paid_for(record.spec, record.trace)
+    pd.testing.assert_frame_equal(paid.trace, record.trace[list(PAID)])
+    assert (paid.facts, paid.data) == (record.facts, record.data)
+
+
+def test_numbers_that_fit_no_function_are_found_on_any_machine(records: list[RunRecord], tmp_path: Path) -> None:
+    """One arm throughout, with two means: the traces part at the first choice, and nothing after it was played."""
+
+    def invented(record: RunRecord) -> RunRecord:
+        trace, T = record.trace, HORIZON
+        arm = (trace["action"].iloc[0] + 1) % 20
+        factor = np.where(np.arange(T) < T // 2, 1.0, 0.9)
+        return replace(record, trace=trace.assign(action=arm, regret=trace["regret"] * factor, inference_regret=0.0))
+
+    found = verdicts_on(written(tmp_path / "r", records, invented, "another"), tmp_path / "again")
+    assert {verdict.level for verdict in found} == {"disagrees"}
+    assert all("not what the environment pays for its actions: " in verdict.text for verdict in found)
+
+
+def test_an_inference_regret_of_zero_is_found_after_a_parting(records: list[RunRecord], tmp_path: Path) -> None:
+    def better(record: RunRecord) -> RunRecord:
+        changed = last_otherwise(record)
+        return replace(changed, trace=changed.trace.assign(inference_regret=0.0))
+
+    worse = [record for record in records if record.trace["inference_regret"].iloc[-1] > 0]
+    assert len(worse) >= FEWEST
+    found = verdicts_on(written(tmp_path / "r", worse, better, "another"), tmp_path / "again")
+    assert {verdict.level for verdict in found} == {"disagrees"}
+    assert "inference regret differs most, by 100.0%" in found[0].text
+
+
+def test_actions_of_an_agent_that_knows_the_best_arm_are_found(records: list[RunRecord], tmp_path: Path) -> None:
+    def knowing(record: RunRecord) -> RunRecord:
+        actions = record.trace["action"].to_numpy().copy()
+        actions[HORIZON // 2 :] = actions[record.trace["regret"].argmin()]
+        return with_actions(record, actions)
+
+    found = verdicts_on(written(tmp_path / "r", records, knowing, "another"), tmp_path / "again")
+    assert "disagrees" in {verdict.level for verdict in found}
+    assert not any(verdict.agrees for verdict in found if verdict.parted)
+
+
+def test_actions_that_are_none_disagree(records: list[RunRecord], tmp_path: Path) -> None:
+    def outside(record: RunRecord) -> RunRecord:
+        actions = record.trace["action"].to_numpy().copy()
+        actions[-1] = 20
+        return replace(record, trace=record.trace.assign(action=actions))
+
+    (found,) = verdicts_on(written(tmp_path / "r", records[:1], outside, "another"), tmp_path / "again")
+    assert found.level == "disagrees"
+    assert found.text.startswith("its environment does not take its actions: action: expected an integer in [0, 20)")
+
+
+@pytest.mark.parametrize("cpu", [None, "another"])
+def test_another_instance_is_found(records: list[RunRecord], tmp_path: Path, cpu: str | None) -> None:
+    def changed(record: RunRecord) -> RunRecord:
+        match record.spec.repetition:
+            case 0:
+                return replace(record, facts={**record.facts, "optimum": record.facts["optimum"] + 0.01})
+            case 1:
+                return replace(record, data=record.data.model_copy(update={"knowledge": "learned"}))
+            case 2:
+                return replace(record, data=record.data.model_copy(update={"instance": "0" * 32}))
+        return record
+
+    found = verdicts_on(written(tmp_path / "r", records, changed, cpu), tmp_path / "again")
+    texts = [verdict.text for verdict in found]
+    assert texts[0].startswith("states another instance: optimum is ")
+    assert texts[1] == "states another instance: knowledge is 'learned', and 'oracle' here"
+    hashed = "states another instance: instance is '00000000000000000000000000000000', and "
+    assert texts[2].startswith(hashed) == (cpu is None), "elsewhere the last bits of the means may be others"
+    assert [verdict.agrees for verdict in found[:4]] == [False, False, cpu is not None, True]
+
+
+def test_where_the_optimum_is_unknown_the_instance_is_compared_on_any_machine(records: list[RunRecord]) -> None:
+    """Regret is then measured from the best mean of the runs that state the same instance."""
+    store_entry = run_file._entry(replace(records[0], facts={}, data=InstanceData(instance="mine")), 0, HORIZON)
+    assert other_instance(store_entry, {}, InstanceData(instance="mine"), exact=False) is None
+    found = other_instance(store_entry, {}, InstanceData(instance="theirs"), exact=False)
+    assert found == "states another instance: instance is 'mine', and 'theirs' here"
+
+
+def test_an_environment_of_others_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be by the author of the agent, so that computing apart from the agent what it pays shows nothing."""
+    monkeypatch.setitem(gym.registry, "Lab/Bandit-v0", replace(gym.spec(ARMS.id), id="Lab/Bandit-v0"))
+    record = run_spec(spec_of(Ref("Lab/Bandit-v0", ARMS.kwargs), "EpsGreedy"))
+    (found,) = verdicts_on(written(tmp_path / "r", [record], lambda record: record), tmp_path / "again")
+    assert found.level == "identical"
+    assert found.text == (
+        "identical; 'Lab/Bandit-v0' is no environment of this project: rewards were not computed without the agent"
+    )
+
+
+def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path) -> None:
+    def changed(record: RunRecord) -> RunRecord:
+        return last_otherwise(record) if record.spec.repetition == 0 else record
+
+    store = written(tmp_path / "r", records, changed, "another")
+    found = verdicts_on(store, tmp_path / "again", 1)
+    assert len(found) == FEWEST
+    assert [verdict.parted for verdict in found] == [True] + [False] * (FEWEST - 1)
+    assert found[0].level == "agrees"
+    assert found[0].text.startswith(f"agrees to evaluation {HORIZON - 1}; over {FEWEST} repetitions ")
+    standing = store.standings()
+    assert sum(standing(run) == "verified" for run in store.entries().values()) == FEWEST
+
+
+def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: Path) -> None:
+    store = written(tmp_path / "r", records[: FEWEST - 1], last_otherwise, "another")
+    found = verdicts_on(store, tmp_path / "again")
+    assert {(verdict.level, verdict.agrees) for verdict in found} == {("undecided", None)}
+    assert found[0].text == (
+        f"agrees to evaluation {HORIZON - 1}; that is judged from {FEWEST} or more repetitions, "
+        f"and there are {FEWEST - 1}"
+    )
+    assert not any(store.standings()(run) == "verified" for run in store.entries().values())

@@ -1,0 +1,369 @@
+"""Whatever happens to workers and harness, every run is there once and is what a serial run gives."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import agents
+from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.store.store import Store
+from leaderboards.work.schedule import missing, run_missing
+from leaderboards.work.workers import Executor, Limits, LocalExecutor, SerialExecutor, make_executor, read_progress
+from tests.leaderboards.folders import stacked
+from tests.leaderboards.play import players
+
+RKHS = Ref("GPBandit/RKHS-v0", {"n_arms": 30})
+
+
+def specs_of(*names: str | Ref, repetitions: int = 3, horizon: int = 60, env: Ref = RKHS) -> list[RunSpec]:
+    refs = [name if isinstance(name, Ref) else Ref(name) for name in names]
+    return [
+        RunSpec(env=env, agent=ref, repetition=repetition, horizon=horizon)
+        for repetition, ref in itertools.product(range(repetitions), refs)
+    ]
+
+
+def rows(store: Store) -> pd.DataFrame:
+    """Everything but the clock."""
+    columns = ["t", "action", "reward", "mean", "regret", "batch", "inference_regret", "cost", "width"]
+    return stacked(store, columns, sorted(store.keys()))
+
+
+@pytest.fixture
+def local() -> Iterator[LocalExecutor]:
+    executor = LocalExecutor(2)
+    yield executor
+    executor.close()
+
+
+MIXED = ("Uniform", "EpsGreedy", "GP-UCB", "BBKB", players.path(players.Adaptive))
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store = Store(tmp_path_factory.mktemp("reference"))
+    summary = run_missing(specs_of(*MIXED), store, SerialExecutor())
+    assert summary.ended == {"done": 15}
+    return store
+
+
+def test_parallel_is_serial(tmp_path: Path, local: LocalExecutor, reference: Store) -> None:
+    store = Store(tmp_path)
+    assert run_missing(specs_of(*MIXED), store, local).ended == {"done": 15}
+    pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
+
+
+def test_a_second_call_does_only_what_is_missing(tmp_path: Path, reference: Store) -> None:
+    store = Store(tmp_path)
+    specs = specs_of(*MIXED)
+    run_missing(specs[:4], store, SerialExecutor())
+    before = {path: path.stat().st_mtime_ns for path in store.runs_directory.iterdir()}
+    assert len(missing(specs, store)) == 11
+    summary = run_missing(specs, store, SerialExecutor())
+    assert (summary.before, summary.ended) == (4, {"done": 11})
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
+    assert run_missing(specs, store, SerialExecutor()).ended == {}
+    pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
+
+
+def test_short_runs_share_files(tmp_path: Path, local: LocalExecutor) -> None:
+    store = Store(tmp_path)
+    specs = specs_of("Uniform", repetitions=200, horizon=5)
+    assert run_missing(specs, store, local).ended == {"done": 200}
+    assert len(list(store.runs_directory.iterdir())) < 40
+    assert store.done_keys() == {spec.key for spec in specs}
+
+
+@pytest.mark.chaos
+def test_a_crash_costs_its_own_runs_only(tmp_path: Path, local: LocalExecutor) -> None:
+    store = Store(tmp_path)
+    bad = [players.path(kind) for kind in (players.Raises, players.Exits, players.Mutates)]
+    summary = run_missing(specs_of("Uniform", *bad), store, local)
+    assert summary.ended == {"done": 3, "crashed": 9}
+    raised = store.runs().query("agent == 'Raises'")
+    assert raised["reason"].str.startswith("agent: RuntimeError: no idea what to pull (players.py, line ").all()
+    assert raised["error"].str.contains("Traceback").all()
+    assert (raised["tries"] == 3).all()
+    assert (raised["evaluations"] == 5).all()
+    assert {failure.spec.agent.label for failure in summary.failures} == {"Raises", "Exits", "Mutates"}
+
+
+def test_what_passes_by_itself_is_tried_again(tmp_path: Path) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    store = Store(tmp_path / "results")
+    twice = Ref(players.path(players.Raises), {"folder": str(counts), "times": 2})
+    assert run_missing(specs_of(twice, repetitions=1), store, SerialExecutor()).ended == {"done": 1}
+    assert store.runs()["tries"].tolist() == [3]
+
+
+def test_retry_failed_plays_again_what_is_not_done(tmp_path: Path) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    store = Store(tmp_path / "results")
+    specs = specs_of("Uniform", Ref(players.path(players.Raises), {"folder": str(counts), "times": 3}), repetitions=1)
+    assert run_missing(specs, store, SerialExecutor()).ended == {"done": 1, "crashed": 1}
+    assert run_missing(specs, store, SerialExecutor()).ended == {}
+    assert run_missing(specs, store, SerialExecutor(), retry_failed=True).ended == {"done": 1}
+    assert store.runs()["status"].tolist() == ["done", "done"]
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("status", ["timeout", "skipped", "crashed"])
+def test_retry_failed_does_not_take_the_old_verdict_when_a_worker_dies(
+    tmp_path: Path, local: LocalExecutor, status: Status
+) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    store = Store(tmp_path / "results")
+    (spec,) = specs_of(Ref(players.path(players.Dies), {"folder": str(counts), "times": 1}), repetitions=1)
+    store.write(RunRecord(spec, status, pd.DataFrame(), reason="long ago"))
+    summary = run_missing([spec], store, local, retry_failed=True)
+    assert summary.ended == {"done": 1}
+    assert store.done_keys() == {spec.key}
+    assert len(list(counts.iterdir())) == 2
+
+
+def test_what_does_not_fit_is_skipped(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    summary = run_missing(specs_of("BBKB", env=Ref("Test/Box-v0"), repetitions=1), store, SerialExecutor())
+    assert summary.ended == {"skipped": 1}
+    assert "finite" in store.runs()["reason"].iloc[0]
+
+
+@pytest.mark.chaos
+def test_an_agent_that_always_kills_its_process_ends_as_crashed(tmp_path: Path, local: LocalExecutor) -> None:
+    store = Store(tmp_path)
+    summary = run_missing(specs_of("Uniform", players.path(players.Dies), repetitions=2), store, local)
+    assert summary.ended == {"done": 2, "crashed": 2}
+    dead = store.runs().query("status == 'crashed'")
+    assert (dead["agent"] == "Dies").all()
+    assert (dead["reason"] == "its worker process died, 3 times out of 3").all()
+
+
+@pytest.mark.chaos
+def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path, local: LocalExecutor) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    store = Store(tmp_path / "results")
+    dies = Ref(players.path(players.Dies), {"folder": str(counts), "times": 1})
+    assert run_missing(specs_of("Uniform", dies), store, local).ended == {"done": 6}
+    assert len(list(counts.iterdir())) == 4
+
+
+@pytest.mark.chaos
+def test_workers_killed_at_random(tmp_path: Path, reference: Store) -> None:
+    """Ten workers are killed while 60 runs are played; the result is the serial one."""
+    slow = Ref(players.path(players.Slow), {"seconds": 0.001})
+    specs = specs_of("Uniform", slow, repetitions=30)
+    expected = Store(tmp_path / "serial")
+    run_missing(specs, expected, SerialExecutor())
+    executor = LocalExecutor(2)
+    killed: list[int] = []
+    stop = threading.Event()
+
+    def kill() -> None:
+        while not stop.wait(0.4) and len(killed) < 10:
+            workers = children(os.getpid())
+            if workers:
+                os.kill(workers[len(killed) % len(workers)], signal.SIGKILL)
+                killed.append(workers[0])
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    store = Store(tmp_path / "killed")
+    try:
+        ended: Counter[str] = Counter()
+        # Short suites may end before the tenth kill, so the rest is played again and again from nothing.
+        while len(killed) < 10:
+            for path in store.runs_directory.glob("*"):
+                path.unlink()
+            ended = run_missing(specs, store, executor).ended
+    finally:
+        stop.set()
+        killer.join()
+        executor.close()
+    assert ended == {"done": 60}
+    pd.testing.assert_frame_equal(rows(store), rows(expected), check_exact=True)
+
+
+def children(parent: int) -> list[int]:
+    """Worker processes of `parent`: its children that run loky."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                command = Path(f"/proc/{child}/cmdline").read_text()
+            except OSError:
+                continue
+            if "popen_loky" in command:
+                found.append(int(child))
+    return found
+
+
+SCRIPT = """
+import sys
+from leaderboards.work.workers import make_executor
+from leaderboards.work.schedule import run_missing
+from leaderboards.store.store import Store
+from tests.leaderboards.work.test_schedule import killed_specs
+if __name__ == "__main__":
+    executor = make_executor(sys.argv[2], 2)
+    run_missing(killed_specs(), Store(sys.argv[1]), executor)
+    executor.close()
+"""
+
+
+def killed_specs() -> list[RunSpec]:
+    return specs_of(Ref(players.path(players.Slow), {"seconds": 0.002}), "GP-UCB", "BBKB", repetitions=8)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", ["serial", "local"])
+def test_killed_and_resumed_is_uninterrupted(tmp_path: Path, name: str) -> None:
+    expected = Store(tmp_path / "whole")
+    run_missing(killed_specs(), expected, SerialExecutor())
+    store = Store(tmp_path / "killed")
+    for quota in (3, 9):
+        harness = subprocess.Popen([sys.executable, "-c", SCRIPT, str(store.directory), name])
+        deadline = time.monotonic() + 60
+        while len(store.keys()) < quota and harness.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        workers = children(harness.pid)
+        harness.kill()
+        assert harness.wait() == -signal.SIGKILL
+        gone = time.monotonic() + 10
+        while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < gone:
+            time.sleep(0.05)
+        assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+    there = len(store.done_keys())
+    assert 9 <= there < 24
+    assert run_missing(killed_specs(), store, make_executor("serial", 1)).ended == {"done": 24 - there}
+    assert not store.quarantined
+    pd.testing.assert_frame_equal(rows(store), rows(expected), check_exact=True)
+
+
+def test_two_harnesses_on_one_folder(tmp_path: Path, reference: Store) -> None:
+    store = Store(tmp_path)
+    harnesses = [
+        threading.Thread(target=run_missing, args=(specs_of(*MIXED), Store(tmp_path), executor))
+        for executor in (SerialExecutor(), SerialExecutor())
+    ]
+    for harness in harnesses:
+        harness.start()
+    for harness in harnesses:
+        harness.join()
+    pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
+    store = Store(tmp_path)
+    limits = Limits(timeout=10.0)
+    executor = LocalExecutor(2, limits)
+    hangs = Ref(players.path(players.Hangs), {"deaf": deaf})
+    try:
+        summary = run_missing(specs_of("Uniform", hangs, repetitions=1), store, executor, limits=limits)
+    finally:
+        executor.close()
+    assert summary.ended == {"done": 1, "timeout": 1}
+    late = store.runs().query("status == 'timeout'").iloc[0]
+    assert late["agent"] == "Hangs"
+    assert late["reason"].startswith("took longer than 10 s")
+    # The traceback says where it hung.
+    assert "in select" in late["error"]
+
+
+@pytest.mark.chaos
+def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
+    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(timeout=4.0))
+    assert summary.ended == {"done": 1, "timeout": 1}
+
+
+@pytest.mark.chaos
+def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    limits = Limits(memory=1 << 29)
+    executor = LocalExecutor(1, limits)
+    try:
+        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
+    finally:
+        executor.close()
+    assert summary.ended == {"done": 1, "crashed": 1}
+    assert "Memory" in store.runs().query("status == 'crashed'")["reason"].iloc[0]
+
+
+def test_agents_of_a_script_reach_the_workers(tmp_path: Path, local: LocalExecutor) -> None:
+    class Mine(players.Counter):
+        """Lives in no module that a worker could import it from."""
+
+    agents.register("Test-Mine", Mine)
+    assert run_missing(specs_of("Test-Mine"), Store(tmp_path), local).ended == {"done": 3}
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("kind", [SerialExecutor, lambda: LocalExecutor(2)])
+def test_results_that_cannot_be_written_stop_the_harness(tmp_path: Path, kind: type[Executor]) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    executor = kind()
+    try:
+        with pytest.raises(OSError, match="runs"):
+            run_missing(specs_of("Uniform"), Store(tmp_path), executor)
+    finally:
+        executor.close()
+
+
+def test_diaries(tmp_path: Path) -> None:
+    diary = tmp_path / "diary.txt"
+    assert read_progress(diary) == (None, "")
+    diary.write_text("one\ntwo\n")
+    assert read_progress(diary) == ("two", "")
+    diary.write_text("one\ntwo\nTimeout (0:00:01)!\nThread 0x1\n")
+    assert read_progress(diary) == ("two", "Timeout (0:00:01)!\nThread 0x1")
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"timeout": 0}, "timeout: expected a finite number > 0, got 0"),
+        ({"timeout": -1}, "timeout: expected a finite number > 0, got -1"),
+        ({"timeout": "3"}, "timeout: expected a finite number > 0, got '3'"),
+        ({"timeout": float("inf")}, "timeout: expected a finite number > 0, got inf"),
+        ({"timeout": 1e12}, "timeout: expected a finite number > 0, between 1e-06 and 1e"),
+        ({"memory": 0}, "memory: expected an integer >= 1, got 0"),
+        ({"memory": "1GB"}, "memory: expected an integer >= 1, got '1GB'"),
+        ({"checkpoint": 0.0}, "checkpoint: expected a finite number > 0, got 0.0"),
+        ({"checkpoint": None}, "checkpoint: expected a finite number > 0, got None"),
+    ],
+)
+def test_limits_that_are_none_are_refused(limits: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        Limits(**limits)
+
+
+def test_unknown_executors() -> None:
+    with pytest.raises(
+        ValueError, match="memory: expected None with the executor 'serial', which plays in this process"
+    ):
+        make_executor("serial", 1, Limits(memory=1 << 29))
+    with pytest.raises(ValueError, match="executor: expected one of serial, local"):
+        make_executor("cloud", 1)
+    with pytest.raises(ValueError, match="workers: expected at least 1, got 0"):
+        LocalExecutor(0)
