@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
@@ -27,6 +27,7 @@ class Saved:
     loop: Any
 
 
+@runtime_checkable
 class Saving(Protocol):
     """Where a run finds the state that it resumes from, and leaves its own every so often.
 
