@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from leaderboards.api.results import Results
 from leaderboards.archive.read import board_of, note_board
 from leaderboards.play.build import AgentLike, describe_env, given_agent
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.spec import canonical_json, describe
+from leaderboards.play.spec import RunSpec, canonical_json, describe
 from leaderboards.play.suite import (
     AgentEntry,
     EnvironmentEntry,
@@ -36,9 +36,8 @@ from leaderboards.play.suite import (
 )
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_agents
-from leaderboards.work.play import prepare
-from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import Limits, make_executor
+from leaderboards.work.play import Listener, Workforce, play_suite
+from leaderboards.work.workers import Limits
 
 __all__ = ["SuiteAgent", "SuiteLike", "as_suite", "run_suite"]
 
@@ -104,30 +103,33 @@ def run_suite(
     played.check()
     store = Store(Path("results") / found.name if out is None else out)
     specs = list(played.specs())
-    without_data = prepare(found, specs, store, _log.warning, retry_failed)
-    if against is not None:
-        note_board(store.directory, os.fspath(against))
-    executor = make_executor("serial" if workers == 1 else "local", workers, limits)
-    try:
-        report = run_missing(
-            [spec for spec in specs if spec.env.key not in without_data],
-            store,
-            executor,
-            limits=limits,
-            retry_failed=retry_failed,
-            together=together,
-            console=Console(stderr=True) if progress else None,
-        )
-    finally:
-        executor.close()
-    for env, reason in {spec.env.label: without_data.get(spec.env.key) for spec in specs}.items():
+    listener = _Log(against=None if against is None else (store.directory, os.fspath(against)), progress=progress)
+    done = play_suite(
+        found, store, specs, Workforce(workers, limits=limits), listener, retry_failed=retry_failed, together=together
+    )
+    for env, reason in {spec.env.label: done.without_data.get(spec.env.key) for spec in specs}.items():
         if reason is not None:
             _log.warning("skipped: %s, %s; the same call tries again", env, reason)
     for text in edited_agents(store, specs):
         _log.warning("%s", text)
-    for line in report.failed():
+    for line in done.report.failed():
         _log.warning("%s", line)
-    return Results(store.directory, report)
+    return Results(store.directory, done.report)
+
+
+class _Log(Listener):
+    """Warnings go to the log; the folder notes the board that it is compared with."""
+
+    def __init__(self, against: tuple[Path, str] | None, progress: bool) -> None:
+        self.console = Console(stderr=True) if progress else None
+        self._against = against
+
+    def warn(self, text: str) -> None:
+        _log.warning("%s", text)
+
+    def begins(self, todo: Sequence[RunSpec]) -> None:
+        if self._against is not None:
+            note_board(*self._against)
 
 
 def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, SuiteAgent] = ()) -> Suite:

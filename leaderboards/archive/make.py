@@ -36,9 +36,8 @@ from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
-from leaderboards.work.play import prepare
-from leaderboards.work.schedule import missing, run_missing
-from leaderboards.work.workers import Limits, make_executor
+from leaderboards.work.play import Listener, Stage, Workforce, play_suite
+from leaderboards.work.schedule import RunReport
 
 __all__ = ["KEEPER", "file_names", "play_board", "renew", "write_board"]
 
@@ -80,27 +79,33 @@ def play_board(
     there = set() if board is None else _counting(board).keys()
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
-    without_data = prepare(suite, specs, results, lambda warning: say(f"warning: {warning}"))
-    _note(results, suite)
-    for least in range(0, max(task.repetitions for task in suite.tasks), _PASS):
-        for entry in suite.agents:
-            mine = [
-                spec
-                for spec in specs
-                if spec.agent.key == entry.ref.key
-                and least <= spec.repetition < least + _PASS
-                and spec.env.key not in without_data
-            ]
-            if not missing(mine, results):
-                continue
-            executor = make_executor("serial" if workers == 1 else "local", workers, Limits())
-            try:
-                report = run_missing(mine, results, executor, together=True)
-            finally:
-                executor.close()
-            results.write_manifest()
-            ended = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items()))
-            say(f"{entry.ref.label}, repetitions {least} to {least + _PASS - 1}: {ended}")
+    passes = range(0, max(task.repetitions for task in suite.tasks), _PASS)
+    stages = [
+        Stage(
+            f"{entry.ref.label}, repetitions {least} to {least + _PASS - 1}",
+            [spec for spec in specs if spec.agent.key == entry.ref.key and least <= spec.repetition < least + _PASS],
+        )
+        for least in passes
+        for entry in suite.agents
+    ]
+    play_suite(suite, results, specs, Workforce(workers), _Sayer(say, suite, results), together=True, stages=stages)
+
+
+class _Sayer(Listener):
+    """Says what is heard in lines, and notes before the first run with what code the agents play."""
+
+    def __init__(self, say: Callable[[str], None], suite: Suite, results: Store) -> None:
+        self._say, self._suite, self._results = say, suite, results
+
+    def warn(self, text: str) -> None:
+        self._say(f"warning: {text}")
+
+    def begins(self, todo: Sequence[RunSpec]) -> None:
+        _note(self._results, self._suite)
+
+    def ended(self, stage: Stage, report: RunReport) -> None:
+        ended = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items()))
+        self._say(f"{stage.name}: {ended}")
 
 
 def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +18,8 @@ from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.suite import build_environments_once
 from leaderboards.store.store import Store
-from leaderboards.work.play import adopt
-from leaderboards.work.schedule import missing, run_missing
-from leaderboards.work.workers import Limits, make_executor
+from leaderboards.work.play import Listener, Workforce, play_suite
 
 __all__ = ["reproduce"]
 
@@ -66,17 +64,21 @@ def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None
     """Play the missing runs; returns the number that failed."""
     suite = suite_of(chosen, quick, repetitions)
     suite.check()
-    specs = list(suite.specs())
-    for reason in build_environments_once(missing(specs, store)).values():
-        raise UserError(f"this experiment cannot be played {reason}")
-    for warning in adopt(suite, store):
-        say(f"warning: {warning}", err=True)
-    limits = Limits()
-    workforce = make_executor("serial" if workers == 1 else "local", workers, limits)
-    try:
-        return len(run_missing(specs, store, workforce, limits=limits, console=Console(stderr=True)).failures)
-    finally:
-        workforce.close()
+    return len(play_suite(suite, store, suite.specs(), Workforce(workers), _Terminal()).report.failures)
+
+
+class _Terminal(Listener):
+    """Says what is heard; an experiment whose data cannot be had is not begun."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+
+    def lacks_data(self, without_data: Mapping[str, str]) -> None:
+        for reason in without_data.values():
+            raise UserError(f"this experiment cannot be played {reason}")
+
+    def warn(self, text: str) -> None:
+        say(f"warning: {text}", err=True)
 
 
 def _report(made: Reproduction, page: Path) -> None:

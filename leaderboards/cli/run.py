@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +18,8 @@ from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
-from leaderboards.play.build import make_agent, named_agents
-from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.build import named_agents
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.record import lacks_data
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import (
@@ -37,10 +34,11 @@ from leaderboards.text import duration
 from leaderboards.verify.agent_check import protocol_breach
 from leaderboards.verify.edited import edited_agents
 from leaderboards.work.checkpoint import DEFAULT_EVERY
-from leaderboards.work.play import prepare
-from leaderboards.work.schedule import RunReport, RunTimes, missing, run_missing
+from leaderboards.work.plan import Plan, plan
+from leaderboards.work.play import Listener, Workforce, play_suite
+from leaderboards.work.schedule import RunReport
 from leaderboards.work.schedule import shard as shard_of
-from leaderboards.work.workers import EXECUTORS, Limits, make_executor
+from leaderboards.work.workers import EXECUTORS, Limits
 
 __all__ = ["run"]
 
@@ -116,41 +114,53 @@ def run(
         store = Store(directory)
         specs = part(played.specs(), shard)
         if dry_run:
-            print_dry_run(specs, store, workers, retry_failed, as_json)
+            print_dry_run(plan(specs, store, retry_failed), workers, as_json)
             return
-        without_data = prepare(found, specs, store, lambda warning: say(f"warning: {warning}", err=True), retry_failed)
-        if against is not None:
-            note_board(store.directory, against)
-        print_breaches([id for id in agent or () if ":" in id], missing(specs, store, retry_failed))
-        console = Console(stderr=True)
+        listener = _Terminal(store, agent or (), against)
         started = time.monotonic()
-        workforce = make_executor(executor, workers, limits, scheduler)
         try:
-            report = run_missing(
-                [spec for spec in specs if spec.env.key not in without_data],
+            done = play_suite(
+                found,
                 store,
-                workforce,
-                limits=limits,
+                specs,
+                Workforce(workers, executor, limits, scheduler),
+                listener,
                 retry_failed=retry_failed,
                 together=together,
-                console=console,
             )
         except KeyboardInterrupt as stop:
-            stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
+            if listener.begun:
+                stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
             raise
-        finally:
-            workforce.close()
-        print_report(report, directory, time.monotonic() - started)
+        print_report(done.report, directory, time.monotonic() - started)
         for text in edited_agents(store, specs):
             say(f"  note: {text}", err=True)
-        print_gaps(store, specs, without_data)
+        print_gaps(store, specs, done.without_data)
         print_end(store, shard is not None)
         if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-            if not report.failures:
+            if not done.report.failures:
                 say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
             raise typer.Exit(_FAILED)
-        if without_data:
+        if done.without_data:
             raise typer.Exit(_FAILED)
+
+
+class _Terminal(Listener):
+    """Says what is heard; before the first run the folder notes its board, and further agents are checked."""
+
+    def __init__(self, store: Store, agents: Sequence[str], against: str | None) -> None:
+        self.console = Console(stderr=True)
+        self.begun = False
+        self._store, self._agents, self._against = store, agents, against
+
+    def warn(self, text: str) -> None:
+        say(f"warning: {text}", err=True)
+
+    def begins(self, todo: Sequence[RunSpec]) -> None:
+        if self._against is not None:
+            note_board(self._store.directory, self._against)
+        print_breaches([id for id in self._agents if ":" in id], todo)
+        self.begun = True
 
 
 def check_options(
@@ -235,63 +245,27 @@ def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
         raise UserError(f"--shard: expected i/N with 1 <= i <= N, such as 1/4, got {text!r}") from None
 
 
-def print_dry_run(
-    specs: Sequence[RunSpec], store: Store, workers: int, retry_failed: bool, as_json: bool = False
-) -> None:
-    """Print the missing runs by pair, and the expected time by the speed of finished runs.
-
-    A pair that was skipped in one repetition will be in all. Of a pair that was never tried it is known whether the
-    agent can play under the feedback, not whether it fits the environment, which would have to be built.
-
-    Args:
-        specs: The runs of the suite.
-        store: What is there.
-        workers: Runs at a time.
-        retry_failed: Whether to count what is not done as missing.
-        as_json: One JSON object instead of lines.
-    """
-    times, entries = RunTimes(), store.entries()
-    reasons: dict[tuple[str, str, str], str | None] = {}
-    for run in entries.values():
-        if run.status == "done":
-            times.add(run.spec, run.seconds)
-        elif run.status == "skipped" and not lacks_data(run.status, run.reason):
-            reasons[pair_of(run.spec)] = run.reason or "skipped before"
-    todo = missing(specs, store, retry_failed)
-    for spec in {pair_of(spec): spec for spec in todo}.values():
-        if (unfit := parse_feedback(spec.feedback).incompatibility(make_agent(spec.agent).capabilities)) is not None:
-            reasons.setdefault(pair_of(spec), unfit)
-    played = [spec for spec in todo if pair_of(spec) not in reasons]
-    again = {spec.key for spec in todo}
-    before = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)
-    expected = [times.seconds(spec) for spec in played]
-    known = [seconds for seconds in expected if seconds is not None]
-    # Pairs that have not run yet may be faster or slower: nothing is known of them.
-    seconds = sum(known) / workers if known else None
-    pairs = Counter((spec.env.label, spec.agent.label) for spec in todo)
-    why = {(spec.env.label, spec.agent.label): reasons.get(pair_of(spec)) for spec in todo}
+def print_dry_run(planned: Plan, workers: int, as_json: bool = False) -> None:
+    """Print the missing runs by pair, and how long they may take on so many workers; one JSON object with `as_json`."""
+    seconds = None if planned.seconds is None else planned.seconds / workers
     if as_json:
-        rows = [{"env": e, "agent": a, "runs": n, "skipped": why[e, a]} for (e, a), n in pairs.items()]
-        of = {"runs": len(specs), "play": len(played), "skip": len(todo) - len(played), "there": dict(before)}
-        say_json({**of, "seconds": seconds, "runs_of_unknown_time": len(played) - len(known), "pairs": rows})
+        rows = [{"env": p.env, "agent": p.agent, "runs": p.runs, "skipped": p.skipped} for p in planned.pairs]
+        of = {"runs": planned.runs, "play": planned.play, "skip": planned.skip, "there": planned.there}
+        say_json({**of, "seconds": seconds, "runs_of_unknown_time": planned.unknown, "pairs": rows})
         return
-    for (env, agent), n in pairs.items():
-        reason = why[env, agent]
-        say(f"  {agent} on {env}: {n} runs" if reason is None else f"  {agent} on {env}: {n} skipped, {reason}")
+    for pair in planned.pairs:
+        what = f"{pair.runs} runs" if pair.skipped is None else f"{pair.runs} skipped, {pair.skipped}"
+        say(f"  {pair.agent} on {pair.env}: {what}")
     speed = f"about {duration(seconds)} on {workers} workers" if seconds is not None else "how long is not known yet"
-    if seconds is not None and len(known) < len(played):
-        speed += f" for {len(known)} of them, the others have no times yet"
-    skipped = f", {len(todo) - len(played)} would be skipped" if len(todo) > len(played) else ""
-    ended = f" ({', '.join(f'{n} {status}' for status, n in sorted(before.items()))})" if set(before) - {"done"} else ""
+    if seconds is not None and planned.unknown:
+        speed += f" for {planned.play - planned.unknown} of them, the others have no times yet"
+    skipped = f", {planned.skip} would be skipped" if planned.skip else ""
+    other = ", ".join(f"{n} {status}" for status, n in sorted(planned.there.items()))
+    ended = f" ({other})" if set(planned.there) - {"done"} else ""
     say(
-        f"{len(played)} of {len(specs)} runs would run{f', {speed}' if played else ''}{skipped}; "
-        f"{len(specs) - len(todo)} are there{ended}"
+        f"{planned.play} of {planned.runs} runs would run{f', {speed}' if planned.play else ''}{skipped}; "
+        f"{sum(planned.there.values())} are there{ended}"
     )
-
-
-def pair_of(spec: RunSpec) -> tuple[str, str, str]:
-    """What decides whether a run is skipped: environment, feedback and agent, whatever the repetition."""
-    return spec.env.key, spec.feedback, spec.agent.key
 
 
 def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:

@@ -1,42 +1,154 @@
-"""Make a suite the one of a results folder, and its environments ready to be played."""
+"""Play what a results folder lacks of a suite: the one way of the command, of notebooks, of claims and of boards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
 
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.store.store import Store, SuiteLostError
-from leaderboards.work.schedule import missing, skip_without_data
+from leaderboards.work.schedule import RunReport, missing, run_missing, skip_without_data
+from leaderboards.work.workers import Executor, Limits, RunOutcome, make_executor
 
-__all__ = ["adopt", "prepare"]
+__all__ = ["Listener", "Played", "Stage", "Workforce", "adopt", "play_suite"]
 
 
-def prepare(
-    suite: Suite, specs: Sequence[RunSpec], store: Store, warn: Callable[[str], object], retry_failed: bool = False
-) -> dict[str, str]:
-    """Fetch the data of what is to be played, make `suite` the one of a folder, and skip runs without data.
+@dataclass(frozen=True)
+class Workforce:
+    """Who plays.
+
+    Attributes:
+        workers: Runs at a time.
+        executor: One of `leaderboards.work.workers.EXECUTORS`; None for this process with one worker, and as many
+            processes with more.
+        limits: What each run may use.
+        scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+    """
+
+    workers: int = 1
+    executor: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    scheduler: str | None = None
+
+    def hired(self) -> Executor:
+        """The executor, to be closed; raises as `make_executor`."""
+        name = self.executor or ("serial" if self.workers == 1 else "local")
+        return make_executor(name, self.workers, self.limits, self.scheduler)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Runs that are played before those of the next stage.
+
+    Attributes:
+        name: What they are, for who listens.
+        specs: The runs.
+    """
+
+    name: str
+    specs: Sequence[RunSpec]
+
+
+class Listener:
+    """Who hears how a suite is played; this one hears of nothing.
+
+    Attributes:
+        console: Where the progress is reported; None for nowhere.
+    """
+
+    console: Console | None = None
+
+    def lacks_data(self, without_data: Mapping[str, str]) -> None:
+        """Why the data of environments cannot be had, by the key of their refs. Nothing is written if this raises."""
+
+    def warn(self, text: str) -> None:
+        """A warning, as of results that are not in the suite."""
+
+    def begins(self, todo: Sequence[RunSpec]) -> None:
+        """The folder is the suite's, and these runs are played next."""
+
+    def ended(self, stage: Stage, report: RunReport) -> None:
+        """The runs of a stage of which something was missing have been played."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What `play_suite` did.
+
+    Attributes:
+        report: How the runs ended.
+        without_data: Why the data of an environment cannot be had, by the key of its ref, for those of which they
+            cannot. Their runs are recorded as skipped.
+    """
+
+    report: RunReport
+    without_data: Mapping[str, str]
+
+
+def play_suite(
+    suite: Suite,
+    store: Store,
+    specs: Iterable[RunSpec],
+    workforce: Workforce,
+    listener: Listener,
+    *,
+    retry_failed: bool = False,
+    together: bool = False,
+    stages: Sequence[Stage] | None = None,
+) -> Played:
+    """Fetch the data of what is missing, make `suite` the one of the folder, and play what is missing.
 
     Args:
         suite: The suite that the folder is to hold.
-        specs: The runs that are asked for, of it or of a part of it.
         store: The folder.
-        warn: Called with each warning, as of results that are not in the suite.
+        specs: The runs that are asked for, of it or of a part of it.
+        workforce: Who plays.
+        listener: Who hears how it goes.
         retry_failed: Whether to count what is not done as missing.
-
-    Returns:
-        Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot. Their runs
-        are recorded as skipped, and must not be played.
+        together: Whether repetitions are played in one go where they can be.
+        stages: The same runs in the order in which they are played; None for all in one stage.
 
     Raises:
-        SuiteError: if an environment cannot be built for another reason, or the folder holds another suite.
+        SuiteError: if an environment cannot be built for another reason than its data, or the folder holds another
+            suite.
+        OSError: if the folder cannot be written.
     """
+    specs = list(specs)
     todo = missing(specs, store, retry_failed)
     without_data = build_environments_once(todo)
+    listener.lacks_data(without_data)
     for warning in adopt(suite, store):
-        warn(warning)
+        listener.warn(warning)
     skip_without_data(todo, store, without_data)
-    return without_data
+    listener.begins([spec for spec in todo if spec.env.key not in without_data])
+    before, ended, failures = 0, Counter[str](), list[RunOutcome]()
+    for stage in [Stage("", specs)] if stages is None else stages:
+        playable = [spec for spec in stage.specs if spec.env.key not in without_data]
+        if stages is not None and not missing(playable, store, retry_failed):
+            before += len(playable)
+            continue
+        executor = workforce.hired()
+        try:
+            report = run_missing(
+                playable,
+                store,
+                executor,
+                limits=workforce.limits,
+                retry_failed=retry_failed,
+                together=together,
+                console=listener.console,
+            )
+        finally:
+            executor.close()
+        before += report.before
+        ended += report.ended
+        failures += report.failures
+        listener.ended(stage, report)
+    return Played(RunReport(before, ended, tuple(failures)), without_data)
 
 
 def adopt(suite: Suite, store: Store) -> list[str]:
