@@ -30,8 +30,8 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.store.run_file import read_columns, write_table
 from leaderboards.store.store import Store
+from leaderboards.work.local import LocalExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import LocalExecutor
 
 ROUNDS = 5
 

@@ -36,8 +36,8 @@ from leaderboards.play.suite import (
 )
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_agents
+from leaderboards.work.jobs import Limits
 from leaderboards.work.play import Listener, Workforce, play_suite
-from leaderboards.work.workers import Limits
 
 __all__ = ["SuiteAgent", "SuiteLike", "as_suite", "run_suite"]
 

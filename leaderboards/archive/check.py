@@ -21,8 +21,8 @@ from leaderboards.store.run_file import RunEntry, origin
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance
+from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import Executor
 
 __all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
 

@@ -27,7 +27,7 @@ from leaderboards.store.limits import MOST_VALUES
 from leaderboards.store.quarantine import Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import Store, StoreError
-from leaderboards.work.workers import ExecutorError, process_pool
+from leaderboards.work.local import ExecutorError, process_pool
 
 __all__ = ["AuditOutcome", "AuditStore", "audit_runs", "unaudited"]
 

@@ -21,7 +21,7 @@ from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.suite import load_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from leaderboards.work.workers import make_executor
+from leaderboards.work.local import make_executor
 
 __all__ = ["app"]
 

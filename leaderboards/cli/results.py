@@ -36,7 +36,7 @@ from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import Level
 from leaderboards.verify.verify import verify as run_again
-from leaderboards.work.workers import LocalExecutor
+from leaderboards.work.local import LocalExecutor
 
 __all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
 

@@ -34,11 +34,12 @@ from leaderboards.text import duration
 from leaderboards.verify.agent_check import protocol_breach
 from leaderboards.verify.edited import edited_agents
 from leaderboards.work.checkpoint import DEFAULT_EVERY
+from leaderboards.work.jobs import Limits
+from leaderboards.work.local import EXECUTORS
 from leaderboards.work.plan import Plan, plan
 from leaderboards.work.play import Listener, Workforce, play_suite
 from leaderboards.work.schedule import RunReport
 from leaderboards.work.schedule import shard as shard_of
-from leaderboards.work.workers import EXECUTORS, Limits
 
 __all__ = ["run"]
 

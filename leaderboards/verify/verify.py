@@ -32,8 +32,8 @@ from leaderboards.store.kept import CLOCK
 from leaderboards.store.run_file import RunEntry, origin
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
+from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import Executor
 
 __all__ = [
     "FEWEST",

@@ -11,8 +11,9 @@ from rich.console import Console
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.store.store import Store, SuiteLostError
+from leaderboards.work.jobs import Limits, RunOutcome
+from leaderboards.work.local import Executor, make_executor
 from leaderboards.work.schedule import RunReport, missing, run_missing, skip_without_data
-from leaderboards.work.workers import Executor, Limits, RunOutcome, make_executor
 
 __all__ = ["Listener", "Played", "Stage", "Workforce", "adopt", "play_suite"]
 
@@ -23,7 +24,7 @@ class Workforce:
 
     Attributes:
         workers: Runs at a time.
-        executor: One of `leaderboards.work.workers.EXECUTORS`; None for this process with one worker, and as many
+        executor: One of `leaderboards.work.local.EXECUTORS`; None for this process with one worker, and as many
             processes with more.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.

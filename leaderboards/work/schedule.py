@@ -22,8 +22,9 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import SCRATCH, Store
 from leaderboards.text import duration
+from leaderboards.work.jobs import TRIES, Job, Limits, Registrations, RunOutcome, read_progress
+from leaderboards.work.local import Executor
 from leaderboards.work.vectorised import GROUP, can_vectorise
-from leaderboards.work.workers import TRIES, Executor, Job, Limits, Registrations, RunOutcome, read_progress
 
 __all__ = ["ProgressReport", "RunReport", "RunTimes", "missing", "run_missing", "shard", "skip_without_data"]
 

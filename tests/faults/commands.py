@@ -35,8 +35,8 @@ from leaderboards.cli import main, results
 from leaderboards.play import run
 from leaderboards.store.exchange import add
 from leaderboards.store.store import Store
-from leaderboards.work import workers
-from leaderboards.work.workers import SerialExecutor
+from leaderboards.work import jobs
+from leaderboards.work.local import SerialExecutor
 from tests.datasets import toy
 from tests.faults.disk import FAULTS, Died, Disk, Fault
 
@@ -155,7 +155,7 @@ class Command:
 @contextlib.contextmanager
 def clocks_stopped() -> Iterator[None]:
     """The same command writes the same bytes, but for the times of files."""
-    stopped = [(time, "time"), (run, "perf_counter"), (workers, "perf_counter")]
+    stopped = [(time, "time"), (run, "perf_counter"), (jobs, "perf_counter")]
     with contextlib.ExitStack() as stack:
         for module, name in stopped:
             stack.enter_context(patch.object(module, name, lambda: 1e9))

@@ -27,8 +27,8 @@ from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
 from leaderboards.store.folder import StoreError
 from leaderboards.store.store import Store
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 

@@ -19,7 +19,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from leaderboards.work.workers import SerialExecutor
+from leaderboards.work.local import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS
 
 Made = tuple[Store, Board]

@@ -23,8 +23,8 @@ from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
+from leaderboards.work.local import make_executor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import make_executor
 from tests.leaderboards.archive.boards import small_suite
 
 

@@ -20,9 +20,9 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from leaderboards.work.vectorised import play_group, play_together
-from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.play.players import Plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")

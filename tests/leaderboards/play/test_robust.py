@@ -21,9 +21,9 @@ from leaderboards.show.overview import knowledge_text
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from leaderboards.work.vectorised import play_group
-from leaderboards.work.workers import SerialExecutor
 
 RKHS = {"n_arms": 40, "dim": 1}
 CORRUPTED = Ref("GPBandit/RKHS-v0", {**RKHS, "corruption": {"name": "flip", "budget": 4.0}})

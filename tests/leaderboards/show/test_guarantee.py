@@ -16,8 +16,8 @@ from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
 from leaderboards.show.charts import guarantee_chart
 from leaderboards.store.store import Store
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import SerialExecutor
 
 TASK = "RKHS"
 AGENTS = {

@@ -19,7 +19,7 @@ from leaderboards.store import run_file
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
 from leaderboards.verify.verify import FEWEST, Verdict, other_instance, verify
-from leaderboards.work.workers import SerialExecutor
+from leaderboards.work.local import SerialExecutor
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
 BOX = Ref("GPBandit/Branin-v0")

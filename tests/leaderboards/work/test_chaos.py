@@ -18,8 +18,8 @@ import pytest
 
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.play import players
 from tests.leaderboards.work.test_schedule import rows, specs_of
 
@@ -32,7 +32,7 @@ WORKER_START_SECONDS = 2.0  # a Dask worker killed while it starts takes its nan
 
 SCRIPT = """
 import sys
-from leaderboards.work.workers import make_executor
+from leaderboards.work.local import make_executor
 from leaderboards.work.schedule import run_missing
 from leaderboards.store.store import Store
 from tests.leaderboards.work.test_chaos import chaos_specs

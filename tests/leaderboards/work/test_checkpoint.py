@@ -22,8 +22,9 @@ from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.jobs import Limits
+from leaderboards.work.local import LocalExecutor, SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import Limits, LocalExecutor, SerialExecutor
 from tests.leaderboards.play import players
 
 RKHS = Ref("GPBandit/RKHS-v0", {"n_arms": 30})

@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 
 from leaderboards.store.store import Store
+from leaderboards.work.jobs import Limits
+from leaderboards.work.local import ExecutorError, SerialExecutor, make_executor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import ExecutorError, Limits, SerialExecutor, make_executor
 from tests.leaderboards.play import players
 from tests.leaderboards.work.test_schedule import MIXED, rows, specs_of
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-from leaderboards.work.workers import DaskExecutor
+from leaderboards.work.dask import DaskExecutor
 
 pytestmark = [
     pytest.mark.slow,
@@ -80,7 +81,7 @@ def test_an_address_of_no_scheduler(address: str) -> None:
     [(b"", "does not answer"), (b"HTTP/1.0 400 Bad Request\r\n\r\n", "is no Dask scheduler|does not answer")],
 )
 def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch, says: bytes, expected: str) -> None:
-    monkeypatch.setattr("leaderboards.work.workers._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("leaderboards.work.dask._CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         peers: list[socket.socket] = []
 
@@ -107,7 +108,7 @@ def test_a_cluster_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboards.work.workers._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("leaderboards.work.dask._CONNECT_SECONDS", 0.5)
     with pytest.raises(ExecutorError, match=r"tcp://127.0.0.1:9 does not answer .* start it, then give the same"):
         make_executor("dask", 1, scheduler="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="expected the executor 'dask', got 'local'"):

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from leaderboards.store.store import Store
+from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.workers import SerialExecutor
 from tests.leaderboards.work.test_schedule import rows, specs_of
 
 pytestmark = pytest.mark.chaos

@@ -21,8 +21,9 @@ import agents
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
+from leaderboards.work.jobs import Limits, read_progress
+from leaderboards.work.local import Executor, LocalExecutor, SerialExecutor, make_executor
 from leaderboards.work.schedule import missing, run_missing
-from leaderboards.work.workers import Executor, Limits, LocalExecutor, SerialExecutor, make_executor, read_progress
 from tests.leaderboards.folders import stacked
 from tests.leaderboards.play import players
 
@@ -217,7 +218,7 @@ def children(parent: int) -> list[int]:
 
 SCRIPT = """
 import sys
-from leaderboards.work.workers import make_executor
+from leaderboards.work.local import make_executor
 from leaderboards.work.schedule import run_missing
 from leaderboards.store.store import Store
 from tests.leaderboards.work.test_schedule import killed_specs

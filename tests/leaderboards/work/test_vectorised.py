@@ -13,9 +13,9 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import compare, verify
 from leaderboards.work import vectorised
+from leaderboards.work.local import LocalExecutor, SerialExecutor
 from leaderboards.work.schedule import run_missing
 from leaderboards.work.vectorised import can_vectorise, play_group, play_together
-from leaderboards.work.workers import LocalExecutor, SerialExecutor
 
 ENV = Ref("GPBandit/GPSample-v0", {"n_arms": 150})
 

@@ -1,0 +1,231 @@
+"""Jobs: what a worker does.
+
+A worker plays the runs of a job, writes results about every second, and returns how the runs ended. Beside its results
+it keeps a small progress file that names the run it is at, so that the schedule knows which run failed if the worker is
+found dead, and the traceback if the run was stopped because it took too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TextIO
+
+import gymnasium as gym
+
+import agents
+from gpbandit_envs.arguments import as_count, positive_number
+from gpbandit_envs.registry import OWN
+from leaderboards.play.build import preload_modules
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.protocol_checks import RunTimeout
+from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.run import one_blas_thread, run_spec
+from leaderboards.play.spec import RunSpec
+from leaderboards.store.store import Store
+from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
+from leaderboards.work.vectorised import play_group
+
+__all__ = ["TRIES", "Job", "Limits", "Registrations", "RunOutcome", "read_progress", "work"]
+
+TRIES = 3
+_FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 1e-6, 1e9  # what the timers of the system resolve, and hold
+_GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of time and memory for a run.
+
+    Attributes:
+        timeout: Seconds of wall-clock time that a run may take; None for no limit.
+        memory: Bytes of address space beyond those of an idle worker; None for no limit.
+        checkpoint: Seconds after which a run saves its state, again and again.
+
+    Raises:
+        TypeError: if one of the times is no number.
+        ValueError: if one of them is not above 0, or `memory` is no whole number of at least 1.
+    """
+
+    timeout: float | None = None
+    memory: int | None = None
+    checkpoint: float = DEFAULT_EVERY
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None:
+            positive_number("timeout", self.timeout, _SHORTEST_SECONDS, _LONGEST_SECONDS)
+        if self.memory is not None:
+            as_count("memory", self.memory, most=sys.maxsize)
+        positive_number("checkpoint", self.checkpoint, _SHORTEST_SECONDS, _LONGEST_SECONDS)
+
+
+@dataclass(frozen=True)
+class Registrations:
+    """Agents and environments that only the parent process has registered.
+
+    Functions and classes among them are pickled by value where the worker cannot import them.
+    """
+
+    agents: tuple[tuple[str, Any, Mapping[str, Any]], ...] = ()
+    envs: tuple[gym.envs.registration.EnvSpec, ...] = ()
+
+    def apply(self) -> None:
+        """Register them in this process; existing registrations stay, but for environments of the user's own."""
+        known = set(agents.registered())
+        for id, entry_point, kwargs in self.agents:
+            if id not in known:
+                agents.register(id, entry_point, kwargs)
+        for spec in self.envs:
+            if spec.namespace == OWN:  # which a notebook may have defined anew since the worker was started
+                gym.registry[spec.id] = spec
+            gym.registry.setdefault(spec.id, spec)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs that one worker plays one after the other.
+
+    Attributes:
+        number: Distinguishes the jobs of one harness.
+        specs: The runs.
+        directory: The results folder.
+        progress: File in which the worker names the run it is at.
+        limits: What each run may use.
+        registrations: Agents and environments that the worker may lack.
+        kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
+        together: Whether repetitions are played in one go where they can be, see `leaderboards.work.vectorised`.
+    """
+
+    number: int
+    specs: tuple[RunSpec, ...]
+    directory: Path
+    progress: Path
+    limits: Limits = Limits()
+    registrations: Registrations = field(default_factory=Registrations)
+    kill: bool = True
+    together: bool = False
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended, without its trace."""
+
+    spec: RunSpec
+    status: Status
+    seconds: float
+    reason: str | None = None
+
+
+def work(job: Job) -> list[RunOutcome]:
+    """Play all runs of `job` and write them to its results folder.
+
+    Raises:
+        OSError: if results cannot be written.
+    """
+    load_plugins()
+    job.registrations.apply()
+    store = Store(job.directory)
+    outcomes: list[RunOutcome] = []
+    finished: list[RunRecord] = []
+    job.progress.parent.mkdir(parents=True, exist_ok=True)
+    with one_blas_thread(), job.progress.open("w") as progress:
+        last_flush = perf_counter()
+        for record in _records(job, progress, store):
+            finished.append(record)
+            outcomes.append(RunOutcome(record.spec, record.status, record.seconds, record.reason))
+            if perf_counter() - last_flush > _FLUSH_SECONDS:
+                _flush(store, finished)
+                last_flush = perf_counter()
+        _flush(store, finished)
+    job.progress.unlink(missing_ok=True)
+    return outcomes
+
+
+def read_progress(path: Path) -> tuple[str | None, str]:
+    """The key of the run that a dead worker was at, None if it had not begun; and its traceback if it took too long."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return None, ""
+    started = next((i for i, line in enumerate(lines) if line.startswith("Timeout (")), len(lines))
+    keys = [line for line in lines[:started] if line]
+    return (keys[-1] if keys else None), "\n".join(lines[started:])
+
+
+def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
+    specs = job.specs
+    if job.together and len(specs) > 1:
+        # The progress file stays empty: if the worker dies, any of them may have failed; each is played again alone.
+        records = play_group(specs)
+        if records is not None:
+            yield from records
+            return
+    for spec in specs:
+        progress.write(f"{spec.key}\n")
+        progress.flush()
+        yield _try(spec, job, progress, store)
+
+
+def _flush(store: Store, finished: list[RunRecord]) -> None:
+    """Write what is finished; only then are its checkpoints needed no more."""
+    if finished:
+        store.write(*finished)
+    for record in finished:
+        store.checkpoint(record.spec.key).unlink(missing_ok=True)
+    finished.clear()
+
+
+def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
+    """Up to three tries; faults of the protocol, skips and timeouts would only repeat themselves."""
+    for attempt in range(1, TRIES + 1):
+        checkpoint = Checkpoint(store.checkpoint(spec.key), job.limits.checkpoint)
+        try:
+            # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
+            with _time_limit(job, progress):
+                preload_modules(spec)
+            with _time_limit(job, progress):
+                record = run_spec(spec, checkpoint)
+        except RunTimeout as error:  # while building, or in the very moment of its end
+            record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
+        record = replace(record, tries=attempt, agent=None)
+        if record.status != "crashed" or record.final:
+            break
+        # A crashed run starts over: the state just before the crash may have caused it.
+        checkpoint.remove()
+    return record
+
+
+@contextlib.contextmanager
+def _time_limit(job: Job, progress: TextIO) -> Iterator[None]:
+    """Raise `RunTimeout` in the run after its time; if it does not listen, stop the process a little later."""
+    seconds = job.limits.timeout
+    if seconds is None:
+        yield
+        return
+    asks = threading.current_thread() is threading.main_thread()
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise RunTimeout(f"took longer than {seconds:g} s")
+
+    previous = signal.signal(signal.SIGALRM, stop) if asks else None
+    if asks:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    if job.kill:
+        # A thread in C: it fires even if compiled code holds the interpreter's lock.
+        faulthandler.dump_traceback_later(seconds + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
+    try:
+        yield
+    finally:
+        if job.kill:
+            faulthandler.cancel_dump_traceback_later()
+        if asks:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,291 @@
+"""Executors hand jobs to workers: in this process, or in processes on this machine; Dask's are in `dask`.
+
+Executors only run jobs and report how each ended, with its outcomes or lost with its worker. When to try a run again is
+decided in `leaderboards.work.schedule`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+from typing import Any
+
+from leaderboards.work.jobs import Job, Limits, RunOutcome, work
+
+__all__ = [
+    "EXECUTORS",
+    "Ending",
+    "Executor",
+    "ExecutorError",
+    "LocalExecutor",
+    "SerialExecutor",
+    "StoppedWorkers",
+    "bound_memory",
+    "make_executor",
+    "process_pool",
+]
+
+EXECUTORS = ("serial", "local", "dask")
+_STOPPED_SECONDS = 10.0  # a worker that something has stopped for so long is killed, and its run played again
+_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+_log = logging.getLogger("gpbandit")
+
+Ending = tuple[Job, list[RunOutcome] | None]
+"""A job and its outcomes, or None if its worker died."""
+
+
+class ExecutorError(RuntimeError):
+    """No workers are available; the text says what to do."""
+
+
+class Executor(ABC):
+    """Runs jobs.
+
+    Attributes:
+        workers: How many jobs run at a time.
+        in_subprocess: Whether workers are separate processes, which may be killed.
+    """
+
+    workers: int
+    in_subprocess: bool = True
+
+    @abstractmethod
+    def free(self) -> int:
+        """How many jobs may be submitted now."""
+
+    @abstractmethod
+    def submit(self, job: Job) -> None:
+        """Start a job; only while `free()` is positive."""
+
+    @abstractmethod
+    def collect(self, timeout: float) -> list[Ending]:
+        """Jobs that have ended; waits for the first, at most `timeout` seconds.
+
+        Raises:
+            OSError: if a worker could not write its results.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the workers and the runs that they play."""
+
+
+class SerialExecutor(Executor):
+    """One job after the other, in this process: for debugging."""
+
+    workers = 1
+    in_subprocess = False
+
+    def __init__(self) -> None:
+        self._job: Job | None = None
+
+    def free(self) -> int:
+        return 1 if self._job is None else 0
+
+    def submit(self, job: Job) -> None:
+        self._job = job
+
+    def collect(self, timeout: float) -> list[Ending]:
+        if self._job is None:
+            return []
+        job, self._job = self._job, None
+        return [(job, work(job))]
+
+    def close(self) -> None:
+        self._job = None
+
+
+class LocalExecutor(Executor):
+    """Worker processes on this machine.
+
+    Every worker is a loky pool of one process, so that a dead worker is known by its job, and no other job dies
+    with it.
+
+    Args:
+        workers: Number of processes.
+        limits: What each run may use; the memory limit holds for the worker's life.
+        code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
+            write no bytecode there.
+    """
+
+    def __init__(self, workers: int, limits: Limits | None = None, code: Path | None = None) -> None:
+        if workers < 1:
+            raise ValueError(f"workers: expected at least 1, got {workers}")
+        self.workers = workers
+        self._memory = (limits or Limits()).memory
+        self._code = code
+        self._idle: list[Any] = []
+        self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
+        self._stopped = StoppedWorkers()
+
+    def free(self) -> int:
+        return self.workers - len(self._running)
+
+    def submit(self, job: Job) -> None:
+        from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
+
+        while True:
+            pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code)
+            try:
+                self._running[pool.submit(work, job)] = (pool, job)
+                return
+            except (BrokenProcessPool, ShutdownExecutorError):  # killed while it was idle
+                pool.shutdown(kill_workers=True)
+
+    def collect(self, timeout: float) -> list[Ending]:
+        from loky.process_executor import BrokenProcessPool
+
+        endings: list[Ending] = []
+        self._stopped.kill(pid for pool, _ in self._running.values() for pid in list(pool._processes or ()))
+        for future in wait(self._running, timeout, FIRST_COMPLETED).done:
+            pool, job = self._running.pop(future)
+            try:
+                endings.append((job, future.result()))
+                self._idle.append(pool)
+            except BrokenProcessPool:
+                pool.shutdown(kill_workers=True)
+                endings.append((job, None))
+            except BaseException:
+                self._idle.append(pool)
+                raise
+        return endings
+
+    def close(self) -> None:
+        for pool in [*self._idle, *(pool for pool, _ in self._running.values())]:
+            pool.shutdown(kill_workers=True)
+        self._idle, self._running = [], {}
+
+
+def make_executor(name: str, workers: int, limits: Limits | None = None, scheduler: str | None = None) -> Executor:
+    """The executor `name` with that many workers.
+
+    Args:
+        name: One of `EXECUTORS`.
+        workers: How many runs at a time.
+        limits: What each run may use.
+        scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+
+    Raises:
+        ValueError: if there is none of that name, it has no scheduler, or it or this platform cannot bound memory.
+        ExecutorError: if it cannot be started.
+    """
+    if limits is not None and limits.memory is not None and sys.platform != "linux":
+        raise ValueError("memory: expected None, since address space can be bounded on Linux only")
+    if limits is not None and limits.memory is not None and name == "serial":
+        raise ValueError("memory: expected None with the executor 'serial', which plays in this process")
+    if scheduler is not None and name != "dask":
+        raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
+    if name == "dask":
+        from leaderboards.work.dask import DaskExecutor
+
+        return DaskExecutor(workers, limits, scheduler)
+    if name == "serial":
+        return SerialExecutor()
+    if name == "local":
+        return LocalExecutor(workers, limits)
+    raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
+
+
+# ---- worker processes ----
+
+
+class StoppedWorkers:
+    """Kills workers that SIGSTOP or the like has stopped: they keep their run, and no limit of time reaches them.
+
+    Stopping the whole command, as Ctrl-Z does, stops this clock too.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, float] = {}
+        self._last = time.monotonic()
+
+    def kill(self, processes: Iterable[int]) -> None:
+        """Kill those of `processes` that are stopped, and have been at every call for `_STOPPED_SECONDS`."""
+        now = time.monotonic()
+        if now - self._last > _STOPPED_SECONDS / 2:  # this process was stopped itself
+            self._seen.clear()
+        self._last = now
+        stopped = {process for process in processes if _is_stopped(process)}
+        self._seen = {process: self._seen.get(process, now) for process in stopped}
+        for process, since in self._seen.items():
+            if now - since >= _STOPPED_SECONDS:
+                _log.warning("worker %d has been stopped for %.0f s: its run is played again", process, now - since)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+
+def _is_stopped(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):  # it has gone, or this is not Linux
+        return False
+    return state == "T"
+
+
+def process_pool(workers: int, memory: int | None = None, code: Path | None = None) -> Any:
+    """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes.
+
+    They look for modules in the folder `code` first, if there is one, from the time on at which they have started.
+    """
+    from loky import ProcessPoolExecutor
+
+    _start_tracker()
+    return ProcessPoolExecutor(
+        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory, code), env=_ONE_THREAD
+    )
+
+
+def _start_tracker() -> None:
+    """Start loky's tracker of semaphores so that it outlives a closing terminal: of SIGHUP alone it would die."""
+    from loky.backend import resource_tracker
+
+    if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a new process inherits
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def _init_worker(parent: int, memory: int | None, code: Path | None) -> None:
+    """Prepare a worker process: the parent alone decides when it ends, and its memory is bounded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        # PR_SET_PDEATHSIG: nobody is left behind when the parent is killed. It is sent when the thread that made the
+        # worker ends, which is the thread of the schedule.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    if memory is not None:
+        bound_memory(memory)
+    if code is not None:
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, str(code))
+
+
+def bound_memory(extra: int) -> None:
+    """Limit this process to `extra` bytes of address space beyond its present use."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + extra, resource.RLIM_INFINITY))
+
+
+def _exit_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _address_space() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
