@@ -17,10 +17,10 @@ from leaderboards.archive.read import Board
 from leaderboards.play.build import check_agent_ref, is_own_env, make_env, missing_extra, not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import KEPT, KeptRun
-from leaderboards.store.run_file import RunEntry, origin
+from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
-from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance
+from leaderboards.verify.verify import NOT_HERE, SETTLED, Verdict, judged, other_instance, otherwise_ended, parted_after
 from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
 
@@ -84,7 +84,7 @@ def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
     run_missing([board.spec(key) for key in keys if key not in away], again, executor, together=True)
     return [
-        Verdict(key, None, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
+        Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
         for key in keys
     ]
 
@@ -113,11 +113,10 @@ def _build(spec: RunSpec) -> None:
 
 
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
-    exact = before.origin.rounding == origin().rounding
     now = again.entries().get(before.key)
     if now is None or now.status != before.status:
-        ended = "could not be played again" if now is None else f"is now {now.status}: {now.reason}"
-        return Verdict(before.key, "disagrees", exact, f"was {before.status}, {ended}")
+        return otherwise_ended(before, now)
+    exact = before.origin.rounds_as(now.origin)
     if kept is None:
         return Verdict(before.key, "identical", exact, f"{before.status} as before")
     trace = again.trace(before.key)
@@ -130,12 +129,12 @@ def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
     if anew.digest == kept.digest:
         return Verdict(before.key, "identical", exact, "identical", finals)
     last = _last_common(kept, anew)
-    text = f"agrees to evaluation {last}" if last else "differs from the first evaluation on"
     if exact:
-        return Verdict(before.key, "disagrees", exact, f"{text}, on the same kind of machine and libraries")
+        text = f"{parted_after(last)}, with the same loops of the same libraries"
+        return Verdict(before.key, "disagrees", exact, text)
     if last == kept.t[-1]:
         return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine", finals)
-    return Verdict(before.key, "agrees", exact, text, finals, parted=True)
+    return Verdict(before.key, "agrees", exact, parted_after(last), finals, parted=True)
 
 
 def _settled(run: KeptRun) -> dict[str, float]:

@@ -63,12 +63,21 @@ def file_names(agents: Iterable[Ref]) -> dict[str, str]:
 
 
 def play_board(
-    suite: Suite, results: Store, board: Board | None, workers: int = 1, say: Callable[[str], None] = print
+    suite: Suite,
+    results: Store,
+    board: Board | None,
+    workers: int = 1,
+    say: Callable[[str], None] = print,
+    *,
+    native: bool = False,
 ) -> None:
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
     Agents are played in the order of the suite, four repetitions of all of them before the next four of any. Those
     whose code has changed since are played anew. Those whose extra is not installed are left out, and named.
+
+    Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.loops`, so that all of these
+    give the same bits; with `native`, with those that this processor's libraries choose.
 
     Raises:
         OSError: if the folder cannot be written.
@@ -88,7 +97,8 @@ def play_board(
         for least in passes
         for entry in suite.agents
     ]
-    play_suite(suite, results, specs, Workforce(workers), _Sayer(say, suite, results), together=True, stages=stages)
+    workforce = Workforce(workers, portable=not native)
+    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), together=True, stages=stages)
 
 
 class _Sayer(Listener):
@@ -273,7 +283,7 @@ def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
         if run.status != "done":
             continue
         known = first.setdefault(instance_key(run.spec), run)
-        if fault := other_instance(run, known.facts, known.data, run.origin.rounding == known.origin.rounding):
+        if fault := other_instance(run, known.facts, known.data, run.origin.rounds_as(known.origin)):
             raise StoreError(
                 f"{run.spec.agent.label} on {run.spec.env.label}, repetition {run.spec.repetition}, had another "
                 f"instance than the other agents: one of them was played with other data or another version ({fault})"

@@ -21,7 +21,8 @@ from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.suite import load_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from leaderboards.work.local import make_executor
+from leaderboards.verify.verify import NOT_HERE
+from leaderboards.work.local import LocalExecutor
 
 __all__ = ["app"]
 
@@ -38,6 +39,10 @@ app = typer.Typer(
 
 _NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v1.")]
 _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+_NATIVE = Annotated[
+    bool,
+    typer.Option("--native", help="Compute with this processor's own loops, not those that every x86-64-v3 one has."),
+]
 
 
 @app.command("list")
@@ -69,6 +74,7 @@ def make(
         bool, typer.Option("--alone", help="Say that nothing else runs: policy times can be compared.")
     ] = False,
     pack_only: Annotated[bool, typer.Option("--pack-only", help="Play nothing: keep what has been played.")] = False,
+    native: _NATIVE = False,
 ) -> None:
     """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing."""
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
@@ -78,7 +84,7 @@ def make(
         there = Board(folder) if (folder / INDEX).is_file() else None
         try:
             if not pack_only:
-                play_board(suite, store, there, workers, say)
+                play_board(suite, store, there, workers, say, native=native)
         finally:
             if store.keys():
                 found = write_board(suite, folder, store, seconds="alone" if alone else "not comparable")
@@ -94,6 +100,7 @@ def check(
     seed: Annotated[str | None, typer.Option(help="Text that chooses them; the hash of the commit by default.")] = None,
     workers: _WORKERS = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
+    native: _NATIVE = False,
 ) -> None:
     """Play a sample of a board again: identical, agrees, undecided or disagrees; name agents whose code has changed.
 
@@ -108,7 +115,7 @@ def check(
     ask_to_run(specs, yes)
     say(f"{len(keys)} of {len(found.done_keys())} runs, chosen by {chosen_by}")
     with user_errors(found.directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        executor = make_executor("serial" if workers == 1 else "local", workers)
+        executor = LocalExecutor(workers, portable=not native)
         try:
             report = check_board(found, keys, Path(scratch), executor)
         finally:
@@ -116,15 +123,16 @@ def check(
         for verdict in report.verdicts:
             spec = found.spec(verdict.key)
             what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
-            say(f"{verdict.level or 'not here':<10} {verdict.key[:8]} {what}: {verdict.text}")
+            level = "not here" if verdict.level == NOT_HERE else verdict.level
+            say(f"{level:<10} {verdict.key[:8]} {what}: {verdict.text}")
         for label in report.stale.values():
             say(f"stale      {label}: its code has changed since its runs were played")
     levels = [verdict.level for verdict in report.verdicts]
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
     counts += f", {levels.count('undecided')} undecided" if "undecided" in levels else ""
     say(f"{counts}; {len(report.stale)} agents are stale")
-    if None in levels:
-        say(f"{levels.count(None)} cannot be played here: for want of extras, or of the code of submitted agents")
+    if NOT_HERE in levels:
+        say(f"{levels.count(NOT_HERE)} cannot be played here: for want of data, extras or the code of submitted agents")
     if "disagrees" in levels:
         raise typer.Exit(_DIFFERS)
 
@@ -136,6 +144,7 @@ def renew_stale(
         str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")
     ] = None,
     workers: _WORKERS = 1,
+    native: _NATIVE = False,
 ) -> None:
     """Take agents whose code has changed as the same where they play as before.
 
@@ -148,7 +157,7 @@ def renew_stale(
         order = [entry.ref.label for entry in found.suite().agents]  # cheap ones first
         for file, label in sorted(found.stale().items(), key=lambda item: order.index(item[1])):
             keys = one_of_each_task(found, file, chosen_by)
-            executor = make_executor("serial" if workers == 1 else "local", workers)
+            executor = LocalExecutor(workers, portable=not native)
             try:
                 with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
                     verdicts = check_board(found, keys, Path(scratch), executor).verdicts

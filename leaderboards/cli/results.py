@@ -34,7 +34,7 @@ from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
-from leaderboards.verify.verify import Level
+from leaderboards.verify.verify import NOT_HERE, Level, played_portably
 from leaderboards.verify.verify import verify as run_again
 from leaderboards.work.local import LocalExecutor
 
@@ -158,8 +158,8 @@ def verify(
     """Re-run and compare traces: identical, agrees (on another machine), undecided or disagrees.
 
     Further repetitions are played where a run takes another course on another machine. Exits with 1 on a mismatch, or
-    if a run is undecided or cannot be played here. Of a submission everything that can be told without
-    its code is checked first, and nothing is played if that fails.
+    if a run is undecided; what cannot be played here, for want of data, an extra or its code, is named and no mismatch.
+    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails.
     """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
@@ -199,8 +199,8 @@ def replay(
     ask_to_run([store.spec(key) for key in keys], yes)
     load_plugins()
     runs = store.runs()
-    levels: Counter[Level | None] = Counter()
-    executor = LocalExecutor(workers, code=code)
+    levels: Counter[Level] = Counter()
+    executor = LocalExecutor(workers, code=code, portable=played_portably(store, keys))
     try:
         for verdict in run_again(store, keys, again, executor, code):
             run = runs.loc[verdict.key]
@@ -221,9 +221,9 @@ def replay(
     agree = levels["identical"] + levels["agrees"]
     if not as_json:
         undecided = f"; {levels['undecided']} are undecided" if levels["undecided"] else ""
-        unknown = f"; {levels[None]} cannot be played here" if levels[None] else ""
+        unknown = f"; {levels[NOT_HERE]} {NOT_HERE}" if levels[NOT_HERE] else ""
         say(f"{agree} of {levels.total()} runs agree{undecided}{unknown}")
-    return levels.total() - agree
+    return levels.total() - agree - levels[NOT_HERE]
 
 
 def check_submission(submission: Submission) -> None:

@@ -90,6 +90,12 @@ def run(
         typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
+    portable: Annotated[
+        bool,
+        typer.Option(
+            "--portable", help="Compute as every x86-64-v3 processor can: others get the same bits, as on boards."
+        ),
+    ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play the missing runs of a suite; the same command resumes after an interruption.
@@ -97,6 +103,8 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
     """
     check_options(executor, scheduler, agent, against, together and (timeout is not None or memory is not None))
+    if portable and executor != "local":
+        raise UserError(f"--portable: expected --executor local with it, which loads NumPy anew, got {executor}")
     limits = limits_of(timeout, memory, checkpoint, executor)
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
@@ -124,7 +132,7 @@ def run(
                 found,
                 store,
                 specs,
-                Workforce(workers, executor, limits, scheduler),
+                Workforce(workers, executor, limits, scheduler, portable),
                 listener,
                 retry_failed=retry_failed,
                 together=together,

@@ -42,6 +42,7 @@ from pydantic import (
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
+from leaderboards.play.loops import loops
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.play.streams import env_seed
@@ -96,12 +97,21 @@ class _Stored(BaseModel):
 
 
 class Machine(_Stored):
-    """The computer on which a run was played."""
+    """The computer on which a run was played.
+
+    Attributes:
+        system: Its operating system.
+        arch: Its architecture.
+        cpu: Its processor.
+        cores: How many it has.
+        loops: What the process computed with, see `leaderboards.play.loops`; None where nobody noted it.
+    """
 
     system: Text
     arch: Text
     cpu: Text
     cores: int | None = None
+    loops: list[Text] | None = None
 
 
 class Origin(_Stored):
@@ -129,11 +139,27 @@ class Origin(_Stored):
             raise ValueError(f"expected the version of {missing[0]}")
         return libraries
 
+    def rounds_as(self, other: Origin) -> bool:
+        """Whether sums round alike, bit for bit, in the two: the same loops of the same libraries, on one kind of CPU.
+
+        False where one of them did not note its loops, as records of earlier versions: two processors may be of one
+        name and choose others.
+        """
+        return self._rounding is not None and self._rounding == other._rounding
+
     @property
-    def rounding(self) -> tuple[str, ...]:
-        """What decides how floating-point sums round: CPU and library builds."""
+    def _rounding(self) -> tuple[object, ...] | None:
         machine = self.machine
-        return machine.system, machine.arch, machine.cpu, self.libraries["numpy"], self.libraries["scipy"]
+        if machine.loops is None:
+            return None
+        return (
+            machine.system,
+            machine.arch,
+            machine.cpu,
+            machine.loops,
+            self.libraries["numpy"],
+            self.libraries["scipy"],
+        )
 
 
 class Seeds(_Stored):
@@ -228,7 +254,9 @@ def first_error(error: ValidationError) -> str:
 @functools.cache
 def origin() -> Origin:
     """Versions, commit and machine of this process; found once."""
-    machine = Machine(system=platform.system(), arch=platform.machine(), cpu=_cpu(), cores=os.cpu_count())
+    machine = Machine(
+        system=platform.system(), arch=platform.machine(), cpu=_cpu(), cores=os.cpu_count(), loops=list(loops())
+    )
     return Origin(
         gpbandit_envs=__version__,
         commit=_commit(),

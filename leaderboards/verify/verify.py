@@ -1,11 +1,13 @@
 """Play runs again and compare: the same trace, or where it first differs.
 
-- identical: every number is the same, bit for bit; nothing less will do on the same machine and libraries.
-- agrees: on another machine. Every number is within `TOLERANCE`; or the traces part at a choice of the agent, where
-  rounding breaks a tie, and the means of `SETTLED` over `FEWEST` or more repetitions are the same within `MARGIN`.
+- identical: every number is the same, bit for bit; nothing less will do with the same loops of the same libraries.
+- agrees: computed with others, as on another machine. Every number is within `TOLERANCE`; or the traces part at a
+  choice of the agent, where rounding breaks a tie, and the means of `SETTLED` over `FEWEST` or more repetitions are the
+  same within `MARGIN`.
 - undecided: the traces part, and there are fewer repetitions than that, or a mean differs by more, but not all
   repetitions in one direction.
 - disagrees: anything else.
+- cannot be played here: for want of data, of an extra, of the agent's code or of memory; no failure, and no proof.
 
 Where traces part without a choice, as at a reward that is not the one that the environment pays for that action, no
 rounding explains it, on any machine. Which machine a record is from it says itself, and the agent's code, which may be
@@ -27,9 +29,10 @@ import pandas as pd
 from jaxtyping import Float
 
 from leaderboards.play.build import is_own_env, not_here
-from leaderboards.play.record import InstanceData
+from leaderboards.play.loops import are_portable
+from leaderboards.play.record import InstanceData, lacks_data
 from leaderboards.store.kept import CLOCK
-from leaderboards.store.run_file import RunEntry, origin
+from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
 from leaderboards.work.local import Executor
@@ -38,6 +41,7 @@ from leaderboards.work.schedule import run_missing
 __all__ = [
     "FEWEST",
     "MARGIN",
+    "NOT_HERE",
     "SETTLED",
     "TOLERANCE",
     "Level",
@@ -45,7 +49,10 @@ __all__ = [
     "compare",
     "judged",
     "other_instance",
+    "otherwise_ended",
+    "parted_after",
     "parting",
+    "played_portably",
     "settled",
     "verify",
 ]
@@ -67,7 +74,9 @@ FEWEST = 5
 SETTLED = ("cumulative_regret", "simple_regret", "inference_regret", "batches")
 """What is judged after traces have parted: values at the horizon, by their names among the metrics."""
 
-Level = Literal["identical", "agrees", "undecided", "disagrees"]
+NOT_HERE: Literal["cannot be played here"] = "cannot be played here"
+
+Level = Literal["identical", "agrees", "undecided", "disagrees", "cannot be played here"]
 
 
 @dataclass(frozen=True)
@@ -76,15 +85,15 @@ class Verdict:
 
     Attributes:
         key: The run.
-        level: What was found; None if the run cannot be played here, which tells nothing of it.
-        exact: Whether the traces had to agree bit for bit, since machine and libraries are the same.
+        level: What was found.
+        exact: Whether the traces had to agree bit for bit, since the loops of the same libraries computed them.
         text: The same in one line.
         finals: Values of `SETTLED` of the record and of the new trace; None if the run is not compared.
         parted: Whether the traces part at a choice on another machine, so that the finals have to be compared.
     """
 
     key: str
-    level: Level | None
+    level: Level
     exact: bool
     text: str
     finals: tuple[Mapping[str, float], Mapping[str, float]] | None = None
@@ -93,7 +102,7 @@ class Verdict:
     @property
     def agrees(self) -> bool | None:
         """Whether the run is what its record says; None if that is undecided, or it cannot be played here."""
-        return None if self.level in (None, "undecided") else self.level != "disagrees"
+        return None if self.level in (NOT_HERE, "undecided") else self.level != "disagrees"
 
 
 def verify(
@@ -120,13 +129,19 @@ def verify(
         specs = {key: store.spec(key) for key in keys}
         away = {key: reason for key, spec in specs.items() if (reason := not_here(spec, code)) is not None}
         run_missing([spec for key, spec in specs.items() if key not in away], again, executor)
-        return [Verdict(key, None, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
+        return [Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
 
     verdicts = judged(store.entries(), list(keys), play)
     agreed = [verdict.key for verdict in verdicts if verdict.agrees]
     if agreed:
         store.mark_verified(agreed)
     yield from verdicts
+
+
+def played_portably(store: Store, keys: Iterable[str]) -> bool:
+    """Whether all these runs were computed with loops that every x86-64-v3 processor has: they are played again so."""
+    stated = [store.entry(key).origin.machine.loops for key in keys]
+    return bool(stated) and all(loops is not None and are_portable(loops) for loops in stated)
 
 
 def judged(
@@ -264,8 +279,9 @@ def other_instance(run: RunEntry, facts: Mapping[str, float], data: InstanceData
         run: The record.
         facts: Facts of the instance that its spec names, which may differ by `TOLERANCE`.
         data: The data of that.
-        exact: Whether machine and libraries are the same. Elsewhere the hash of an instance whose optimum is known is
-            not compared: it is one of the last bits of the means. Of another it is stated, and scores depend on it.
+        exact: Whether the same loops of the same libraries computed both. Elsewhere the hash of an instance whose
+            optimum is known is not compared: it is one of the last bits of the means. Of another it is stated, and
+            scores depend on it.
     """
     for name in {**run.facts, **facts}:
         one, other = run.facts.get(name, math.nan), facts.get(name, math.nan)
@@ -284,16 +300,33 @@ def _actions(trace: pd.DataFrame) -> list[str]:
     return [name for name in trace.columns if name == "action" or name.startswith("action_")]
 
 
+def otherwise_ended(before: RunEntry, now: RunEntry | None) -> Verdict:
+    """The verdict on a run that does not end as its record says: `now` is how it ended here, None if not at all."""
+    key = before.key
+    if now is None:  # its record was left out, as of a run that this machine has not the memory for
+        return Verdict(key, NOT_HERE, False, "it was begun and could not be played to its end")
+    if lacks_data(now.status, now.reason):
+        return Verdict(key, NOT_HERE, False, str(now.reason))
+    exact = before.origin.rounds_as(now.origin)
+    return Verdict(key, "disagrees", exact, f"was {before.status}, is now {now.status}: {now.reason}")
+
+
+def parted_after(evaluations: int) -> str:
+    """How many evaluations two traces have in common, in words that go with every verdict."""
+    return f"the same to evaluation {evaluations}, then apart" if evaluations else "apart from the first evaluation on"
+
+
 def _judge(store: Store, again: Store, key: str) -> Verdict:
     before = store.entry(key)
-    exact = before.origin.rounding == origin().rounding
-    if key not in again.entries():
-        return Verdict(key, "disagrees", exact, "could not be played again")
-    now = again.entry(key)
-    if now.status != before.status:
-        return Verdict(key, "disagrees", exact, f"was {before.status}, is now {now.status}: {now.reason}")
+    now = again.entries().get(key)
+    if now is None or now.status != before.status:
+        return otherwise_ended(before, now)
+    exact = before.origin.rounds_as(now.origin)
     one, other = store.trace(key), again.trace(key)
-    difference = compare(one, other, 0.0 if exact else TOLERANCE)
+    difference = compare(one, other)
+    identical = difference is None
+    if not identical and not exact:
+        difference = compare(one, other, TOLERANCE)
     row = None if difference is None or exact else parting(one, other)
     if difference is not None and row is None:
         return Verdict(key, "disagrees", exact, difference)
@@ -302,15 +335,15 @@ def _judge(store: Store, again: Store, key: str) -> Verdict:
     if fault is not None:
         return Verdict(key, "disagrees", exact, fault)
     if row is not None:
-        text = f"agrees to evaluation {row}"
+        text = parted_after(row)
     else:
-        text = "identical" if exact else f"equal within {TOLERANCE:g} on another machine"
+        text = "identical" if identical else f"equal within {TOLERANCE:g} on another machine"
     if not own:
         text += (
             f"; {before.spec.env.id!r} is no environment of this project: rewards were not computed without the agent"
         )
     finals = (_finals(one), _finals(other)) if len(one) else None
-    return Verdict(key, "identical" if exact else "agrees", exact, text, finals, row is not None)
+    return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None)
 
 
 def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:

@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any
 
+from leaderboards.play.loops import portable_environment
 from leaderboards.work.jobs import Job, Limits, RunOutcome, work
 
 __all__ = [
@@ -116,14 +117,19 @@ class LocalExecutor(Executor):
         limits: What each run may use; the memory limit holds for the worker's life.
         code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
             write no bytecode there.
+        portable: Whether they compute with loops that every x86-64-v3 processor has, as boards are played, see
+            `leaderboards.play.loops`.
     """
 
-    def __init__(self, workers: int, limits: Limits | None = None, code: Path | None = None) -> None:
+    def __init__(
+        self, workers: int, limits: Limits | None = None, code: Path | None = None, *, portable: bool = False
+    ) -> None:
         if workers < 1:
             raise ValueError(f"workers: expected at least 1, got {workers}")
         self.workers = workers
         self._memory = (limits or Limits()).memory
         self._code = code
+        self._portable = portable
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
         self._stopped = StoppedWorkers()
@@ -135,7 +141,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code)
+            pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code, self._portable)
             try:
                 self._running[pool.submit(work, job)] = (pool, job)
                 return
@@ -166,7 +172,14 @@ class LocalExecutor(Executor):
         self._idle, self._running = [], {}
 
 
-def make_executor(name: str, workers: int, limits: Limits | None = None, scheduler: str | None = None) -> Executor:
+def make_executor(
+    name: str,
+    workers: int,
+    limits: Limits | None = None,
+    scheduler: str | None = None,
+    *,
+    portable: bool = False,
+) -> Executor:
     """The executor `name` with that many workers.
 
     Args:
@@ -174,9 +187,11 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
         workers: How many runs at a time.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+        portable: See `LocalExecutor`; the others cannot choose, since their NumPy is loaded.
 
     Raises:
-        ValueError: if there is none of that name, it has no scheduler, or it or this platform cannot bound memory.
+        ValueError: if there is none of that name, it has no scheduler or no portable loops, or it or this platform
+            cannot bound memory.
         ExecutorError: if it cannot be started.
     """
     if limits is not None and limits.memory is not None and sys.platform != "linux":
@@ -185,6 +200,8 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
         raise ValueError("memory: expected None with the executor 'serial', which plays in this process")
     if scheduler is not None and name != "dask":
         raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
+    if portable and name != "local":
+        raise ValueError(f"portable: expected the executor 'local', whose processes load NumPy anew, got {name!r}")
     if name == "dask":
         from leaderboards.work.dask import DaskExecutor
 
@@ -192,7 +209,7 @@ def make_executor(name: str, workers: int, limits: Limits | None = None, schedul
     if name == "serial":
         return SerialExecutor()
     if name == "local":
-        return LocalExecutor(workers, limits)
+        return LocalExecutor(workers, limits, portable=portable)
     raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
 
 
@@ -232,16 +249,21 @@ def _is_stopped(process: int) -> bool:
     return state == "T"
 
 
-def process_pool(workers: int, memory: int | None = None, code: Path | None = None) -> Any:
+def process_pool(workers: int, memory: int | None = None, code: Path | None = None, portable: bool = False) -> Any:
     """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes.
 
-    They look for modules in the folder `code` first, if there is one, from the time on at which they have started.
+    They look for modules in the folder `code` first, if there is one, from the time on at which they have started;
+    for `portable` see `LocalExecutor`.
     """
     from loky import ProcessPoolExecutor
 
     _start_tracker()
     return ProcessPoolExecutor(
-        workers, timeout=None, initializer=_init_worker, initargs=(os.getpid(), memory, code), env=_ONE_THREAD
+        workers,
+        timeout=None,
+        initializer=_init_worker,
+        initargs=(os.getpid(), memory, code),
+        env=_ONE_THREAD | (portable_environment() if portable else {}),
     )
 
 

@@ -28,17 +28,20 @@ class Workforce:
             processes with more.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+        portable: Whether runs are computed with loops that every x86-64-v3 processor has; such runs are played in
+            worker processes.
     """
 
     workers: int = 1
     executor: str | None = None
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
+    portable: bool = False
 
     def hired(self) -> Executor:
         """The executor, to be closed; raises as `make_executor`."""
-        name = self.executor or ("serial" if self.workers == 1 else "local")
-        return make_executor(name, self.workers, self.limits, self.scheduler)
+        name = self.executor or ("serial" if self.workers == 1 and not self.portable else "local")
+        return make_executor(name, self.workers, self.limits, self.scheduler, portable=self.portable)
 
 
 @dataclass(frozen=True)
@@ -127,13 +130,14 @@ def play_suite(
     skip_without_data(todo, store, without_data)
     listener.begins([spec for spec in todo if spec.env.key not in without_data])
     before, ended, failures = 0, Counter[str](), list[RunOutcome]()
-    for stage in [Stage("", specs)] if stages is None else stages:
-        playable = [spec for spec in stage.specs if spec.env.key not in without_data]
-        if stages is not None and not missing(playable, store, retry_failed):
-            before += len(playable)
-            continue
-        executor = workforce.hired()
-        try:
+    executor: Executor | None = None
+    try:
+        for stage in [Stage("", specs)] if stages is None else stages:
+            playable = [spec for spec in stage.specs if spec.env.key not in without_data]
+            if stages is not None and not missing(playable, store, retry_failed):
+                before += len(playable)
+                continue
+            executor = executor or workforce.hired()
             report = run_missing(
                 playable,
                 store,
@@ -143,12 +147,13 @@ def play_suite(
                 together=together,
                 console=listener.console,
             )
-        finally:
+            before += report.before
+            ended += report.ended
+            failures += report.failures
+            listener.ended(stage, report)
+    finally:
+        if executor is not None:
             executor.close()
-        before += report.before
-        ended += report.ended
-        failures += report.failures
-        listener.ended(stage, report)
     return Played(RunReport(before, ended, tuple(failures)), without_data)
 
 

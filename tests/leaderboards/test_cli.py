@@ -660,7 +660,7 @@ def test_away_from_the_modules_of_a_run_the_commands_say_so(
     monkeypatch.delitem(sys.modules, "an_agent_of_mine", raising=False)
     said_so = "module 'an_agent_of_mine' that defines agent 'an_agent_of_mine:Mine' is not importable here"
     code, text, _ = call("verify", out, "--workers", 1, "--yes")
-    assert code == 1
+    assert code == 0
     assert text.count(f"Mine on RKHS, repetition 0: {said_so}") == 1
     assert text.endswith("4 of 6 runs agree; 2 cannot be played here\n")
     verdicts = [json.loads(line) for line in call("verify", out, "--workers", 1, "--yes", "--json")[1].splitlines()]

@@ -55,5 +55,5 @@ def played(directory: Path, suite: Suite | None = None) -> tuple[Store, Board]:
     suite = small_suite() if suite is None else suite
     store = Store(directory / "results")
     said: list[str] = []
-    play_board(suite, store, None, say=said.append)
+    play_board(suite, store, None, say=said.append, native=True)  # in this process
     return store, write_board(suite, directory / "boards" / suite.name, store)

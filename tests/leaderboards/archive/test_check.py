@@ -8,19 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpbandit_envs.datasets import DataError
 from leaderboards.archive import check
 from leaderboards.archive.check import check_board, sample
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.lite import agreement, block_ranks, choose_lite
+from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
+from leaderboards.play.loops import are_portable, portable_environment
+from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.local import SerialExecutor
-from tests.leaderboards.archive.boards import REPETITIONS
+from tests.leaderboards.archive.boards import REPETITIONS, small_suite
 
 Made = tuple[Store, Board]
 
@@ -77,7 +82,9 @@ def test_another_number_on_the_same_machine_disagrees(own: Board, tmp_path: Path
     assert t is not None
     report = check_board(board, [*keys_of(board, "d = 1", 1), *keys_of(board, "d = 2", 1)], tmp_path, SerialExecutor())
     assert [verdict.level for verdict in report.verdicts] == ["disagrees", "identical"]
-    assert report.verdicts[0].text == f"agrees to evaluation {t[29]}, on the same kind of machine and libraries"
+    assert report.verdicts[0].text == (
+        f"the same to evaluation {t[29]}, then apart, with the same loops of the same libraries"
+    )
 
 
 @pytest.mark.parametrize(("factor", "level"), [(1.02, "agrees"), (1.5, "disagrees")])
@@ -113,13 +120,13 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
         "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
         in capsys.readouterr().out
     )
-    assert play(["board", "check", "small", "--seed", "a", "--share", "0.1"]) == 0
+    assert play(["board", "check", "small", "--native", "--seed", "a", "--share", "0.1"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("4 of 36 runs, chosen by a\n")
     assert "stale      GP-UCB, width 2: its code has changed since its runs were played" in said
     assert "4 identical, 0 agrees, 0 disagrees; 3 agents are stale" in said
     changed_total(own, 1.01, None)
-    assert play(["board", "renew", "small", "--seed", "a"]) == 1
+    assert play(["board", "renew", "small", "--native", "--seed", "a"]) == 1
     said = capsys.readouterr().out
     assert "the same   Uniform: 2 runs, one of each task, are identical" in said
     assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
@@ -128,10 +135,10 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
 
 def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     changed_total(own, 1.01, None)
-    assert play(["board", "check", "small", "--seed", "a", "--share", "1"]) == 1
+    assert play(["board", "check", "small", "--native", "--seed", "a", "--share", "1"]) == 1
     assert f"30 identical, 0 agrees, {REPETITIONS} disagrees" in capsys.readouterr().out
     with pytest.raises(UserError, match="--share: expected"):
-        play(["board", "check", "small", "--seed", "a", "--share", "2"])
+        play(["board", "check", "small", "--native", "--seed", "a", "--share", "2"])
     with pytest.raises(UserError, match="expected one of 'small'"):
         play(["board", "check", "nothing"])
 
@@ -148,10 +155,42 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
     report = check_board(own, keys, tmp_path / "again", SerialExecutor())
     found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}
     assert found == {
-        ("EpsGreedy", None, "Eps is not installed: pip install eps"),
+        ("EpsGreedy", NOT_HERE, "Eps is not installed: pip install eps"),
         ("Uniform", "identical", "identical"),
         ("GP-UCB", "identical", "identical"),
     }
+
+
+def test_a_board_is_played_and_checked_with_loops_that_all_processors_have(
+    own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")  # what this machine would choose otherwise
+    store = Store(tmp_path / "r")
+    play_board(small_suite(repetitions=2), store, None, say=lambda _: None)
+    for run in store.entries().values():
+        assert run.origin.machine.loops is not None
+        assert are_portable(run.origin.machine.loops) == bool(portable_environment())
+    write_board(small_suite(repetitions=2), own.directory, store)
+    assert play(["board", "check", "small", "--share", "1", "--seed", "a"]) == 0
+    said = capsys.readouterr().out
+    if portable_environment():
+        assert "\n12 identical, 0 agrees, 0 disagrees" in said
+    assert play(["board", "check", "small", "--share", "1", "--seed", "a", "--native"]) == 0  # as Nehalem would
+    assert ", 0 disagrees" in capsys.readouterr().out
+
+
+def test_without_its_data_a_run_cannot_be_played_here(own: Board, tmp_path: Path) -> None:
+    key = sorted(own.done_keys())[0]
+    before = own.entry(key)
+    skipped = RunRecord(before.spec, "skipped", reason=data_reason(DataError("no network")))
+    store = Store(tmp_path / "r")
+    store.write(skipped)
+    found = otherwise_ended(before, store.entry(key))
+    assert (found.level, found.agrees) == (NOT_HERE, None)
+    assert "no network" in found.text
+    store = Store(tmp_path / "s")
+    store.write(RunRecord(before.spec, "crashed", reason="agent: ValueError: x"))
+    assert otherwise_ended(before, store.entry(key)).level == "disagrees"
 
 
 def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

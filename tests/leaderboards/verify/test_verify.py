@@ -190,7 +190,7 @@ def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path
     assert len(found) == FEWEST
     assert [verdict.parted for verdict in found] == [True] + [False] * (FEWEST - 1)
     assert found[0].level == "agrees"
-    assert found[0].text.startswith(f"agrees to evaluation {HORIZON - 1}; over {FEWEST} repetitions ")
+    assert found[0].text.startswith(f"the same to evaluation {HORIZON - 1}, then apart; over {FEWEST} repetitions ")
     standing = store.standings()
     assert sum(standing(run) == "verified" for run in store.entries().values()) == FEWEST
 
@@ -200,7 +200,35 @@ def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: 
     found = verdicts_on(store, tmp_path / "again")
     assert {(verdict.level, verdict.agrees) for verdict in found} == {("undecided", None)}
     assert found[0].text == (
-        f"agrees to evaluation {HORIZON - 1}; that is judged from {FEWEST} or more repetitions, "
+        f"the same to evaluation {HORIZON - 1}, then apart; that is judged from {FEWEST} or more repetitions, "
         f"and there are {FEWEST - 1}"
     )
     assert not any(store.standings()(run) == "verified" for run in store.entries().values())
+
+
+def test_records_that_do_not_note_their_loops_are_of_another_machine(records: list[RunRecord], tmp_path: Path) -> None:
+    ours = run_file.origin()
+    old = ours.model_copy(update={"machine": ours.machine.model_copy(update={"loops": None})})
+    assert ours.rounds_as(ours)
+    assert not old.rounds_as(ours)
+    assert not ours.rounds_as(old)
+    assert not old.rounds_as(old)
+    other = ours.model_copy(update={"machine": ours.machine.model_copy(update={"loops": ["openblas 0.3 SkylakeX"]})})
+    assert not other.rounds_as(ours)
+
+
+def test_equal_bits_are_identical_on_whatever_machine(records: list[RunRecord], tmp_path: Path) -> None:
+    store = written(tmp_path / "r", records[:1], lambda record: record, "another")
+    (found,) = verdicts_on(store, tmp_path / "again")
+    assert (found.level, found.exact, found.text) == ("identical", False, "identical")
+
+
+def test_numbers_within_the_tolerance_agree_on_another_machine_alone(records: list[RunRecord], tmp_path: Path) -> None:
+    def rounded(record: RunRecord) -> RunRecord:
+        return replace(record, trace=record.trace.assign(regret=record.trace["regret"] * (1 + 1e-9)))
+
+    (found,) = verdicts_on(written(tmp_path / "r", records[:1], rounded, "another"), tmp_path / "again")
+    assert (found.level, found.text) == ("agrees", "equal within 1e-05 on another machine")
+    (found,) = verdicts_on(written(tmp_path / "s", records[:1], rounded), tmp_path / "once more")
+    assert found.level == "disagrees"
+    assert "agree" not in found.text

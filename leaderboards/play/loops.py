@@ -1,0 +1,85 @@
+"""Which compiled loops sums of floating-point numbers are computed with: they decide how results round.
+
+OpenBLAS and NumPy choose their loops by the processor when they are loaded, so that two processors under one model
+string may differ in last bits. Loops that every x86-64-v3 processor has (AVX2 and FMA, from 2013 on) can be asked for
+in the environment of a process before it loads NumPy; boards are played with these.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.linalg  # noqa: F401 - loads the BLAS that SciPy brings along, before it is looked for
+from threadpoolctl import threadpool_info
+
+__all__ = ["are_portable", "loops", "portable_environment"]
+
+_CORE = "Haswell"  # OpenBLAS's loops for AVX2 and FMA
+_SIMD = "NumPy"
+
+
+@functools.cache
+def loops() -> tuple[str, ...]:
+    """What this process computes with, one text each: every BLAS with its loops, NumPy's SIMD, the library of C."""
+    blas = {
+        " ".join(str(found.get(key) or "unknown") for key in ("internal_api", "version", "architecture"))
+        for found in threadpool_info()
+        if found["user_api"] == "blas"
+    }
+    simd = _extensions("baseline", "found")
+    libm = platform.libc_ver()
+    return (*sorted(blas), f"{_SIMD} {' '.join(simd) or 'plain'}", *([" ".join(libm)] if any(libm) else []))
+
+
+def are_portable(stated: Iterable[str]) -> bool:
+    """Whether loops are those of `portable_environment`."""
+    stated = list(stated)
+    blas = [text for text in stated if text.startswith("openblas ")]
+    simd = [text for text in stated if text.startswith(f"{_SIMD} ")]
+    return (
+        bool(blas)
+        and all(text.endswith(f" {_CORE}") for text in blas)
+        and bool(simd)
+        and not any(_is_newer(name) for text in simd for name in text.split())
+    )
+
+
+def portable_environment() -> dict[str, str]:
+    """Variables with which a new process computes as every x86-64-v3 processor can; empty on another processor.
+
+    There results agree with those of boards within the tolerance of `leaderboards.verify`, and not bit for bit.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64") or not _has_avx2():
+        return {}
+    # NumPy refuses names that it was not built with, and takes those that this processor lacks.
+    newer = [name for name in _extensions("found", "not found") if _is_newer(name)]
+    return {
+        "OPENBLAS_CORETYPE": _CORE,
+        "NPY_DISABLE_CPU_FEATURES": " ".join(newer),
+        # PyTorch's own loops, and those of oneDNN in it.
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+    }
+
+
+def _extensions(*kinds: str) -> list[str]:
+    stated: Any = np.show_config(mode="dicts")
+    return [name for kind in kinds for name in stated["SIMD Extensions"].get(kind, ())]
+
+
+def _is_newer(name: str) -> bool:
+    """Whether NumPy's name of an extension is one that x86-64-v3 does not have."""
+    return name.startswith("AVX512") or name == "X86_V4"
+
+
+def _has_avx2() -> bool:
+    try:
+        with open("/proc/cpuinfo") as cpuinfo:
+            flags = next((line.split() for line in cpuinfo if line.startswith("flags")), [])
+    except OSError:
+        return bool({"AVX2", "X86_V3"} & set(_extensions("baseline", "found")))
+    return {"avx2", "fma"} <= set(flags)
