@@ -40,13 +40,18 @@ def play(
     return np.array(arms), np.array(rewards)
 
 
-def error(posterior: ExactPosterior, arms: np.ndarray, y: np.ndarray, smallest: float) -> float:
-    """The largest error, judged in extended precision: 1 is `smallest`, or what rounding costs the dense formula."""
+def error(
+    posterior: ExactPosterior, arms: np.ndarray, y: np.ndarray, smallest: float, rounding: float = 1e-16
+) -> float:
+    """The largest error, judged in extended precision: 1 is `smallest`, or what rounding costs the dense formula.
+
+    That is `rounding` times the condition number of the matrix that the dense formula solves with.
+    """
     K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
     lam = posterior.lam
     mean, var = extended(K, arms, y, lam)
     condition = np.linalg.cond(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)))
-    allowed = max(smallest, 1e-16 * condition)
+    allowed = max(smallest, rounding * condition)
     assert np.isfinite(posterior.mean).all()
     at_mean, at_var = posterior.at(posterior.rows.X)
     means = max(np.abs(posterior.mean - mean).max(), np.abs(at_mean - mean).max()) / max(1.0, np.abs(y).max())
@@ -79,7 +84,12 @@ def test_parity_of_arms_pulled_one_at_a_time_again_and_again(lam: float, lengths
     for arm, value in zip(arms, y):
         posterior.update(np.array([arm]), np.ones(1), np.array([value]))
     assert posterior.engine.renewals[0] == 0
-    assert error(posterior, arms, y, 1e-8) <= 1
+    # A solution by Cholesky factors is wrong by at most c n u cond(A), u being the unit roundoff (Higham, Accuracy and
+    # Stability of Numerical Algorithms, Theorem 10.4); n roundings of mean 0 add up to the square root of n times
+    # one of them but for a probability of 2 exp(-c^2 / 2) (Higham and Mary 2019, Theorem 2.4). With c = 3 that is 2 %,
+    # and the loops that a processor's BLAS chooses decide which roundings there are.
+    rounding = 3 * np.sqrt(len(arms)) * np.finfo(float).eps / 2
+    assert error(posterior, arms, y, 1e-8, rounding) <= 1
 
 
 @pytest.mark.parametrize("lam", LAMS)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -224,15 +225,19 @@ class Sleeps(Fine):
 """
     (tmp_path / "own_checked.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
+    # The command gives up after seconds that a busy machine may need for the imports alone.
+    monkeypatch.setattr("leaderboards.cli.run.protocol_breach", partial(protocol_breach, seconds=120.0))
     arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent")
     code, _, errors = call(*arguments, "own_checked:Forgetful")
     assert code == 0
     assert "warning: own_checked:Forgetful breaks the protocol of agents: determinism: two plays with equal" in errors
     assert "breaks the protocol" not in call(*arguments, "own_checked:Forgetful")[2], "nothing is left to play"
     assert "breaks the protocol" not in call(*arguments, "own_checked:Fine")[2]
-    assert protocol_breach("own_checked:Leaves") == "the process that checks it ended with code 3"
+    assert protocol_breach("own_checked:Leaves", seconds=120.0) == "the process that checks it ended with code 3"
     assert protocol_breach("own_checked:Sleeps", seconds=2.0) is None
-    assert str(protocol_breach("nowhere_at_all:Mine")).startswith("ValueError: agent: 'nowhere_at_all:Mine' names a")
+    assert str(protocol_breach("nowhere_at_all:Mine", seconds=120.0)).startswith(
+        "ValueError: agent: 'nowhere_at_all:Mine' names a"
+    )
 
 
 def test_further_agents_whose_labels_are_taken_have_another(

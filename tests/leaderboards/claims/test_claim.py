@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gpbandit_envs.datasets import DataError
 from leaderboards.claims.claim import Checked, Claim, judge
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
 from leaderboards.claims.measures import (
@@ -246,8 +247,11 @@ def test_experiments_are_whole(name: str) -> None:
         with pytest.raises(ValueError, match="study"):
             suite_of(one)
         return
-    suite = suite_of(one)
-    suite.check()
+    try:
+        suite = suite_of(one)
+        suite.check()
+    except DataError as error:
+        pytest.skip(str(error).splitlines()[0])
     assert suite.name == name
     assert set(one.quick.environments) <= {entry.ref.label for entry in suite.environments}
     labels = {entry.ref.label for entry in suite.agents}
