@@ -247,11 +247,8 @@ def test_experiments_are_whole(name: str) -> None:
         with pytest.raises(ValueError, match="study"):
             suite_of(one)
         return
-    try:
-        suite = suite_of(one)
-        suite.check()
-    except DataError as error:
-        pytest.skip(str(error).splitlines()[0])
+    suite = suite_of(one)
+    suite.check()
     assert suite.name == name
     assert set(one.quick.environments) <= {entry.ref.label for entry in suite.environments}
     labels = {entry.ref.label for entry in suite.agents}
@@ -262,11 +259,15 @@ def test_experiments_are_whole(name: str) -> None:
         label: 0.5 + RNG.random((4, 220))
         for label in rows_of(list(suite.specs()), len(suite.environments) > 1).values()
     }
-    for claim in one.claims:
-        if claim.measure is not None:
-            assert np.isfinite(claim.measure(runs(**rows)).estimate), claim.name
     with pytest.raises(ValueError, match="store"):
         check(one, None)
+    for claim in one.claims:
+        if claim.measure is not None:
+            try:
+                estimate = claim.measure(runs(**rows)).estimate
+            except DataError as error:  # some measure on real data, which may neither be here nor be fetched
+                pytest.skip(f"{claim.name}: {str(error).splitlines()[0]}")
+            assert np.isfinite(estimate), claim.name
 
 
 def test_unknown_experiments_are_named() -> None:
