@@ -2,43 +2,59 @@
 
 python docs/outputs.py [PAGE ...]   # all pages with code, or those that are named
 
-Every page is run by a process of its own in an empty folder, as `tests/docs` runs it, which also compares.
+Every page is run by a process of its own in an empty folder, with loops that every processor has, since a policy that
+learns its kernel from a few values may choose another point where a last bit differs. `tests/docs` compares.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
+import subprocess
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from docs.blocks import pages, run, with_outputs  # noqa: E402 - after the path to it
+from leaderboards.play.loops import portable_environment  # noqa: E402
+
+_CHILD = "--write-outputs-to"
 
 
 def printed(page: Path) -> list[str]:
-    """What the blocks of `page` print."""
+    """What the blocks of `page` print.
+
+    Raises:
+        RuntimeError: if its code fails, with what it said.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        sys.path.insert(0, folder)
-        try:
-            return [output for _, output in run(page)]
-        finally:
-            os.chdir(ROOT)
+        outputs = Path(folder) / "outputs.json"
+        empty = Path(folder) / "page"
+        empty.mkdir()
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | portable_environment()
+        words = [sys.executable, "-W", "error", __file__, _CHILD, str(outputs), str(page)]
+        ended = subprocess.run(words, cwd=empty, env=environment, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise RuntimeError(f"{page.name} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}")
+        found: list[str] = json.loads(outputs.read_text(encoding="utf-8"))
+        return found
 
 
 def main() -> None:
     """Write the pages whose outputs have changed."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.argv[1:2] == [_CHILD]:
+        outputs, page = map(Path, sys.argv[2:])
+        sys.path.insert(0, os.getcwd())
+        outputs.write_text(json.dumps([output for _, output in run(page)]), encoding="utf-8")
+        return
     chosen = [Path(name).resolve() for name in sys.argv[1:]] or pages(ROOT)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=context, max_tasks_per_child=1) as pool:
-        for page, outputs in zip(chosen, pool.map(printed, chosen), strict=True):
-            text = with_outputs(page, outputs)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for page, found in zip(chosen, pool.map(printed, chosen), strict=True):
+            text = with_outputs(page, found)
             if text != page.read_text(encoding="utf-8"):
                 page.write_text(text, encoding="utf-8")
                 sys.stdout.write(f"{page.relative_to(ROOT)}\n")
