@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from markupsafe import Markup
 from leaderboards.archive.read import Board, open_results
 from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
-from leaderboards.score.rankings import TaskClass
+from leaderboards.score.rankings import TaskClass, TaskRanking, ranked_among
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import Interval, score_interval
-from leaderboards.score.summary import curve_table, score_table, summarise
+from leaderboards.score.summary import Summary, curve_table, score_table, summarise
 from leaderboards.score.tasks import name_all
 from leaderboards.show import build_page
 from leaderboards.show.drawing import Drawing
@@ -102,45 +102,50 @@ class Results:
         site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
 
-    def compare(self, a: str, b: str, by: str = "cumulative_regret") -> pd.DataFrame:
-        """Paired differences of two agents, `a` less `b`: below 0, `a` is better.
+    def compare(self, a: str, b: str | Sequence[str], by: str = "cumulative_regret") -> pd.DataFrame:
+        """Paired differences of an agent to one or several others, `a` less `b`: below 0, `a` is better.
 
         Both meet the same instances and the same noise in a repetition, so that the difference within repetitions has a
         far narrower interval than either agent.
 
         Args:
             a: Name of an agent as on the page.
-            b: Name of the other.
+            b: Name of the other, or a list of names.
             by: What they are compared by, see `ranking`.
 
         Returns:
             One row an environment, which is the index, and a last one `overall`. `metric` says what is compared;
-            `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. Overall is the
-            mean difference of the regret ratio over the environments of the suite that both have played, each with the
-            same weight; it is NaN where one of them has none. So is an environment without a repetition in common.
+            `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. `p` is that of
+            `leaderboards.score.statistics.flip_test`; it and the interval are adjusted for all agents in `b`, and for
+            no other pairs: name those whose comparison your claim rests on before you look. Fewer than six repetitions
+            give no `p`, and an interval, Student's, to a single pair alone. Overall is the mean difference of the
+            regret ratio over the environments of the suite that both have played, each with the same weight; it is NaN
+            where one of them has none. So is an environment without a repetition in common. With a list of names, the
+            name of the other agent comes before the environment in the index.
 
         Raises:
-            ValueError: if there is no agent of that name, or both are one, or `by` is none of the three.
+            ValueError: if there is no agent of that name, or one is named twice, or `by` is none of the three.
         """
         site = self._site(by)
-        summary, rankings = site.summary, site.rankings
-        for name, agent in (("a", a), ("b", b)):
+        summary = site.summary
+        others = [b] if isinstance(b, str) else list(b)
+        if not others:
+            raise ValueError("b: expected at least one agent, got none")
+        for name, agent in (("a", a), *(("b", other) for other in others)):
             if agent not in summary.agents:
                 close = difflib.get_close_matches(agent, summary.agents, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
-        if a == b:
-            raise ValueError(f"b: expected another agent than a, got {b!r} twice")
-        found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
-        rows = {
-            task: _difference("", None) if one is None else _difference(one.metric, one.difference)
-            for task, one in found.items()
+        named = [a, *others]
+        for name in named:
+            if named.count(name) > 1:
+                raise ValueError(f"b: expected other agents than a, each once, got {name!r} twice")
+        rankings = {
+            task: None if found is None else ranked_among(found, named, own=[a])
+            for task, found in site.rankings.items()
         }
-        together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
-        rows["overall"] = _difference("regret_ratio", compare_overall(together))
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["metric", "difference", "low", "high", "n"])
-        frame.index.name = "environment"
-        return frame
+        frames = {other: _differences(summary, rankings, a, other, by) for other in others}
+        return frames[b] if isinstance(b, str) else pd.concat(frames, names=["other"])
 
     def runs(self) -> pd.DataFrame:
         """One row a run, see `leaderboards.store.store.Store.runs`, with `env` and `agent` named as on the page.
@@ -239,11 +244,28 @@ class Results:
         return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
 
 
-def _difference(metric: str, found: Interval | None) -> tuple[str, float, float, float, int]:
+def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a: str, b: str, by: str) -> pd.DataFrame:
+    """The rows of `Results.compare` for one other agent."""
+    found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
+    rows = {
+        task: _difference("", None) if one is None else _difference(one.metric, one.difference, one.p)
+        for task, one in found.items()
+    }
+    together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
+    rows["overall"] = _difference("regret_ratio", compare_overall(together))
+    columns = ["metric", "difference", "low", "high", "p", "n"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    frame.index.name = "environment"
+    return frame
+
+
+def _difference(
+    metric: str, found: Interval | None, p: float | None = None
+) -> tuple[str, float, float, float, float, int]:
     """A row of `Results.compare`."""
     if found is None:
-        return metric, np.nan, np.nan, np.nan, 0
-    return metric, found.estimate, found.low, found.high, found.n
+        return metric, np.nan, np.nan, np.nan, np.nan, 0
+    return metric, found.estimate, found.low, found.high, np.nan if p is None else p, found.n
 
 
 def _known(site: Site, task: str | None) -> str:
@@ -301,11 +323,14 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
     if ranking is not None:
         frame = _ranks(ranking.ranking, ranking.agents).join(frame, how="right")
         frame.index.name = "agent"
-        frame["unranked"] = frame["rank"].isna()
+        frame["unranked"] = ~frame.index.isin(ranking.agents)
         frame = frame.sort_values(["unranked", metric], kind="stable").drop(columns="unranked")
     return frame
 
 
 def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:
     columns = {"rank": ranking.group, "best": ranking.best, "worst": ranking.worst}
-    return pd.DataFrame(columns, index=pd.Index(list(agents), name="agent")).astype("Int64")
+    frame = pd.DataFrame(columns, index=pd.Index(list(agents), name="agent")).astype("Int64")
+    if not ranking.is_told:
+        frame[:] = pd.NA
+    return frame

@@ -285,11 +285,14 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
 
 
 def _table(directory: Path, own: set[str]) -> Iterator[str]:
-    """The ranking in Markdown: the submitted agents, their neighbours and the leaders."""
+    """The ranking in Markdown: the submitted agents, their neighbours and the leaders.
+
+    The places of the submitted agents rest on their pairs with all others, and on no other pairs.
+    """
     summary = summarise(open_results(directory), n_points=2)
-    rankings = {task: task_ranking(summary, task) for task in summary.tasks}
+    rankings = {task: task_ranking(summary, task, own=own) for task in summary.tasks}
     classes = task_classes(summary)
-    for name, found in class_rankings(summary, classes, rankings).items():
+    for name, found in class_rankings(summary, classes, rankings, own).items():
         at_own = {i for i, agent in enumerate(found.ordered) if agent in own}
         shown = {j for i in at_own for j in range(i - _NEIGHBOURS, i + _NEIGHBOURS + 1)} | set(range(_NEIGHBOURS))
         yield f"Ranking by cumulative regret over {len(found.tasks)} tasks ({name}), {len(found.agents)} agents:"
@@ -301,7 +304,8 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
                 rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
                 label = label.replace("|", r"\|")
                 ends = f"{rank.low:.2f} to {rank.high:.2f}"
-                places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}"
+                told = found.ranking.is_told
+                places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}" if told else "too few repetitions"
                 yield f"| {place} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from leaderboards.score.rankings import TaskRanking
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import (
+    LEAST_BLOCKS,
     Interval,
     improvement,
     mean_band,
@@ -31,11 +32,15 @@ class PairedComparison:
         metric: What is compared.
         blocks: Blocks of the ranking if both agents are ranked, else those that both have finished; n of them.
         differences: Paired differences of the final score, first minus second, shape `(n,)`.
-        difference: Mean paired difference of the final score, first minus second.
+        difference: Mean paired difference of the final score, first minus second. Its interval is that of the ranking's
+            test, which holds together with those of all other pairs; with too few blocks for that the ends are NaN.
+            It is Student's, of this pair alone, where the ranking has no other pair and too few blocks, and where an
+            agent is not ranked.
         wins: Probability that the first does better on a block, ties counting half.
-        p: Adjusted p-value of the ranking; None if one of the agents is not ranked.
-        needed: Repetitions with which the ranking's t-test, at the level that Holm's correction leaves to this pair,
-            finds a difference of this size with 80 % power; None if too many, for one block, or without a ranking.
+        p: Adjusted p-value of the ranking; None if one of the agents is not ranked, or there are too few blocks.
+        needed: Repetitions with which a t-test, at the level that the ranking's test leaves to this pair, finds a
+            difference of this size with 80 % power; None if too many, for one block, or without a ranking.
+        is_ranked: Whether both agents are ranked.
         t: Times of the curve, shape `(p,)`.
         mean: Mean paired difference along t, shape `(p,)`.
         low: Lower end of its interval at each time, shape `(p,)`; NaN for one block.
@@ -49,6 +54,7 @@ class PairedComparison:
     wins: Interval
     p: float | None
     needed: int | None
+    is_ranked: bool
     t: Int[np.ndarray, " p"]
     mean: Float[np.ndarray, " p"]
     low: Float[np.ndarray, " p"]
@@ -96,13 +102,29 @@ def compare(
     p = needed = None
     if ranked is not None:
         pair = ranked.agents.index(first), ranked.agents.index(second)
-        p = float(ranked.ranking.p[pair])
-        if len(blocks) > 1:
-            level = float(ranked.levels[pair])
+        n, test = len(blocks), ranked.test
+        if n >= LEAST_BLOCKS:
+            p = float(test.p[pair])
+        if n >= LEAST_BLOCKS or len(ranked.agents) > 2:
+            difference = Interval(difference.estimate, float(test.low[pair]), float(test.high[pair]), n)
+        if n > 1:
+            level = max(float(test.levels[pair]), 1e-12)
             needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)), alpha=level)
+            needed = None if needed is None else max(needed, LEAST_BLOCKS)
     mean, low, high = mean_band(a.curves[metric][rows_a] - b.curves[metric][rows_b])
     return PairedComparison(
-        metric, tuple(blocks), x - y, difference, improvement(x, y), p, needed, a.t, mean, low, high
+        metric,
+        tuple(blocks),
+        x - y,
+        difference,
+        improvement(x, y),
+        p,
+        needed,
+        ranked is not None,
+        a.t,
+        mean,
+        low,
+        high,
     )
 
 

@@ -6,16 +6,15 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 |---|---|
 | block | one repetition of one task: all agents face the same instance, noise and delays |
 | score | regret ratio at the horizon, cumulative regret where uniform sampling did not run; or another of `RANKED_BY` |
+| own | agents that somebody compares with those of a board: their pairs with the others are a family of its own |
 | class | tasks with the same domain and feedback model; all tasks, if the same agents play them |
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.stats
@@ -24,13 +23,12 @@ from jaxtyping import Float
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import (
+    LEAST_BLOCKS,
+    FlipTest,
     Interval,
     Ranking,
-    holm_levels,
-    paired_t,
-    pairwise_p,
+    flip_test,
     rank,
-    sign_flip,
     stratified_mean,
 )
 from leaderboards.score.summary import Summary
@@ -64,7 +62,8 @@ class TaskRanking:
         agents: Ranked agents, k of them: those that finished all blocks.
         blocks: Blocks, n of them: those that at least half of the agents finished.
         Y: Scores, shape `(n, k)`.
-        ranking: Tie groups and rank intervals.
+        ranking: Tie groups and rank intervals; of fewer than `LEAST_BLOCKS` blocks there are none.
+        test: What the ranking rests on, with intervals.
     """
 
     metric: str
@@ -72,11 +71,7 @@ class TaskRanking:
     blocks: tuple[Block, ...]
     Y: Float[np.ndarray, "n k"]
     ranking: Ranking
-
-    @functools.cached_property
-    def levels(self) -> Float[np.ndarray, "k k"]:
-        """Level at which Holm's correction tests each pair, shape `(k, k)`: what a further repetition has to reach."""
-        return holm_levels(paired_t(self.Y), self.ranking.alpha)
+    test: FlipTest
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class OverallRanking:
         tasks: Tasks that count.
         agents: Ranked agents, k of them: those that are ranked on every task.
         mean_rank: Mean over tasks of the mean rank within blocks, one interval an agent.
-        ranking: Tie groups from sign-flip tests of the ranks within blocks.
+        ranking: Tie groups from tests of the ranks within blocks.
         n_blocks: Blocks of all tasks.
     """
 
@@ -99,17 +94,13 @@ class OverallRanking:
 
     @property
     def caveat(self) -> str:
-        """Why all agents share a rank whatever their scores; "" where the test could tell two apart.
-
-        Flips of the signs of `n` blocks give no p-value below `2^(1-n)`, and pairs with one below alpha differ.
-        """
-        needed = math.floor(1 - math.log2(self.ranking.alpha)) + 1
-        if len(self.agents) == 1 or self.n_blocks >= needed:
+        """Why there are no places; "" where the test could tell two agents apart."""
+        if self.ranking.is_told:
             return ""
+        n = self.n_blocks
         return (
-            f"the test over all tells no two agents apart in {self.n_blocks} "
-            f"{'repetition' if self.n_blocks == 1 else 'repetitions'}, for which it needs {needed}; "
-            "that of each environment may"
+            f"too few repetitions to tell agents apart: {n} {'has' if n == 1 else 'have'} finished, "
+            f"places begin at {LEAST_BLOCKS}"
         )
 
     @property
@@ -158,13 +149,16 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
     return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
 
 
-def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> TaskRanking | None:
+def task_ranking(
+    summary: Summary, task: str, by: str = "cumulative_regret", own: Collection[str] | None = None
+) -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished.
 
     Args:
         summary: The folder, reduced.
         task: The task.
         by: One of `RANKED_BY`.
+        own: One's own agents; None for those that play in the folder against a board.
 
     Raises:
         ValueError: if `by` is none of them.
@@ -183,7 +177,28 @@ def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> 
         # The ratio is undefined: uniform sampling has no regret, or has not played every block.
         metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
-    return TaskRanking(metric, agents, blocks, Y, rank(Y, pairwise_p(Y, _generator())))
+    return _task_ranking(metric, agents, blocks, Y, summary.own if own is None else own)
+
+
+def _task_ranking(
+    metric: str, agents: tuple[str, ...], blocks: tuple[Block, ...], Y: np.ndarray, own: Collection[str]
+) -> TaskRanking:
+    test = _tested(Y, agents, own)
+    return TaskRanking(metric, agents, blocks, Y, rank(Y, test.p), test)
+
+
+def _tested(Y: np.ndarray, agents: tuple[str, ...], own: Collection[str]) -> FlipTest:
+    """The test of all pairs; where some agents are one's own, that of each of them with each other agent in its place.
+
+    Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
+    """
+    of_all = flip_test(Y, _generator())
+    mine = np.array([name in own for name in agents])
+    if not mine.any() or mine.all():
+        return of_all
+    asked = mine[:, None] ^ mine[None, :]
+    of_own = flip_test(Y, _generator(), asked)
+    return FlipTest(*(np.where(asked, getattr(of_own, f.name), getattr(of_all, f.name)) for f in fields(FlipTest)))
 
 
 def ranked_scores(summary: Summary, rankings: Mapping[str, TaskRanking | None]) -> Summary:
@@ -199,21 +214,24 @@ def ranked_scores(summary: Summary, rankings: Mapping[str, TaskRanking | None]) 
     return replace(summary, scores=scores)
 
 
-def ranked_among(found: TaskRanking, agents: Collection[str]) -> TaskRanking | None:
+def ranked_among(found: TaskRanking, agents: Collection[str], own: Collection[str] = ()) -> TaskRanking | None:
     """The ranking of some agents among themselves, on the same blocks; None if none of them is ranked."""
     kept = [i for i, name in enumerate(found.agents) if name in agents]
     if not kept:
         return None
     Y = found.Y[:, kept]
     names = tuple(found.agents[i] for i in kept)
-    return TaskRanking(found.metric, names, found.blocks, Y, rank(Y, pairwise_p(Y, _generator())))
+    return _task_ranking(found.metric, names, found.blocks, Y, own)
 
 
 def class_rankings(
-    summary: Summary, classes: Iterable[TaskClass], rankings: Mapping[str, TaskRanking | None]
+    summary: Summary,
+    classes: Iterable[TaskClass],
+    rankings: Mapping[str, TaskRanking | None],
+    own: Collection[str] | None = None,
 ) -> dict[str, OverallRanking]:
     """By name of the class, the ranking over its tasks, see `ranking_over`; a class without one is left out."""
-    found = {one.name: ranking_over(summary, one.tasks, rankings) for one in classes}
+    found = {one.name: ranking_over(summary, one.tasks, rankings, own=own) for one in classes}
     return {name: over for name, over in found.items() if over is not None}
 
 
@@ -222,6 +240,7 @@ def ranking_over(
     tasks: Iterable[str],
     rankings: Mapping[str, TaskRanking | None],
     agents: Collection[str] | None = None,
+    own: Collection[str] | None = None,
 ) -> OverallRanking | None:
     """The ranking over those of `tasks` that the suite asks for.
 
@@ -230,18 +249,20 @@ def ranking_over(
         tasks: Names of tasks.
         rankings: The ranking on each task.
         agents: Agents that are ranked among themselves; None for all.
+        own: One's own agents, as in `task_ranking`.
 
     Returns:
         The ranking; None if no agent is ranked on all of them, or only one of several: it is no winner.
     """
     listed = [task for task in tasks if summary.tasks[task].in_suite]
-    found = overall_ranking({task: rankings[task] for task in listed}, agents)
+    own = summary.own if own is None else own
+    found = overall_ranking({task: rankings[task] for task in listed}, agents, own)
     alone = len({agent for task in listed for agent in summary.on(task) if agents is None or agent in agents}) == 1
     return None if found is None or (len(found.agents) == 1 and not alone) else found
 
 
 def overall_ranking(
-    rankings: dict[str, TaskRanking | None], among: Collection[str] | None = None
+    rankings: dict[str, TaskRanking | None], among: Collection[str] | None = None, own: Collection[str] = ()
 ) -> OverallRanking | None:
     """The ranking of the agents `among` over all tasks that have one; None if no agent is ranked on all of them."""
     ranked = {task: found for task, found in rankings.items() if found is not None}
@@ -266,7 +287,7 @@ def overall_ranking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
-        rank(weighted, sign_flip(weighted, _generator())),
+        rank(weighted, _tested(weighted, agents, own).p),
         total,
     )
 

@@ -24,24 +24,23 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 import scipy.stats
-from jaxtyping import Float, Int, Real
+from jaxtyping import Bool, Float, Int, Real
 
 __all__ = [
     "ALPHA",
+    "LEAST_BLOCKS",
     "LEVEL",
+    "FlipTest",
     "Interval",
     "Ranking",
     "Slope",
-    "exchange_test",
-    "holm",
-    "holm_levels",
+    "flip_test",
     "improvement",
     "iqm",
     "loglog_slope",
     "mean_band",
     "mean_interval",
     "paired_difference",
-    "paired_t",
     "pairwise_p",
     "performance_profile",
     "quantile_interval",
@@ -49,7 +48,7 @@ __all__ = [
     "repetitions_needed",
     "score_band",
     "score_interval",
-    "sign_flip",
+    "simultaneous_intervals",
     "stratified_mean",
 ]
 
@@ -57,6 +56,11 @@ LEVEL = 0.95
 """Coverage of intervals."""
 ALPHA = 0.05
 """Family-wise error rate of rankings."""
+LEAST_BLOCKS = 6
+"""Blocks below which no test by signs finds a difference at `ALPHA`: the least p-value is `2^(1-n)`."""
+
+_ROUNDING = 1e-9  # relative, of statistics
+_BATCH = 1024  # patterns of signs at once: of 820 pairs 7 MB
 
 _FARTHEST = (
     3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
@@ -310,7 +314,7 @@ def repetitions_needed(
         difference: Mean of the paired differences that is to be found.
         sd: Standard deviation of the paired differences.
         power: Probability of finding it.
-        alpha: Level of the test; of a ranking, what Holm's correction leaves to the pair, see `holm_levels`.
+        alpha: Level of the test; of a ranking, what is left to the pair, see `FlipTest.levels`.
         most: Give up beyond this many.
 
     Returns:
@@ -349,6 +353,7 @@ class Ranking:
         best: Smallest rank that the tests leave open, `1 + |agents that are better|`, shape `(k,)`.
         worst: Largest rank that the tests leave open, `k - |agents that are worse|`, shape `(k,)`.
         p: Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
+        n: Blocks that the tests rest on.
         alpha: Family-wise error rate: pairs with a smaller p differ.
     """
 
@@ -356,27 +361,35 @@ class Ranking:
     best: Int[np.ndarray, " k"]
     worst: Int[np.ndarray, " k"]
     p: Float[np.ndarray, "k k"]
+    n: int
     alpha: float = ALPHA
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there were blocks enough to tell agents apart; where not, that all tie means nothing."""
+        return self.n >= LEAST_BLOCKS or len(self.group) == 1
+
     def marked(self, rank: int) -> str:
-        """The rank of a tie group as text: "2", or "2=" where several agents share it."""
+        """The rank of a tie group as text: "2", "2=" where several agents share it, "–" where there are no places."""
+        if not self.is_told:
+            return "–"
         return f"{rank}=" if int((self.group == rank).sum()) > 1 else str(rank)
 
 
-def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None, alpha: float = ALPHA) -> Ranking:
+def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float = ALPHA) -> Ranking:
     """Rank agents by their mean score, with ties where differences are not significant.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`; smaller is better.
-        p: Adjusted p-values of all pairs, shape `(k, k)`; by default Holm's adjustment of paired t-tests.
+        p: Adjusted p-values of all pairs, shape `(k, k)`, as those of `flip_test`.
         alpha: Family-wise error rate over all pairs.
 
     Returns:
-        Tie groups and rank intervals. With one block no difference is significant, and all agents tie.
+        Tie groups and rank intervals.
     """
     Y = _scores(Y)
     k = Y.shape[1]
-    p = holm(paired_t(Y)) if p is None else np.asarray(p, np.float64)
+    p = np.asarray(p, np.float64)
     if p.shape != (k, k):
         raise ValueError(f"p: expected shape {(k, k)}, one p-value a pair, got {p.shape}")
     mean = Y.mean(axis=0)
@@ -388,187 +401,134 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"] | None = None,
         if leader < 0 or beats[leader, agent]:
             tied_rank, leader = position + 1, int(agent)
         group[agent] = tied_rank
-    return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p, alpha)
+    return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p, len(Y), alpha)
 
 
-def paired_t(Y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "k k"]:
-    """Two-sided p-values of paired t-tests between all columns; 1 for a single block, which has no spread."""
-    Y = _scores(Y)
-    n, k = Y.shape
-    p = np.ones((k, k))
-    if n == 1 or k == 1:
-        return p
-    i, j = np.triu_indices(k, 1)
-    D = Y[:, i] - Y[:, j]
-    # A difference that is the same in every block, up to rounding, has no spread: it is certain, or it is none.
-    rounding = 1e-12 * np.abs(Y).max()
-    certain = D.std(axis=0, ddof=1) <= rounding
-    values = np.where(np.abs(D.mean(axis=0)) <= rounding, 1.0, 0.0)
-    if not certain.all():
-        values[~certain] = scipy.stats.ttest_1samp(D[:, ~certain], 0.0).pvalue
-    p[i, j] = p[j, i] = values
-    return p
+@dataclass(frozen=True)
+class FlipTest:
+    """What `flip_test` found of pairs of agents; entries of pairs outside of the family are NaN.
+
+    Attributes:
+        p: Adjusted two-sided p-values, shape `(k, k)`, 1 on the diagonal.
+        low: Lower ends of simultaneous intervals of the mean difference, row minus column, shape `(k, k)`; NaN where
+            there are too few blocks.
+        high: Upper ends, shape `(k, k)`.
+        levels: Level at which Student's test of this pair alone would have to find a difference for the same verdict,
+            shape `(k, k)`.
+    """
+
+    p: Float[np.ndarray, "k k"]
+    low: Float[np.ndarray, "k k"]
+    high: Float[np.ndarray, "k k"]
+    levels: Float[np.ndarray, "k k"]
 
 
 def pairwise_p(Y: Float[np.ndarray, "n k"], rng: np.random.Generator) -> Float[np.ndarray, "k k"]:
-    """Adjusted p-values of all pairs: Holm's of paired t-tests, and no smaller than that of `exchange_test`.
-
-    Far out in their tails, where many pairs and few blocks send them, t-tests trust in normal scores: of rankings of 15
-    equal agents on 5 blocks whose scores are 0 or 1, they find a difference in 14 % instead of 5 %. So no pair differs
-    unless the agents as a whole do, which a test that assumes no distribution has to find. Real differences pass it;
-    `docs/robustness.md` has both rates.
-
-    Two agents on 3 to 5 blocks have too few orders for that test, and the t-test stands alone; its error rate was found
-    to be right. Two blocks and up to three agents have too few as well, and nothing differs.
-
-    Args:
-        Y: Score of each agent on each block, shape `(n, k)`.
-        rng: Source of the exchanges.
-    """
-    Y = _scores(Y)
-    n, k = Y.shape
-    p = holm(paired_t(Y))
-    if not (p < ALPHA).any():
-        return p
-    if math.factorial(k) ** (n - 1) < 1 / ALPHA:  # whole numbers: twelve agents on 100 blocks have 10^859 orders
-        return np.ones((k, k)) if n == 2 else p
-    return np.maximum(p, exchange_test(Y, rng))
+    """Adjusted p-values of all pairs, shape `(k, k)`: those of `flip_test`."""
+    return flip_test(Y, rng).p
 
 
-def exchange_test(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_exchanges: int = 999) -> float:
-    """P-value of "all agents are equal", whatever the distribution of their scores: lumpy, skewed or tied.
-
-    If all agents are equal, each order of a block's scores is as likely as any other. The largest paired t of all pairs
-    is compared with its values after random exchanges of scores within blocks.
-
-    Args:
-        Y: Score of each agent on each block, shape `(n, k)`; at least two of each.
-        rng: Source of the exchanges.
-        n_exchanges: How many are drawn; all are tried if there are no more.
-
-    Reference: Welch (1990), *Construction of permutation tests*, Journal of the American Statistical Association 85.
-    """
-    found = scipy.stats.permutation_test(
-        tuple(_scores(Y).T),
-        _largest_t,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=n_exchanges,
-        batch=100,
-        alternative="greater",
-        rng=rng,
-    )
-    return float(found.pvalue)
+def simultaneous_intervals(
+    Y: Float[np.ndarray, "n k"], rng: np.random.Generator, alpha: float = ALPHA
+) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, "k k"]]:
+    """Lower and upper ends of intervals of all mean differences that hold together: those of `flip_test`."""
+    found = flip_test(Y, rng, alpha=alpha)
+    return found.low, found.high
 
 
-def _largest_t(*columns: Float[np.ndarray, "*shape n"], axis: int) -> Float[np.ndarray, "*shape"]:
-    """The largest absolute paired t of all pairs of columns."""
-    Y = np.stack([np.moveaxis(column, axis, -1) for column in columns], axis=-1)
-    Y = Y - Y.mean(axis=-1, keepdims=True)
-    n, mean, products = Y.shape[-2], Y.mean(axis=-2), np.swapaxes(Y, -1, -2) @ Y
-    squares = np.diagonal(products, axis1=-2, axis2=-1)
-    d = mean[..., :, None] - mean[..., None, :]
-    s2 = (squares[..., :, None] + squares[..., None, :] - 2 * products - n * d**2) / (n - 1)
-    # Products round to about 1e-16 of the squares: a smaller variance is none, in every order of the scores alike.
-    least = 1e-13 * max(float((Y**2).max()), np.finfo(np.float64).tiny)
-    return np.asarray(np.sqrt((d**2 * n / np.maximum(s2, least)).max(axis=(-1, -2))))
+def flip_test(
+    Y: Float[np.ndarray, "n k"],
+    rng: np.random.Generator,
+    family: Bool[np.ndarray, "k k"] | None = None,
+    alpha: float = ALPHA,
+    n_flips: int = 4999,
+) -> FlipTest:
+    """Step-down test of the largest statistic under random signs that are the same for all pairs.
 
+    If two agents do equally well, each block's difference is as likely as its negative. The statistic of a pair is
 
-def sign_flip(Y: Float[np.ndarray, "n k"], rng: np.random.Generator, n_flips: int = 4999) -> Float[np.ndarray, "k k"]:
-    """Adjusted two-sided p-values of sign-flip tests between all columns.
+        |m| / sqrt(s^2 + s_0^2),
 
-    If two agents do equally well, each block's difference is as likely as its negative. All `2^n` sign patterns are
-    tried if there are at most `n_flips`, else a random sample that counts the pattern seen as one of its own, which
-    keeps the test valid (Phipson and Smyth 2010). No distribution is assumed, but p cannot fall below `2^(1-n)`.
+    m and s being mean and standard deviation of its n differences, and `s_0` a tenth of the median over pairs of
+    their root mean square: without it a pair whose few differences happen to be equal divides by nothing, and hides
+    all others. Each pair is compared with the largest statistic of those that are no clearer than itself, under the
+    same signs (Westfall and Young 1993, algorithm 4.1), which keeps the chance of any false difference in the family
+    at `alpha` whatever other agents differ. All `2^(n-1)` patterns of signs are tried if there are at most `n_flips`,
+    else a random sample with the pattern that was seen (Phipson and Smyth 2010). Signs are exact for one pair whose
+    differences are symmetric about 0; `docs/robustness.md` has the rates for others, and for skewed scores.
 
-    The adjustment for all pairs is that of the largest statistic, stepping down (Westfall and Young 1993): each pair is
-    compared with the largest of those that are no clearer than itself under the same signs. Unlike a correction that
-    multiplies p by the number of pairs, 435 among thirty agents, it leaves the smallest p within reach.
+    No p-value is below `2^(1-n)`, so with fewer than `LEAST_BLOCKS` blocks nothing can be told apart, and nothing is.
+    The intervals are those of the single step: an interval excludes 0 only where `p < alpha`.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`.
         rng: Source of the random patterns.
+        family: Which pairs are asked about, shape `(k, k)`; a pair counts if either of its two entries is true. By
+            default all of them. Fewer questions need less of a difference.
+        alpha: Family-wise error rate, and one minus the coverage of the intervals together, in (0, 1).
         n_flips: Size of the random sample.
-    """
-    Y = _scores(Y)
-    n, k = Y.shape
-    p = np.ones((k, k))
-    if n == 1 or k == 1:
-        return p
-    i, j = np.triu_indices(k, 1)
-    D = Y[:, i] - Y[:, j]
-    # Flips keep the norm: divided by it, the sum of a pair's differences is as good as its t, and pairs are comparable.
-    D = D / np.maximum(np.linalg.norm(D, axis=0), np.finfo(np.float64).tiny)
-    clearest = np.argsort(-np.abs(D.sum(axis=0)), kind="stable")
-    D, i, j = D[:, clearest], i[clearest], j[clearest]
-
-    def largest(signs: np.ndarray, axis: int) -> np.ndarray:
-        """By pair, the largest absolute sum of it and of the pairs after it."""
-        sums = np.abs(np.tensordot(signs, D, axes=([axis], [0])))
-        return np.maximum.accumulate(sums[..., ::-1], axis=-1)[..., ::-1]
-
-    # The sample whose signs are flipped is the sign of each block, the same for all pairs: one product tests them all.
-    found = scipy.stats.permutation_test(
-        (np.ones(n),),
-        largest,
-        permutation_type="samples",
-        vectorized=True,
-        alternative="greater",
-        n_resamples=n_flips,
-        batch=1000,
-        rng=rng,
-    )
-    p[i, j] = p[j, i] = np.maximum.accumulate(found.pvalue)
-    return p
-
-
-def holm(p: Float[np.ndarray, "k k"]) -> Float[np.ndarray, "k k"]:
-    """Holm's step-down adjustment over the `k (k-1) / 2` pairs (Holm 1979): controls the family-wise error rate.
-
-    Args:
-        p: Symmetric matrix of p-values, shape `(k, k)`; the diagonal is ignored.
-
-    Returns:
-        Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
 
     Raises:
-        ValueError: if `p` is not square and symmetric with entries in [0, 1].
+        ValueError: if Y holds no finite scores, or family has another shape.
     """
-    p = np.asarray(p, np.float64)
-    if p.ndim != 2 or p.shape[0] != p.shape[1] or not np.array_equal(p, p.T):
-        raise ValueError(f"p: expected a symmetric matrix, got shape {p.shape}")
-    i, j = np.triu_indices(len(p), 1)
-    raw = p[i, j]
-    if not ((raw >= 0) & (raw <= 1)).all():
-        raise ValueError("p: expected entries in [0, 1]")
-    adjusted = np.ones_like(p)
-    # Here and not by statsmodels, which collects garbage at every call: a second, in a process that holds much.
-    order = np.argsort(raw)
-    steps = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
-    adjusted[i[order], j[order]] = adjusted[j[order], i[order]] = np.minimum(steps, 1.0)
-    return adjusted
+    Y = _scores(Y)
+    _check_level(1 - alpha)
+    n, k = Y.shape
+    asked = np.ones((k, k), bool) if family is None else np.asarray(family, bool)
+    if asked.shape != (k, k):
+        raise ValueError(f"family: expected shape {(k, k)}, one entry a pair, got {asked.shape}")
+    i, j = np.nonzero(np.triu(asked | asked.T, 1))
+    p, low, high, levels = (np.full((k, k), np.nan) for _ in range(4))
+    np.fill_diagonal(p, 1.0)
+    found = FlipTest(p, low, high, levels)
+    if not len(i):
+        return found
+    D = Y[:, i] - Y[:, j]
+    mean = D.mean(axis=0)
+    if n < LEAST_BLOCKS:
+        p[i, j] = p[j, i] = 1.0
+        levels[i, j] = levels[j, i] = alpha / len(i)
+        return found
+    squares = (D**2).sum(axis=0)
+    # What is left of equal scores by rounding is no difference.
+    squares[squares <= n * (1e-12 * np.abs(Y).max()) ** 2] = 0.0
+    some = squares > 0
+    least = float(0.1 * np.median(np.sqrt(squares[some] / n))) ** 2 if some.any() else 1.0
+
+    def scale(means: np.ndarray) -> np.ndarray:
+        """Floored standard deviations of differences with these means: signs leave the sum of squares as it is."""
+        return np.sqrt(np.maximum(squares - n * means**2, 0.0) / (n - 1) + least)
+
+    seen = np.where(some, np.abs(mean) / scale(mean), 0.0)
+    clearest = np.argsort(-seen, kind="stable")
+    ordered = seen[clearest]
+    signs = _signs(n, rng, n_flips)
+    largest = np.empty((len(signs), len(i)))  # by pattern and pair, the largest of it and of those less clear
+    for at in range(0, len(signs), _BATCH):
+        means = signs[at : at + _BATCH] @ np.where(some, D, 0.0) / n
+        statistics = (np.abs(means) / scale(means))[:, clearest]
+        largest[at : at + _BATCH] = np.maximum.accumulate(statistics[:, ::-1], axis=1)[:, ::-1]
+    # Patterns that are equal but for rounding count as equal, here and for intervals.
+    share = (largest >= ordered * (1 - _ROUNDING)).mean(axis=0)
+    share[ordered == 0] = 1.0
+    a, b = i[clearest], j[clearest]
+    p[a, b] = p[b, a] = np.maximum.accumulate(share)
+    kept = math.ceil(alpha * len(signs)) - 1  # so many of the largest may lie above a critical value
+    critical = -np.partition(-largest, kept, axis=0)[kept]
+    levels[a, b] = levels[b, a] = 2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical)
+    half = critical[0] * scale(mean) * (1 + _ROUNDING)
+    low[i, j], high[i, j] = mean - half, mean + half
+    low[j, i], high[j, i] = -mean - half, -mean + half
+    return found
 
 
-def holm_levels(p: Float[np.ndarray, "k k"], alpha: float = ALPHA) -> Float[np.ndarray, "k k"]:
-    """Level at which Holm's correction tests each pair, given the p-values of the others.
-
-    The r-th smallest of m p-values is tested at `alpha / (m - r + 1)`; after the first one that is not below its level,
-    the others would be tested at the level of that one.
-
-    Args:
-        p: Symmetric matrix of p-values before adjustment, shape `(k, k)`; the diagonal is ignored.
-        alpha: Family-wise error rate.
-
-    Returns:
-        Levels, shape `(k, k)`, `alpha` on the diagonal.
-    """
-    i, j = np.triu_indices(len(p), 1)
-    raw = np.asarray(p, np.float64)[i, j]
-    step = scipy.stats.rankdata(raw, method="ordinal") - 1
-    found = int(np.argmin(np.append(np.sort(raw) < alpha / (len(raw) - np.arange(len(raw))), False)))
-    levels = np.full(np.shape(p), alpha)
-    levels[i, j] = levels[j, i] = alpha / (len(raw) - np.minimum(step, found))
-    return levels
+def _signs(n: int, rng: np.random.Generator, n_flips: int) -> Float[np.ndarray, "m n"]:
+    """Patterns of n signs, the first of them all plus; one of each pair of opposites, which say the same."""
+    if n - 1 <= math.log2(n_flips):
+        minus = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1
+    else:
+        minus = np.concatenate([np.zeros((1, n), np.int64), rng.integers(0, 2, (n_flips, n))])
+    return 1.0 - 2.0 * minus
 
 
 # ---- scores beyond the mean ----

@@ -15,7 +15,7 @@ from typing import Any
 
 from leaderboards.score.comparison import PairedComparison, compare
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.statistics import ALPHA
+from leaderboards.score.statistics import ALPHA, LEAST_BLOCKS
 from leaderboards.show.chart import page_json, styles_json
 from leaderboards.show.charts import difference_chart
 from leaderboards.show.format import NONE, signed, sort_key
@@ -106,7 +106,12 @@ def _row(found: PairedComparison, reach: float) -> list[Any]:
     """
     difference, wins, p = found.difference, found.wins, found.p
     better = _FIRST if difference.estimate < 0 else _SECOND
-    verdict = f"{better} is better" if p is not None and p < ALPHA else "no difference found"
+    if not found.is_ranked:
+        verdict = "not ranked: repetitions are missing"
+    elif p is None:
+        verdict = f"too few repetitions to tell: {LEAST_BLOCKS} are the least"
+    else:
+        verdict = f"{better} is better" if p < ALPHA else "no difference found"
     drawing: list[float] = []
     if found.metric == "regret_ratio":
         ends = (difference.low, difference.estimate, difference.high) if difference.is_known else (difference.estimate,)
@@ -118,7 +123,7 @@ def _row(found: PairedComparison, reach: float) -> list[Any]:
         drawing,
         [round(100 * wins.estimate), sort_key(wins.estimate), round(100 * wins.low), round(100 * wins.high)],
         [NONE, ""] if p is None else ["< 0.001" if p < 0.001 else f"{p:.3f}", sort_key(p)],
-        "not ranked: repetitions are missing" if p is None else verdict,
+        verdict,
         len(found.blocks),
         [NONE, ""] if found.needed is None else [str(found.needed), str(found.needed)],
     ]

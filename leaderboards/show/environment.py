@@ -16,7 +16,7 @@ from markupsafe import Markup
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
-from leaderboards.score.statistics import iqm, quantile_interval
+from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_interval
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
@@ -134,6 +134,8 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
         "n_ranked": len(found.agents) if found else 0,
         "n_blocks": len(found.blocks) if found else 0,
+        "places": found is not None and found.ranking.is_told,
+        "least_blocks": LEAST_BLOCKS,
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
@@ -172,7 +174,7 @@ def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
     for name in site.summary.agents:
         cell, rank = finished.get(name), site.rank(task, name)
         ranks = ""
-        if found and name in found.agents:
+        if found and rank:
             i = found.agents.index(name)
             ranks = span(int(found.ranking.best[i]), int(found.ranking.worst[i]))
         rows.append(

@@ -370,7 +370,7 @@ def _cells(site: Site, name: str, shown: Iterable[str]) -> list[TableCell]:
 
 
 def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]) -> RankingRow:
-    ranked = sum(site.rank(task, name) is not None for task in listed)
+    ranked = sum((found := site.rankings[task]) is not None and name in found.agents for task in listed)
     mean_rank = TableCell("", why=f"ranked on {ranked} of {len(listed)} environments")
     return RankingRow(
         *_head(site, name),
@@ -394,7 +394,7 @@ def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) 
         found.ranking.marked(group),
         group,
         site.comparison_with_best(name, best=found.ordered) if k > 1 else None,
-        span(int(found.ranking.best[i]), int(found.ranking.worst[i])),
+        span(int(found.ranking.best[i]), int(found.ranking.worst[i])) if found.ranking.is_told else "",
         TableCell(f"{interval.estimate:.2f}", interval.estimate, _rank_interval(interval, k)),
         svg.forest(interval, 1, k, site.styles[name]),
         _cells(site, name, shown),

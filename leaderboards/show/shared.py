@@ -120,9 +120,9 @@ class Site:
         }
 
     def rank(self, task: str, agent: str) -> int | None:
-        """Rank of an agent's tie group on a task; None if it is not ranked there."""
+        """Rank of an agent's tie group on a task; None if it has none there, or too few repetitions tell none."""
         found = self.rankings[task]
-        if found is None or agent not in found.agents:
+        if found is None or agent not in found.agents or not found.ranking.is_told:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
@@ -136,7 +136,8 @@ class Site:
         `summary` stays that of all: what their regret and its ratio are measured against may be among the others.
         """
         rankings = {
-            task: None if found is None else ranked_among(found, agents) for task, found in self.rankings.items()
+            task: None if found is None else ranked_among(found, agents, self.summary.own)
+            for task, found in self.rankings.items()
         }
         return replace(
             self,

@@ -30,7 +30,9 @@ from leaderboards.api.run_suite import as_suite, run_suite
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.score.scores import RunScores
+from leaderboards.score.statistics import flip_test
 from leaderboards.score.summary import summarise
+from leaderboards.show.shared import make_site
 from leaderboards.store.store import Store
 from tests.leaderboards import folders
 from tests.leaderboards.play import players
@@ -283,7 +285,8 @@ def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
     agents = ["Uniform", "EpsGreedy", "GP-UCB"]
     found = quiet(keys(from_table(FRAME, "y", name="waves"), RKHS, agents=agents, repetitions=4), out=tmp_path)
     frame = found.compare("GP-UCB", "EpsGreedy")
-    assert list(frame.columns) == ["metric", "difference", "low", "high", "n"]
+    assert list(frame.columns) == ["metric", "difference", "low", "high", "p", "n"]
+    assert frame["p"].isna().all(), "four repetitions tell nothing"
     assert list(frame.index) == ["waves", "RKHS", "overall"]
     assert set(frame["metric"]) == {"regret_ratio"}
     assert frame["n"].tolist() == [4, 4, 8]
@@ -304,7 +307,7 @@ def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
     for pair, said in {
         ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'? there are 'Uniform', ",
         ("Uniform", "nobody"): "b: no agent 'nobody'; there are 'Uniform', ",
-        ("Uniform", "Uniform"): "b: expected another agent than a, got 'Uniform' twice",
+        ("Uniform", "Uniform"): "b: expected other agents than a, each once, got 'Uniform' twice",
     }.items():
         with pytest.raises(ValueError, match=said.replace("?", r"\?")):
             found.compare(*pair)
@@ -400,7 +403,7 @@ def test_an_unknown_optimum_is_said_plainly(tmp_path: Path, caplog: pytest.LogCa
     assert found.traces()["regret"].isna().all(), "what is stored is what was known"
     totals = found.scores().query("metric == 'cumulative_regret'")
     assert totals["mean"].sum() == pytest.approx(expected.sum() / 2)
-    assert found.ranking("hill")["rank"].notna().all()
+    assert found.ranking("hill")["regret_ratio"].notna().all()
     page = found.page()
     said = "optimum unknown, regret from the best mean found"
     assert said in page.read_text(encoding="utf-8")
@@ -435,7 +438,7 @@ def test_a_stated_optimum_is_measured_from(tmp_path: Path) -> None:
     found = quiet(keys(env, **BOX), out=tmp_path)
     traces = found.traces()
     np.testing.assert_allclose(traces["regret"], -traces["mean"])
-    assert found.ranking("hill")["rank"].notna().all()
+    assert found.ranking("hill")["regret_ratio"].notna().all()
     assert "optimum is unknown" not in found._repr_html_()
 
 
@@ -542,8 +545,32 @@ def test_failures_are_told_once_a_pair(tmp_path: Path, caplog: pytest.LogCapture
     assert found.report.ended == {"done": 4, "crashed": 2}
     assert caplog.text.count("crashed: Broken on RKHS, 2 repetitions: agent: RuntimeError: out of order") == 1
     ranking = found.ranking()
-    assert ranking["rank"].isna().tolist() == [False, False, True]
+    assert ranking["mean_rank"].isna().tolist() == [False, False, True]
+    assert ranking["rank"].isna().all(), "two repetitions tell nobody apart"
     assert ranking.index[-1] == "Broken"
+
+
+def test_rivals_that_are_named_are_a_family_of_their_own(tmp_path: Path) -> None:
+    agents = ["Uniform", "EpsGreedy", "GP-UCB", "Random", "GP-AUCB"]
+    found = quiet(keys(RKHS, agents=agents, repetitions=7, horizon=40), out=tmp_path)
+    frame = found.compare("GP-UCB", ["Uniform", "EpsGreedy"])
+    assert frame.index.names == ["other", "environment"]
+    single = found.compare("GP-UCB", "Uniform")
+    ranking = make_site(summarise(found.store)).rankings["RKHS"]
+    assert ranking is not None
+    columns = [ranking.agents.index(name) for name in ("GP-UCB", "Uniform", "EpsGreedy")]
+    rng, family = np.random.default_rng(0), np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], bool)
+    expected = flip_test(ranking.Y[:, columns], rng, family)
+    for i, other in enumerate(("Uniform", "EpsGreedy"), 1):
+        row = frame.to_dict("index")[other, "RKHS"]
+        assert [row["p"], row["low"], row["high"]] == [expected.p[0, i], expected.low[0, i], expected.high[0, i]]
+    alone = single.to_dict("index")["RKHS"]
+    assert alone["p"] == flip_test(ranking.Y[:, columns[:2]], rng).p[0, 1] == 2 / 2**7
+    assert alone["high"] < 0
+    with pytest.raises(ValueError, match="b: expected other agents than a, each once, got 'Uniform' twice"):
+        found.compare("GP-UCB", ["Uniform", "Uniform"])
+    with pytest.raises(ValueError, match="b: expected at least one agent, got none"):
+        found.compare("GP-UCB", [])
 
 
 def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

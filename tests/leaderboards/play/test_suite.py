@@ -48,7 +48,7 @@ def test_the_quick_suite() -> None:
     suite = load_suite("quick")
     assert {"GPBandit/Abalone-v0", "GPBandit/RKHS-v0", "GPBandit/GPSample-v0"} <= {e.id for e in suite.environments}
     assert {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"} <= {entry.id for entry in suite.agents}
-    assert len(list(suite.specs())) >= 75
+    assert len(list(suite.specs())) >= 150
     assert suite.horizon >= 1000
 
 

@@ -1,13 +1,15 @@
 """Simulated leaderboards of equal agents: how often the page says that they differ, and what its intervals cover.
 
 The scores are drawn; the rankings, comparisons and intervals are those of the page. The tables of `docs/robustness.md`
-come from `python -m tests.leaderboards.score.null_boards`, in about half an hour on one core.
+come from `python -m tests.leaderboards.score.null_boards`, in about half an hour on one core; `--only strong` makes the
+one of boards on which some agents do differ.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +23,15 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.comparison import compare
 from leaderboards.score.rankings import OverallRanking, TaskRanking, overall_ranking, task_ranking
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import ALPHA, Interval, holm, paired_t, quantile_interval, score_interval
+from leaderboards.score.statistics import (
+    ALPHA,
+    FlipTest,
+    Interval,
+    flip_test,
+    pairwise_p,
+    quantile_interval,
+    score_interval,
+)
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
@@ -212,23 +222,169 @@ def false_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
 
 def power_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
     """Rows in Markdown: how often a worse agent is told apart, with the tests of a page and with t-tests alone."""
-    yield "| scores | agents | repetitions | found | t-tests alone | false among the others |"
+    yield "| scores | agents | repetitions | found | t-tests with Holm's correction | false among the others |"
     yield "|---|---:|---:|---:|---:|---:|"
     for setting in settings:
         counts = simulate(setting, n_boards)
-        with patch("leaderboards.score.rankings.pairwise_p", lambda Y, _: holm(paired_t(Y))):
-            before = simulate(setting, n_boards)
+        with patch("leaderboards.score.rankings.flip_test", t_tests):
+            other = simulate(setting, n_boards)
         cells = [setting.distribution, str(setting.agents), str(setting.repetitions), counts.text("power, task")]
-        yield "| " + " | ".join([*cells, before.text("power, task"), counts.text("false, task")]) + " |"
+        yield "| " + " | ".join([*cells, other.text("power, task"), counts.text("false, task")]) + " |"
+
+
+def t_tests(Y: np.ndarray, rng: np.random.Generator, family: np.ndarray | None = None) -> FlipTest:
+    """What most would write: paired t-tests of all pairs with Holm's correction, in the place of `flip_test`."""
+    nowhere = np.full((Y.shape[1], Y.shape[1]), np.nan)
+    return FlipTest(holm_t(Y), nowhere, nowhere, nowhere)
+
+
+def holm_t(Y: np.ndarray) -> np.ndarray:
+    """P-values of paired t-tests of all pairs with Holm's correction; a difference without spread is certain."""
+    k = Y.shape[1]
+    i, j = np.triu_indices(k, 1)
+    D = Y[:, i] - Y[:, j]
+    spread = D.std(axis=0, ddof=1) > 1e-12 * np.abs(Y).max()
+    raw = np.where(np.abs(D.mean(axis=0)) > 1e-12 * np.abs(Y).max(), 0.0, 1.0)
+    raw[spread] = scipy.stats.ttest_1samp(D[:, spread], 0.0).pvalue
+    order = np.argsort(raw)
+    p = np.ones((k, k))
+    p[i[order], j[order]] = np.minimum(np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1)), 1.0)
+    return np.minimum(p, p.T)
+
+
+def gate(Y: np.ndarray, rng: np.random.Generator, n_exchanges: int = 499) -> np.ndarray:
+    """What rankings rested on before: t-tests with Holm's correction, where exchanges within blocks find a difference.
+
+    It asks whether all agents are equal. Where one is not, t-tests stand alone for all others.
+    """
+    n, k = Y.shape
+    p = holm_t(Y)
+    if not (p < ALPHA).any() or math.factorial(k) ** (n - 1) < 1 / ALPHA:
+        return p
+    seen, larger = _largest_t(Y), 1
+    for _ in range(n_exchanges):
+        larger += _largest_t(rng.permuted(Y, axis=1)) >= seen * (1 - 1e-9)
+    return np.maximum(p, larger / (n_exchanges + 1))
+
+
+def _largest_t(Y: np.ndarray) -> float:
+    """The largest absolute paired t of all pairs."""
+    n = len(Y)
+    Y = Y - Y.mean(axis=1, keepdims=True)
+    mean, products = Y.mean(axis=0), Y.T @ Y
+    squares, d = np.diagonal(products), mean[:, None] - mean
+    s2 = (squares[:, None] + squares - 2 * products - n * d**2) / (n - 1)
+    return float((d**2 / np.maximum(s2, 1e-13 * max(float((Y**2).max()), 1e-300))).max())
+
+
+ADDED = ("all equal", "one best, one worst", "one worse by 100 standard deviations", "half and half")
+STRONG: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.normal(10.0, 1.0, shape),
+    "lognormal, sigma 1": lambda rng, shape: rng.lognormal(0, 1.0, shape),
+    "0 or 1": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
+    "three values": lambda rng, shape: rng.integers(0, 3, shape).astype(float),
+}
+
+
+def strong(
+    name: str, added: str, n: int, k: int, n_boards: int, p_of: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+) -> Counts:
+    """Boards on which k agents are equal and others are added to them, or half of the k are worse: what is found."""
+    counts = Counts()
+    seed = [n, k, *map(ord, name + added)]
+    for rng in np.random.default_rng(np.random.SeedSequence(seed)).spawn(n_boards):
+        Y = STRONG[name](rng, (n, k))
+        equal = [np.arange(k)]
+        if added == "half and half":
+            Y[:, k // 2 :] += 100.0
+            equal = [np.arange(k // 2), np.arange(k // 2, k)]
+        elif added != "all equal":
+            worst = Y.mean() + 100 * Y.std() if "100" in added else 3.0
+            others = [np.full(n, worst)] if "100" in added else [np.full(n, -1.0), np.full(n, worst)]
+            # A best and a worst agent are constant, and outside of all scores that are drawn but the longest tails.
+            Y = np.column_stack([Y, *others])
+        apart = p_of(Y, rng) < ALPHA
+        counts.add("false", [any(bool(apart[np.ix_(group, group)].any()) for group in equal)])
+        different = np.ones_like(apart)
+        np.fill_diagonal(different, False)
+        for group in equal:
+            different[np.ix_(group, group)] = False
+        counts.add("found", apart[np.triu(different)])
+    return counts
+
+
+def effect(share: float, n: int, k: int, n_boards: int, p_of: Callable[..., np.ndarray]) -> Counts:
+    """Boards on which one of k agents is better by a share of the mean, the spread of scores being a fifth of it."""
+    counts = Counts()
+    for rng in np.random.default_rng(np.random.SeedSequence([n, k, int(100 * share)])).spawn(n_boards):
+        Y = rng.normal(1.0, 0.2, (n, k))
+        Y[:, 0] -= share
+        counts.add("found", (p_of(Y, rng) < ALPHA)[0, 1:])
+    return counts
+
+
+AGENTS = (2, 5, 14, 28, 41)
+
+
+def strong_table(n_boards: int) -> Iterator[str]:
+    """Rows in Markdown: false differences among equal agents while others differ, and the least share found of these.
+
+    With fewer than six repetitions nothing is ever found.
+    """
+    yield "| scores of equal agents | others | repetitions |" + "".join(f" {k} agents |" for k in AGENTS) + " found |"
+    yield "|---|---|---:|" + "---:|" * (len(AGENTS) + 1)
+    for name, added, n in itertools.product(STRONG, ADDED, (6, 10, 20)):
+        # Many random signs of many pairs take a quarter of a second.
+        every = [strong(name, added, n, k, n_boards // (5 if n * k > 400 else 1), pairwise_p) for k in AGENTS]
+        fewest = min(every, key=lambda one: one.hits["found"] / max(one.of["found"], 1))
+        cells = [name, added, str(n), *(one.text("false") for one in every), fewest.text("found")]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def before_table(n_boards: int) -> Iterator[str]:
+    """Rows in Markdown: the same by the test that rankings rested on before, beside what they rest on."""
+    yield "| scores of equal agents | others | repetitions | agents | false, before | false | found, before | found |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for name, added, (n, k) in itertools.product(STRONG, ADDED, ((5, 14), (5, 28), (10, 14))):
+        before, now = (strong(name, added, n, k, n_boards, p_of) for p_of in (gate, pairwise_p))
+        cells = [before.text("false"), now.text("false"), before.text("found"), now.text("found")]
+        yield "| " + " | ".join([name, added, str(n), str(k), *cells]) + " |"
+
+
+def effect_table(n_boards: int) -> Iterator[str]:
+    """Rows in Markdown: how often a difference of a share of the mean is found."""
+    yield "| difference | repetitions | agents | found, before | found, now | found, own agent against the others |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    for share, n, k in itertools.product((0.1, 0.3), (5, 6, 10, 20), AGENTS):
+        boards = n_boards // (5 if n * k > 400 else 1)
+        before, now, own = (effect(share, n, k, boards, p_of) for p_of in (gate, pairwise_p, _own_p))
+        cells = [f"{share:.0%}", str(n), str(k), *(one.text("found") for one in (before, now, own))]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _own_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    family = np.zeros((Y.shape[1], Y.shape[1]), bool)
+    family[0] = True
+    return np.asarray(np.nan_to_num(flip_test(Y, rng, family).p, nan=1.0))
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=500, help="Simulated leaderboards of each setting.")
-    n_boards = parser.parse_args().boards
-    for line in itertools.chain(false_table(EQUAL + MISSING, n_boards), [""], power_table(SHIFTED, n_boards)):
-        print(line, flush=True)  # noqa: T201
+    parser.add_argument("--only", choices=("equal", "power", "strong", "before", "effect"), help="One of the tables.")
+    given = parser.parse_args()
+    tables: dict[str, Callable[[], Iterator[str]]] = {
+        "equal": lambda: false_table(EQUAL + MISSING, given.boards),
+        "power": lambda: power_table(SHIFTED, given.boards),
+        "strong": lambda: strong_table(given.boards),
+        "before": lambda: before_table(given.boards),
+        "effect": lambda: effect_table(given.boards),
+    }
+    for name, lines in tables.items():
+        if given.only in (None, name):
+            for line in itertools.chain(lines(), [""]):
+                print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

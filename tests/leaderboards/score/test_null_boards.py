@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboards.score.statistics import holm, paired_t
-from tests.leaderboards.score.null_boards import Setting, simulate
+from leaderboards.score.statistics import pairwise_p
+from tests.leaderboards.score.null_boards import ADDED, STRONG, Setting, gate, simulate, strong, t_tests
 
 pytestmark = pytest.mark.slow
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [
-        Setting("normal", 5, 5),
+        Setting("normal", 5, 6),
         Setting("lognormal, sigma 1", 5, 10),
         Setting("t, 2 degrees", 15, 10),
         Setting("ties: 0 or 1", 15, 5),  # where t-tests alone find a difference in 14 % of rankings
@@ -36,14 +36,31 @@ def test_equal_agents_are_told_apart_in_at_most_5_percent_of_rankings(setting: S
 
 
 def test_t_tests_alone_would_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboards.score.rankings.pairwise_p", lambda Y, _: holm(paired_t(Y)))
+    monkeypatch.setattr("leaderboards.score.rankings.flip_test", t_tests)
     assert simulate(Setting("ties: 0 or 1", 15, 5), 150).share("false, task").low > 0.08
 
 
-def test_a_real_difference_is_found_as_often_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_difference_is_found_as_often_as_by_t_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("normal", 5, 10, shift=1.5)
     found = simulate(setting, 60).share("power, task")
-    monkeypatch.setattr("leaderboards.score.rankings.pairwise_p", lambda Y, _: holm(paired_t(Y)))
+    monkeypatch.setattr("leaderboards.score.rankings.flip_test", t_tests)
     before = simulate(setting, 60).share("power, task")
     assert found.estimate > before.estimate - 0.03
     assert found.estimate > 0.75
+
+
+@pytest.mark.parametrize("k", [5, 14])
+@pytest.mark.parametrize("n", [6, 10])
+@pytest.mark.parametrize("added", ADDED)
+@pytest.mark.parametrize("name", STRONG)
+def test_equal_agents_are_seldom_told_apart_whatever_others_do(name: str, added: str, n: int, k: int) -> None:
+    share = strong(name, added, n, k, 200, pairwise_p).share("false")
+    assert share.low <= 0.05, share
+
+
+def test_the_test_before_went_wrong_where_others_differ() -> None:
+    wrong = strong("0 or 1", "one best, one worst", 5, 14, 150, gate)
+    assert wrong.share("false").low > 0.05, wrong.text("false")
+    blind = strong("normal", "one worse by 100 standard deviations", 5, 14, 100, gate)
+    seeing = strong("normal", "one worse by 100 standard deviations", 10, 14, 100, pairwise_p)
+    assert seeing.share("found").estimate == 1, (blind.text("found"), seeing.text("found"))

@@ -13,6 +13,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.rankings import class_rankings, ranking_over, task_classes, task_ranking
 from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.build import build_page
 from leaderboards.show.environment import task_charts
 from leaderboards.show.format import between, number
 from leaderboards.show.overview import filtered_rankings, overview_page
@@ -110,12 +111,12 @@ def test_agents_are_ranked_by_another_metric(tmp_path: Path, metric: str) -> Non
 
 @pytest.fixture
 def half_played(tmp_path: Path) -> Store:
-    """All agents have played three repetitions; GP-UCB has played two, and EpsGreedy nine, of which six went badly."""
-    store = folder(tmp_path, ARMS[:1], AGENTS, 2)
+    """All agents have played six repetitions; GP-UCB has played five, and EpsGreedy twelve, of which six went badly."""
+    store = folder(tmp_path, ARMS[:1], AGENTS, 5)
     for agent in AGENTS:
         if agent.id != "GP-UCB":
-            store.write(record(ARMS[0], agent, 2))
-    for repetition in range(3, 9):
+            store.write(record(ARMS[0], agent, 5))
+    for repetition in range(6, 12):
         frame = trace(60, 0.0, np.random.default_rng(repetition))
         frame["regret"] *= 10
         store.write(record(ARMS[0], Ref("EpsGreedy"), repetition, frame=frame))
@@ -127,9 +128,9 @@ def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store
     site = make_site(summarise(half_played), ranked_by="simple_regret")
     ranking = site.rankings["RKHS"]
     assert ranking is not None
-    assert len(ranking.blocks) == 3
+    assert len(ranking.blocks) == 6
     frame = results.ranking("RKHS", by="simple_regret")
-    assert frame["n"].to_dict() == {"Uniform": 3, "EpsGreedy": 3, "GP-UCB": 2, "BBKB": 3, "GP-AUCB": 3}
+    assert frame["n"].to_dict() == {"Uniform": 6, "EpsGreedy": 6, "GP-UCB": 5, "BBKB": 6, "GP-AUCB": 6}
     assert frame["rank"].isna().to_dict() == {name: name == "GP-UCB" for name in frame.index}
     text = latex_table(site), markdown_table(site), Results(half_played).page(by="simple_regret").read_text("utf-8")
     for i, agent in enumerate(ranking.agents):
@@ -155,7 +156,7 @@ def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store
     assert len([line for line in charts[0].lines if line.name == "GP-UCB"]) == 1
     unranked = site.summary.scores["RKHS", "GP-UCB"]
     assert site.shown.scores["RKHS", "GP-UCB"] is unranked
-    assert score_cell(site, "RKHS", "GP-UCB", "simple_regret").why == "not ranked: finished 2 of 3 repetitions"
+    assert score_cell(site, "RKHS", "GP-UCB", "simple_regret").why == "not ranked: finished 5 of 6 repetitions"
     assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(9).all()
 
 
@@ -166,16 +167,25 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
         over = ranking_over(found, first.tasks[:1], {task: task_ranking(found, task) for task in found.tasks})
         assert over is not None
         assert over.n_blocks == n
-        told = f"the test over all tells no two agents apart in {n} repetitions, for which it needs 6"
-        assert over.caveat.startswith(told) == (n == 5)
+        told = f"too few repetitions to tell agents apart: {n} have finished, places begin at 6"
+        assert (over.caveat == told) == (n == 5)
+        assert over.ranking.is_told == (n == 6)
         assert (len(set(over.ranking.group)) > 1) == (n == 6), "which is what the caveat is about"
         table = next(each for each in overview_page(make_site(found))["rankings"] if each.name == first.name)
-        assert "needs 6" not in table.basis, "which has several environments"
+        assert "too few" not in table.basis, "which has several environments"
     alone = folder(tmp_path / "one", [ARMS[0]], repetitions=5)
-    told = "the test over all tells no two agents apart in 5 repetitions, for which it needs 6"
-    assert [line for line in short_ranking(alone) if told in line]
-    (table,) = overview_page(make_site(summarise(alone)))["rankings"]
+    told = "too few repetitions to tell agents apart: 5 have finished, places begin at 6"
+    lines = short_ranking(alone)
+    assert [line for line in lines if told in line]
+    assert [line for line in lines if line.startswith("  –   BBKB  (mean rank ")]
+    site = make_site(summarise(alone))
+    (table,) = overview_page(site)["rankings"]
     assert told in table.basis
+    assert {row.rank for row in table.rows} == {"–"}
+    assert Results(alone).ranking()["rank"].isna().all()
+    assert site.rank("RKHS", "BBKB") is None
+    text = build_page(alone.directory).parent.joinpath("site", "env-rkhs.html").read_text(encoding="utf-8")
+    assert "Fewer than 6 repetitions tell nobody apart, so there are no places." in text
 
 
 def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> None:

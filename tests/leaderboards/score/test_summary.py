@@ -127,7 +127,7 @@ def test_scores_of_a_folder_are_those_of_its_traces(tmp_path: Path) -> None:
 
 
 def test_without_the_uniform_policy_there_is_no_ratio_but_a_ranking(tmp_path: Path) -> None:
-    summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")]))
+    summary = summarise(folder(tmp_path, agents=[Ref("GP-UCB"), Ref("EpsGreedy")], repetitions=6))
     assert np.isnan(summary.scores["RKHS", "GP-UCB"].finals["regret_ratio"]).all()
     found = task_ranking(summary, "RKHS")
     assert found is not None

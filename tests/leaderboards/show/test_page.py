@@ -33,7 +33,7 @@ from leaderboards.show.shared import make_site
 from leaderboards.show.svg import swatch
 from leaderboards.store.exchange import add, pack
 from leaderboards.store.store import Store
-from tests.leaderboards.folders import Failure, folder, record
+from tests.leaderboards.folders import Failure, folder, record, trace
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -278,16 +278,24 @@ def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 def test_who_leads_is_said_of_those_that_finished(tmp_path: Path) -> None:
     env, agents = Ref("GPBandit/RKHS-v0"), [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB")]
-    store = folder(tmp_path, [env], agents, repetitions=3)
+    store = folder(tmp_path, [env], agents, repetitions=6)
     assert "that finished all" not in build_page(tmp_path).read_text()
     for agent in agents[:2]:
-        store.write(record(env, agent, 3, 60))
-    assert "of the 2 that finished all 4 repetitions" in build_page(tmp_path).read_text()
+        store.write(record(env, agent, 6, 60))
+    assert "of the 2 that finished all 7 repetitions" in build_page(tmp_path).read_text()
 
 
 def test_a_large_leading_group_is_counted(tmp_path: Path) -> None:
     agents = [Ref("Uniform", {"n": n}, f"agent {n}") for n in range(9)]
-    site = make_site(summarise(folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)))
+    store = folder(tmp_path / "few", [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
+    (card,) = overview_page(make_site(summarise(store)))["tasks"]
+    assert card.leading == [], "one repetition tells nobody apart"
+    store = Store(tmp_path / "more")
+    for agent in agents:  # which do equally well
+        for repetition in range(6):
+            frame = trace(60, 0.3, np.random.default_rng(repetition))
+            store.write(record(Ref("GPBandit/RKHS-v0"), agent, repetition, frame=frame))
+    site = make_site(summarise(store))
     (card,) = overview_page(site)["tasks"]
     assert len(card.leading) == 6
     assert card.leading[:5] == site.best_agents("RKHS")[:5]
