@@ -74,7 +74,7 @@ test-fast: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" --cov --cov-report=
 
 test-rest: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered

@@ -8,9 +8,14 @@ from pathlib import Path
 
 __all__ = ["check"]
 
+_OURS = "Bandit policies behind one protocol"  # what its `__init__.py` begins with
+
 
 def check() -> None:
     """Look where Python finds `agents`, without running it.
+
+    Two distributions that both hold a folder `agents` write into one: then ours is there in part, or in pieces after
+    the other has been uninstalled.
 
     Raises:
         ImportError: if that is not the package of this project; the message names the file and what to do.
@@ -18,17 +23,27 @@ def check() -> None:
     loaded = sys.modules.get("agents")
     spec = importlib.util.find_spec("agents") if loaded is None else loaded.__spec__
     folders = [] if spec is None else list(spec.submodule_search_locations or [])
-    if any((Path(folder) / "core" / "protocol.py").is_file() for folder in folders):
+    in_pieces = [folder for folder in folders if (Path(folder) / "core" / "protocol.py").is_file()]
+    if in_pieces and _is_ours(Path(in_pieces[0]) / "__init__.py"):
         return
     beside = Path(__file__).resolve().parents[1] / "agents"
+    expected = "agents: expected the package of gpbandit-envs"
     if spec is None:
-        raise ImportError(
-            f"agents: expected the package of gpbandit-envs, such as {beside}, found none; install it again"
-        )
+        raise ImportError(f"{expected}, such as {beside}, found none; install it again")
     from importlib.metadata import packages_distributions  # its import takes longer than all the rest
 
     found = spec.origin or ", ".join(folders)
-    owners = packages_distributions().get("agents", [])
-    others = sorted(set(owners) - {"gpbandit-envs"})
+    others = sorted(set(packages_distributions().get("agents", [])) - {"gpbandit-envs"})
+    if in_pieces:
+        remedy = "".join(f"uninstall {name} and " for name in others[:1]) + "install gpbandit-envs again"
+        raise ImportError(f"{expected}, found {found}, which another package has written over; {remedy}")
     remedy = f"uninstall {others[0]}" if others and "site-packages" in found else "rename it"
-    raise ImportError(f"agents: expected the package of gpbandit-envs, found {found} first; {remedy}")
+    raise ImportError(f"{expected}, found {found} first; {remedy}")
+
+
+def _is_ours(init: Path) -> bool:
+    try:
+        with init.open(encoding="utf-8") as text:
+            return text.readline().lstrip('"').startswith(_OURS)
+    except (OSError, UnicodeDecodeError):
+        return False

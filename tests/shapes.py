@@ -1,13 +1,16 @@
 """Annotations enforced: an array of the wrong shape or dtype stops the test that passes it.
 
 jaxtyping's import hook checks every function of the three packages with beartype. `tests/conftest.py` installs it
-before any of them is imported; processes that a test starts run without it.
+before any of them is imported; processes that a test starts run without it, and so does the tier whose tests start
+processes or play for long: with coverage the checks would be most of its time, and those that find something are the
+first of a test.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +21,7 @@ from beartype import BeartypeConf, FrozenDict, beartype
 
 __all__ = ["check", "enforced_annotations"]
 
-MOST = 10_000
+MOST = 500
 """Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
 
 _checks = 0
@@ -46,7 +49,8 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
 # All but the command line, whose annotations are Typer's.
 _ROOMS = ("play", "store", "work", "verify", "score", "archive", "audit", "show", "claims", "api")
 _LEADERBOARDS = [f"leaderboards.{room}" for room in _ROOMS]
-jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
+if os.environ.get("GPBANDIT_SHAPES", "1") != "0":
+    jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leaderboards import own_agents
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import LogFormatter
@@ -115,6 +116,10 @@ def play(arguments: Sequence[str]) -> int:
         raise UserError(f"the folder that this is given in has gone ({error.strerror}): change to another") from None
     if here not in sys.path:
         sys.path.insert(0, here)
+    try:
+        own_agents.check()  # again: the folder may hold another
+    except ImportError as error:
+        raise UserError(str(error)) from None
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("warning: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -515,7 +515,8 @@ def flip_test(
     p[a, b] = p[b, a] = np.maximum.accumulate(share)
     kept = math.ceil(alpha * len(signs)) - 1  # so many of the largest may lie above a critical value
     critical = -np.partition(-largest, kept, axis=0)[kept]
-    levels[a, b] = levels[b, a] = 2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical)
+    # Of pairs without any difference the critical value is 0.
+    levels[a, b] = levels[b, a] = np.minimum(2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical), alpha)
     half = critical[0] * scale(mean) * (1 + _ROUNDING)
     low[i, j], high[i, j] = mean - half, mean + half
     low[j, i], high[j, i] = -mean - half, -mean + half

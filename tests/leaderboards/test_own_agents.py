@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,44 @@ def test_another_distribution_is_named(tmp_path: Path) -> None:
     assert ended.stderr.splitlines()[-1].endswith(
         f"found {site / 'agents' / '__init__.py'} first; uninstall other-agents"
     )
+
+
+@pytest.mark.parametrize("init", ["print('it ran')\n", None])
+def test_ours_that_another_package_has_written_over(tmp_path: Path, init: str | None) -> None:
+    """As pip leaves it: the files of both in one folder, or, with the other uninstalled, ours without `__init__.py`."""
+    site = tmp_path / "site-packages"
+    shutil.copytree(ROOT / "agents", site / "agents", ignore=shutil.ignore_patterns("__pycache__"))
+    own = site / "agents" / "__init__.py"
+    if init is None:
+        own.unlink()
+    else:
+        own.write_text(init)
+        (site / "other_agents-1.0.dist-info").mkdir()
+        (site / "other_agents-1.0.dist-info" / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: other-agents\nVersion: 1.0\n"
+        )
+        (site / "other_agents-1.0.dist-info" / "top_level.txt").write_text("agents\n")
+    code = f"import sys, runpy; sys.path.insert(0, {str(site)!r}); runpy.run_path({own_agents.__file__!r})['check']()"
+    # Without the packages of this environment, among which ours is whole.
+    ended = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=False, cwd=site)
+    last = ended.stderr.splitlines()[-1]
+    assert "which another package has written over; " in last, ended.stderr
+    assert last.endswith("install gpbandit-envs again")
+    assert ("uninstall other-agents and" in last) == (init is not None)
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("words", [["list"], ["run", "quick", "--dry-run"], ["page", "x"], ["board", "list"]])
+def test_commands_say_in_one_line_that_the_folder_holds_another(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "agents.py").write_text("print('it ran')\n")
+    code = f"import leaderboards.cli; sys.path[:] = [p for p in sys.path if p != {str(tmp_path)!r}]; "
+    path = f"import sys; sys.path[:0] = [{str(ROOT)!r}]; "
+    give = [sys.executable, "-P", "-c", f"{path}{code}leaderboards.cli.main({words!r})"]
+    ended = subprocess.run(give, capture_output=True, text=True, check=False, cwd=tmp_path)
+    own = tmp_path / "agents.py"
+    assert ended.returncode == 2
+    assert ended.stderr == f"error: agents: expected the package of gpbandit-envs, found {own} first; rename it\n"
+    assert ended.stdout == ""
 
 
 def test_one_that_is_imported_already(tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ class Command:
         words = [sys.executable, "-m", "leaderboards.cli", *map(str, arguments)]
         if shell != "{}":
             words = ["bash", "-c", shell.format("exec " + " ".join(f"'{word}'" for word in words))]
-        self.process = subprocess.Popen(words, env=environment, text=True, start_new_session=True, **options)
+        self.process = subprocess.Popen(
+            words, env=environment, text=True, start_new_session=True, preexec_fn=_hears, **options
+        )
 
     def processes(self, having: str = "") -> list[int]:
         """Processes other than the first one that came of it and run, whose command line holds `having`."""
@@ -110,6 +112,11 @@ class Folder:
         assert sorted(store.done_keys()) == sorted(spec.key for spec in specs)
         assert not store.quarantined
         pd.testing.assert_frame_equal(rows(store), rows(undisturbed), check_exact=True)
+
+
+def _hears() -> None:
+    """A process that is started under `nohup` ignores SIGHUP, and so would its children."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -200,9 +200,9 @@ def _count_interval(name: str, interval: Interval, truth: float, counts: Counts)
 
 # ---- the tables ----
 
-EQUAL = [Setting(name, k, n) for name in DISTRIBUTIONS for k in (5, 15) for n in (5, 10)]
+EQUAL = [Setting(name, k, n) for name in DISTRIBUTIONS for k in (5, 15) for n in (6, 10)]
 MISSING = [Setting("normal", 5, 10, missing=0.1), Setting("lognormal, sigma 1", 15, 10, missing=0.02)]
-SHIFTED = [Setting(name, k, n, shift=1.5) for name in list(DISTRIBUTIONS)[:4] for k in (2, 5, 15) for n in (5, 10)]
+SHIFTED = [Setting(name, k, n, shift=1.5) for name in list(DISTRIBUTIONS)[:4] for k in (2, 5, 15) for n in (6, 10)]
 
 
 def false_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
