@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.arguments import as_number, positive_int
+from gpbandit_envs.arguments import MANY, as_count, as_number, positive_int
 from gpbandit_envs.code_digest import code_digest, is_importable
 from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
 from gpbandit_envs.envs.entry_point import EntryPoint
@@ -135,11 +135,17 @@ def from_function(
     Raises:
         TypeError: if `f` does not take one array, returns no number, or the bounds are no pairs.
         ValueError: if `f` returns NaN, another value at the same point or a better one than the stated optimum, or
-            the bounds are not in order.
+            the bounds are not in order, or the grid has too many points.
     """
     if not callable(f):
         raise TypeError(f"f: expected a function of one array, got {f!r}")
     domain = as_domain(bounds)
+    if grid is not None and as_count("grid", grid) ** domain.dim > MANY:
+        most = next(n for n in range(int(MANY ** (1 / domain.dim)) + 1, 0, -1) if n**domain.dim <= MANY)
+        raise ValueError(
+            f"grid: expected at most {most} points per axis in {domain.dim} dimensions, which are {MANY:,} arms, got "
+            f"{grid}; without a grid, arms are the whole box"
+        )
     function = OwnFunction(f, domain, minimise)
     value = _tried(function)
     found: float | None = None

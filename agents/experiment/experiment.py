@@ -675,6 +675,8 @@ class Experiment:
             ValueError: if the file is none of `save`, or of a later version.
             OSError: if it cannot be read.
         """
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             known = content["format"] == _FORMAT

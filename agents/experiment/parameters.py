@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.domain import Dimension, Domain
 
 __all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain", "same_points"]
@@ -142,6 +143,8 @@ def as_parameter(name: str, setting: Any) -> Parameter:
                 raise ValueError(f"expected a range of at least two integers, got {setting!r}")
             return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
+            if max(map(abs, setting)) > LARGEST:
+                raise ValueError(f"expected numbers up to {LARGEST:g} in size, got {setting!r}")
             return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
         values = _values(setting)
         if values is not None:

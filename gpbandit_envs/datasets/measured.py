@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gpbandit_envs.arguments import LARGEST, shown
 from gpbandit_envs.datasets.table import Table
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def file_content(file: str | os.PathLike[str]) -> bytes:
         FileNotFoundError: if there is no such file; the message says where it was looked for.
     """
     path = Path(file)
+    if path.is_dir():
+        raise FileNotFoundError(f"file: expected a file, got the folder {os.fspath(file)!r}")
     if not path.is_file():
         raise FileNotFoundError(f"file: there is no file {os.fspath(file)!r} in {Path.cwd()}")
     return path.read_bytes()
@@ -61,9 +64,19 @@ def content_digest(content: bytes) -> str:
 
 
 def frame_digest(frame: pd.DataFrame) -> str:
-    """SHA-256 of the values and column names of a frame, hexadecimal; its index does not enter."""
+    """SHA-256 of the values and column names of a frame, hexadecimal; its index does not enter.
+
+    Raises:
+        TypeError: if a column holds lists or the like, which are neither numbers nor text.
+    """
     import pandas as pd
 
+    for name, column in frame.items():
+        if column.dtype == object:
+            several = column.map(lambda value: not isinstance(value, Hashable)).to_numpy(bool)
+            if several.any():
+                value = shown(column.iloc[int(np.argmax(several))])
+                raise TypeError(f"table: column {name!r} should hold numbers or text, got {value} in {_rows(several)}")
     digest = hashlib.sha256(repr([str(name) for name in frame.columns]).encode())
     digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return digest.hexdigest()
@@ -147,6 +160,13 @@ def _check_whole(column: pd.Series[Any], name: str) -> None:
         raise ValueError(
             f"table: column {name!r} has no finite value in {_rows(missing)}; fill these rows or drop them"
         )
+    if column.dtype.kind in "iuf":
+        large = ~(np.abs(column.to_numpy(np.float64)) <= LARGEST)
+        if large.any():
+            value = column.iloc[int(np.argmax(large))]
+            raise ValueError(
+                f"table: column {name!r} should hold numbers up to {LARGEST:g} in size, got {value:g} in {_rows(large)}"
+            )
 
 
 def _numbers(column: pd.Series[Any], name: str, what: str) -> Float[np.ndarray, " n"]:
@@ -217,8 +237,8 @@ def _replicates(
 def _rows(mask: Bool[np.ndarray, " n"]) -> str:
     """Rows as text: "row 3 (counted from 1)", or "rows 3, 4 and 9 more (counted from 1)"."""
     rows = (np.flatnonzero(mask) + 1).tolist()
-    shown = ", ".join(map(str, rows[:_SHOWN])) + (f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else "")
-    return f"row{'s' if len(rows) > 1 else ''} {shown} (counted from 1)"
+    named = ", ".join(map(str, rows[:_SHOWN])) + (f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else "")
+    return f"row{'s' if len(rows) > 1 else ''} {named} (counted from 1)"
 
 
 def _list(names: Iterable[str]) -> str:

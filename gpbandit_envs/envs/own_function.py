@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import LARGEST, positive_int
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.arm_sets import lattice
@@ -163,6 +163,8 @@ def as_domain(bounds: Bounds) -> Domain:
             raise TypeError(f"{where}: expected a pair (low, high) of numbers, got {pair!r}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"{where}: expected finite numbers low < high, got {pair!r}")
+        if max(abs(low), abs(high)) > LARGEST:
+            raise ValueError(f"{where}: expected numbers up to {LARGEST:g} in size, got {pair!r}")
         dimensions.append(Dimension(low, high, name=str(name)))
     if not dimensions:
         raise ValueError("bounds: expected at least one pair (low, high), got none")

@@ -349,6 +349,8 @@ def load_suite(name: str) -> Suite:
     elif name in suite_names():
         text = (resources.files("leaderboards") / "suites" / f"{name}.toml").read_text(encoding="utf-8")
     else:
+        if path.is_dir():
+            raise SuiteError(f"suite: expected a name or the path of a TOML file, got the folder {name!r}")
         close = difflib.get_close_matches(name, suite_names(), n=1)
         hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
         raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")

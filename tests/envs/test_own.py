@@ -171,11 +171,28 @@ def test_wrong_tables(options: dict[str, Any], message: str) -> None:
     assert "Own/table-v0" not in gym.registry
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "error", "message"),
+    [
+        ("temperature", [[1], [2], [3], [4], [5]], TypeError, r"should hold numbers or text, got \[1\] in rows 1, 2"),
+        ("temperature", [1, 2, 3, -1e300, 5], ValueError, r"should hold numbers up to 1e\+50 in size, got -1e\+300 in"),
+        ("yield", [1, 2, 1e300, 4, 5], ValueError, r"should hold numbers up to 1e\+50 in size, got 1e\+300 in row 3"),
+    ],
+)
+def test_values_that_no_kernel_can_work_with(
+    column: str, values: list[Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"table: column '{column}' {message}"):
+        from_table(FRAME.assign(**{column: values}), "yield")
+
+
 def test_wrong_kinds_of_tables(tmp_path: Path, file: Path) -> None:
     with pytest.raises(TypeError, match=r"table: expected the path of a CSV file or a pandas.DataFrame, got list"):
         from_table([[1, 2]], "yield")
     with pytest.raises(TypeError, match=r"ignore: expected a list of columns, got the text 'solvent'; write \["):
         from_table(FRAME, "yield", ignore="solvent")
+    with pytest.raises(FileNotFoundError, match=r"file: expected a file, got the folder"):
+        from_table(tmp_path, "yield")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv"):
         from_table(tmp_path / "none.csv", "yield")
     same = FRAME.assign(**{"yield": 3.0})
@@ -359,6 +376,7 @@ def test_wrong_functions(name: str, error: type[Exception], message: str) -> Non
         ({"a": (0, 1), "b": (0, np.inf)}, ValueError, r"bounds\['b'\]: expected finite numbers low < high"),
         ([(0, 1, 2)], TypeError, r"bounds\[0\]: expected a pair \(low, high\) of numbers, got \(0, 1, 2\)"),
         ([], ValueError, "bounds: expected at least one pair"),
+        ([(0, 1), (-1e300, 1e300)], ValueError, r"bounds\[1\]: expected numbers up to 1e\+50 in size, got"),
         ("ab", TypeError, "bounds: expected a pair"),
         (3, TypeError, "bounds: expected a pair"),
     ],
@@ -379,6 +397,7 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
         ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
         ({"noise_std": "1"}, TypeError, "noise_std: expected a number >= 0, got '1'"),
         ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
+        ({"grid": 3163}, ValueError, "grid: expected at most 3162 points per axis in 2 dimensions, which are"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:

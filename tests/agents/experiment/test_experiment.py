@@ -460,6 +460,10 @@ class TestFiles:
         with pytest.raises(ValueError, match=f"lab.json: {message}"):
             Experiment.load(tmp_path / "lab.json")
 
+    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(IsADirectoryError, match=r"expected a file written by Experiment.save, got a folder"):
+            Experiment.load(tmp_path)
+
     def test_a_damaged_event_is_named(self, tmp_path: Path) -> None:
         lab = Experiment(TABLE, "Random")
         lab.tell(lab.ask(), 5.0)
@@ -542,6 +546,7 @@ def test_points_of_a_table_that_are_refused() -> None:
         ({"x": ["one"]}, {}, ValueError, "x: expected at least two values, got ['one']"),
         ({"x": ["a", "a"]}, {}, ValueError, "x: expected different values, got ['a', 'a']"),
         ({"x": ["a", 1]}, {}, ValueError, "x: expected numbers alone or text alone, got ['a', 1]"),
+        ({"x": (0, 1e300)}, {}, ValueError, "x: expected numbers up to 1e+50 in size, got (0, 1e+300)"),
         ({"x": range(0, 1)}, {}, ValueError, "x: expected a range of at least two integers, got range(0, 1)"),
         ({"x": range(0, 5, 7)}, {}, ValueError, "x: expected at least two values, got [0]"),
         (

@@ -155,6 +155,8 @@ def test_unknown_suites(tmp_path: Path) -> None:
         load_suite("quik")
     with pytest.raises(SuiteError, match="cannot be read"):
         load_suite(str(tmp_path / "nope.toml"))
+    with pytest.raises(SuiteError, match="expected a name or the path of a TOML file, got the folder"):
+        load_suite(str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store
     unranked = site.summary.scores["RKHS", "GP-UCB"]
     assert site.shown.scores["RKHS", "GP-UCB"] is unranked
     assert score_cell(site, "RKHS", "GP-UCB", "simple_regret").why == "not ranked: finished 5 of 6 repetitions"
-    assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(9).all()
+    assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(12).all()
 
 
 def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> None:
