@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest coverage lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable coverage lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -75,6 +75,12 @@ test-fast: $(VENV)/.installed-test
 
 test-rest: $(VENV)/.installed-test
 	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=
+
+# The fast tier with the loops of other processors, a table; NUMERICAL=tests/gp for a part of it, as CI runs.
+NUMERICAL ?= tests
+LOOPS ?= Nehalem,Sandybridge,Haswell,Zen,SkylakeX,NumPy-baseline
+test-portable: $(VENV)/.installed-test
+	GPBANDIT_SHAPES=0 $(BIN)/python -m tests.portable --loops $(LOOPS) -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(NUMERICAL)
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered

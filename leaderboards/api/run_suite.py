@@ -36,7 +36,7 @@ from leaderboards.play.suite import (
 )
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_agents
-from leaderboards.work.jobs import Limits
+from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.play import Listener, Workforce, play_suite
 
 __all__ = ["SuiteAgent", "SuiteLike", "as_suite", "run_suite"]
@@ -59,7 +59,7 @@ def run_suite(
     workers: int = 1,
     retry_failed: bool = False,
     together: bool = False,
-    timeout: float | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
     progress: bool = True,
     against: str | os.PathLike[str] | None = None,
 ) -> Results:
@@ -78,7 +78,8 @@ def run_suite(
             processes, to which classes and functions of a notebook are sent.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
         together: Whether the repetitions of a pair are played in one go where they can be.
-        timeout: Seconds that a run may take; None for no limit, which `together` asks for.
+        timeout: Seconds that a run may take, by default a day; None for no limit. Runs that are played `together` have
+            none.
         progress: Whether to report progress on the standard error stream.
         against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
             `agents` are played, and the results rank them among its runs.
@@ -91,8 +92,8 @@ def run_suite(
         OSError: if the folder cannot be written.
     """
     workers, limits = as_count("workers", workers), Limits(timeout)
-    if together and timeout is not None:
-        raise ValueError(f"timeout: expected None with together=True, as it is for single runs, got {timeout!r}")
+    if together and timeout not in (None, DEFAULT_TIMEOUT):
+        raise ValueError(f"timeout: expected none with together=True, as it is for single runs, got {timeout!r}")
     load_plugins()
     found = as_suite(suite, agents).pinned()
     played = found

@@ -70,7 +70,7 @@ def _code(arguments: Sequence[str]) -> int:
         text = "; ".join([str(stop) or "stopped", *getattr(stop, "__notes__", [])])
         return _say(text, getattr(stop, "code", _SIGNALLED + signal.SIGINT))
     except MemoryError:
-        return _say("error: out of memory; what was done before is kept", _USER_ERROR)
+        return _say("error: out of memory; what was done before is kept, and the same command goes on", _USER_ERROR)
     except OSError:
         fault = output_error()
         if fault is None:

@@ -34,7 +34,7 @@ from leaderboards.text import duration
 from leaderboards.verify.agent_check import protocol_breach
 from leaderboards.verify.edited import edited_agents
 from leaderboards.work.checkpoint import DEFAULT_EVERY
-from leaderboards.work.jobs import Limits
+from leaderboards.work.jobs import DEFAULT_TIMEOUT, LEFT, Limits
 from leaderboards.work.local import EXECUTORS
 from leaderboards.work.plan import Plan, plan
 from leaderboards.work.play import Listener, Workforce, play_suite
@@ -79,7 +79,7 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Play again what crashed, timed out or was skipped.")
     ] = False,
-    timeout: Annotated[float | None, typer.Option(min=0.1, help="Seconds that a run may take.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a run may take.")] = DEFAULT_TIMEOUT,
     checkpoint: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a long run saves its state, again and again.")
     ] = DEFAULT_EVERY,
@@ -100,9 +100,10 @@ def run(
 ) -> None:
     """Play the missing runs of a suite; the same command resumes after an interruption.
 
-    Exits with 1 if a run crashed or timed out, now or before, or the data of an environment cannot be had.
+    Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
+    cannot be had.
     """
-    check_options(executor, scheduler, agent, against, together and (timeout is not None or memory is not None))
+    check_options(executor, scheduler, agent, against, together and (timeout != DEFAULT_TIMEOUT or memory is not None))
     if portable and executor != "local":
         raise UserError(f"--portable: expected --executor local with it, which loads NumPy anew, got {executor}")
     limits = limits_of(timeout, memory, checkpoint, executor)
@@ -150,7 +151,7 @@ def run(
             if not done.report.failures:
                 say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
             raise typer.Exit(_FAILED)
-        if done.without_data:
+        if done.without_data or done.report.ended[LEFT]:
             raise typer.Exit(_FAILED)
 
 
@@ -190,7 +191,7 @@ def check_options(
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
 
 
-def limits_of(timeout: float | None, memory: int | None, checkpoint: float, executor: str) -> Limits:
+def limits_of(timeout: float, memory: int | None, checkpoint: float, executor: str) -> Limits:
     """The limits of a run; `memory` is in MiB.
 
     Raises:
@@ -310,5 +311,10 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
         say(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):
         say(f"  gpbandit page {directory} shows the tracebacks", err=True)
-    if any(outcome.status != "skipped" for outcome in report.failures):  # what does not fit, does not fit again
+    if report.ended[LEFT]:
+        say(
+            "  what is left to do, the same command plays: with fewer --workers, or where there is more memory",
+            err=True,
+        )
+    if any(outcome.status not in ("skipped", LEFT) for outcome in report.failures):  # what does not fit does not then
         say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)

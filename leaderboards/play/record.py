@@ -111,6 +111,7 @@ class RunRecord:
         tries: How often it was tried.
         resumed: How often it went on from a checkpoint.
         final: Whether another try would only end the same way.
+        out_of_memory: Whether it crashed for want of memory, which may be the machine's.
         facts: Plain facts about the environment's instance, such as the optimum.
         data: Where the instance comes from.
     """
@@ -125,6 +126,7 @@ class RunRecord:
     tries: int = 1
     resumed: int = 0
     final: bool = True
+    out_of_memory: bool = False
     facts: dict[str, float] = field(default_factory=dict)
     data: InstanceData = field(default_factory=InstanceData)
 

@@ -7,6 +7,7 @@ same streams.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import math
@@ -97,6 +98,7 @@ _COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batche
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
+_NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
 _log = logging.getLogger("gpbandit")
 
 
@@ -371,7 +373,18 @@ def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
         error="".join(traceback.format_exception(error)),
         seconds=perf_counter() - started,
         final=isinstance(error, AgentError | EnvError | RunTimeout),
+        out_of_memory=_lacks_memory(error),
     )
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory was short, also where that kept a library from being loaded, which is an `OSError`."""
+    while error is not None:
+        short = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        if short or (isinstance(error, OSError | ImportError) and _NOT_MAPPED in str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 # ---- the interaction ----
@@ -673,6 +686,7 @@ class Oracle:
 
 
 _depth = 0
+_warm = False
 
 
 @contextmanager
@@ -681,16 +695,21 @@ def one_blas_thread() -> Iterator[None]:
 
     Small products are faster so, runs in parallel do not compete for cores, and sums are not reordered.
     """
-    global _depth
+    global _depth, _warm
     if _depth:
         yield
         return
     _depth += 1
     try:
         # SciPy brings a BLAS of its own, which is pinned only if it is loaded by now.
-        import scipy.linalg  # noqa: F401
+        import scipy.linalg.blas
 
         with ThreadpoolController().limit(limits=1, user_api="blas"):
+            if not _warm:
+                # OpenBLAS takes a buffer at its first product; once memory has run out, it would try for ever.
+                A = np.eye(64)
+                scipy.linalg.blas.dgemm(1.0, A, np.dot(A, A + 1.0))
+                _warm = True
             yield
     finally:
         _depth -= 1

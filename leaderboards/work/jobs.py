@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import gymnasium as gym
 
@@ -33,9 +33,23 @@ from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 from leaderboards.work.vectorised import play_group
 
-__all__ = ["TRIES", "Job", "Limits", "Registrations", "RunOutcome", "read_progress", "work"]
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "LEFT",
+    "TRIES",
+    "Job",
+    "Limits",
+    "Registrations",
+    "RunOutcome",
+    "read_progress",
+    "work",
+]
 
 TRIES = 3
+DEFAULT_TIMEOUT = 86_400.0
+"""Seconds that a run may take if nothing else is said, a day: a run that hangs ends, and none that works."""
+LEFT: Literal["left to do"] = "left to do"
+"""How a run ended of which nothing is recorded, since the machine has too little memory for it: another may play it."""
 _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 1e-6, 1e9  # what the timers of the system resolve, and hold
 _GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
@@ -46,7 +60,7 @@ class Limits:
     """Limits of time and memory for a run.
 
     Attributes:
-        timeout: Seconds of wall-clock time that a run may take; None for no limit.
+        timeout: Seconds of wall-clock time that a run may take, by default a day; None for no limit.
         memory: Bytes of address space beyond those of an idle worker; None for no limit.
         checkpoint: Seconds after which a run saves its state, again and again.
 
@@ -55,7 +69,7 @@ class Limits:
         ValueError: if one of them is not above 0, or `memory` is no whole number of at least 1.
     """
 
-    timeout: float | None = None
+    timeout: float | None = DEFAULT_TIMEOUT
     memory: int | None = None
     checkpoint: float = DEFAULT_EVERY
 
@@ -119,7 +133,7 @@ class RunOutcome:
     """How a run ended, without its trace."""
 
     spec: RunSpec
-    status: Status
+    status: Status | Literal["left to do"]
     seconds: float
     reason: str | None = None
 
@@ -139,6 +153,10 @@ def work(job: Job) -> list[RunOutcome]:
     with one_blas_thread(), job.progress.open("w") as progress:
         last_flush = perf_counter()
         for record in _records(job, progress, store):
+            if record.out_of_memory and job.limits.memory is None:
+                reason = f"this machine has too little memory: {record.reason}"
+                outcomes.append(RunOutcome(record.spec, LEFT, record.seconds, reason))
+                continue
             finished.append(record)
             outcomes.append(RunOutcome(record.spec, record.status, record.seconds, record.reason))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
@@ -184,7 +202,7 @@ def _flush(store: Store, finished: list[RunRecord]) -> None:
 
 
 def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
-    """Up to three tries; faults of the protocol, skips and timeouts would only repeat themselves."""
+    """Up to three tries; faults of the protocol, skips, timeouts and a lack of memory would only repeat themselves."""
     for attempt in range(1, TRIES + 1):
         checkpoint = Checkpoint(store.checkpoint(spec.key), job.limits.checkpoint)
         try:
@@ -196,7 +214,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)
-        if record.status != "crashed" or record.final:
+        if record.status != "crashed" or record.final or record.out_of_memory:
             break
         # A crashed run starts over: the state just before the crash may have caused it.
         checkpoint.remove()
@@ -210,7 +228,7 @@ def _time_limit(job: Job, progress: TextIO) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    asks = threading.current_thread() is threading.main_thread()
+    asks = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
 
     def stop(_signal: int, _frame: object) -> None:
         raise RunTimeout(f"took longer than {seconds:g} s")

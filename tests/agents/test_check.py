@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import re
+import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 import agents
 import gpbandit_envs  # noqa: F401  registers the ids
 from agents import Actions, AgentCheckError, Capabilities, Feedback, Pending
+from agents.core import check
 from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
 from gpbandit_envs.gp import SE
@@ -327,3 +330,33 @@ def test_classes_that_cannot_be_built_or_found_are_named() -> None:
     with pytest.raises(ValueError, match=r"^agent: module '.*' has no attribute 'Nope'"):
         agents.check_agent(f"{__name__}:Nope", show=None)
     agents.check_agent(lambda: NeedsArgument(eps=0.1), horizon=4, show=None)
+
+
+class Stuck(Spread):
+    """Does not return from its third call of `select`, whatever it is told."""
+
+    ended: ClassVar[list[str]] = []
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if self.counts.sum() < 2:
+            return super().select(n, pending)
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            self.ended.append("ended")
+
+
+def test_a_call_that_does_not_return_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(check, "_SAY_SECONDS", 0.1)
+    lines: list[str] = []
+    where = r"`Stuck\.select`, on twelve arms, at line \d+ of .*test_check\.py"
+    with pytest.raises(AgentCheckError, match=rf"^time: it has been in {where} for \d+ s, and did not return$"):
+        agents.check_agent(Stuck, show=lines.append, call_seconds=1.0)
+    assert lines
+    assert all(re.match(rf"it has been in {where} for \d+ s$", line) for line in lines)
+    while not Stuck.ended:  # its thread is not left behind
+        time.sleep(0.01)
+    with pytest.raises(ValueError, match="call_seconds: expected"):
+        agents.check_agent(Spread, call_seconds=0.0)

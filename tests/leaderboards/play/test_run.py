@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import re
 import time
 import warnings
@@ -14,7 +15,7 @@ import pytest
 
 import agents.core.registry
 import leaderboards
-from agents import Feedback
+from agents import Feedback, Pending
 from agents.core.protocol import Need
 from gpbandit_envs.problem import Certificate, Problem
 from gpbandit_envs.wrappers import BatchFeedback
@@ -591,6 +592,29 @@ def test_what_an_agent_raises_is_its_own(where: str, monkeypatch: pytest.MonkeyP
     record = play(Moody())
     assert record.status == "crashed"
     assert str(record.reason).startswith("agent: MemoryError (test_run.py, line ")
+    assert record.out_of_memory
+
+
+@pytest.mark.parametrize(
+    ("error", "short"),
+    [
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
+        (ImportError("libx.so: failed to map segment from shared object"), True),
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (ValueError("memory"), False),
+    ],
+)
+def test_a_lack_of_memory_is_seen_behind_other_errors(error: Exception, short: bool) -> None:
+    class Loads(Counter):
+        def select(self, n: int, pending: Pending) -> Any:
+            try:
+                raise error
+            except type(error):
+                raise RuntimeError("not loaded") from None
+
+    record = play(Loads())
+    assert record.status == "crashed"
+    assert record.out_of_memory is short
 
 
 def test_a_certificate_of_no_numbers_is_the_environments_fault() -> None:

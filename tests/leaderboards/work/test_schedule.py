@@ -21,7 +21,7 @@ import agents
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
-from leaderboards.work.jobs import Limits, read_progress
+from leaderboards.work.jobs import LEFT, Limits, read_progress
 from leaderboards.work.local import Executor, LocalExecutor, SerialExecutor, make_executor
 from leaderboards.work.schedule import missing, run_missing
 from tests.leaderboards.folders import stacked
@@ -304,11 +304,38 @@ def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     limits = Limits(memory=1 << 29)
     executor = LocalExecutor(1, limits)
     try:
-        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
+        summary = run_missing(
+            specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor, limits=limits
+        )
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
     assert "Memory" in store.runs().query("status == 'crashed'")["reason"].iloc[0]
+
+
+@pytest.mark.chaos
+def test_a_run_that_the_machine_has_no_memory_for_is_left_to_do(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    specs = specs_of(players.path(players.Greedy), "GP-UCB", repetitions=2)
+    executor = LocalExecutor(1, Limits(memory=1 << 29))
+    try:
+        report = run_missing(specs, store, executor, limits=Limits())  # the bound is not one of the runs
+        assert executor.free() == 1
+    finally:
+        executor.close()
+    assert report.ended == {"done": 2, LEFT: 2}
+    assert {spec.agent.id for spec in missing(specs, store)} == {players.path(players.Greedy)}
+    assert store.runs()["status"].tolist() == ["done", "done"]
+    lines = report.failed()
+    assert list(lines.values()) == [2]
+    assert next(iter(lines)).startswith(
+        f"left to do: {specs[0].agent.label} on RKHS, 2 repetitions: this machine has too little memory: agent: Memory"
+    )
+
+
+def test_every_run_has_a_limit_of_time() -> None:
+    assert Limits().timeout == 86_400
+    assert Limits(timeout=None).timeout is None
 
 
 def test_agents_of_a_script_reach_the_workers(tmp_path: Path, local: LocalExecutor) -> None:

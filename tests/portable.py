@@ -1,0 +1,86 @@
+"""Tests with the compiled loops of other processors: `python -m tests.portable [--loops A,B] [what pytest takes]`.
+
+Prints a row of Markdown for each setting: what was found, and how long it took. OpenBLAS is told a core type, NumPy is
+told to leave out every extension that it would choose at run time. Ends with 1 if a test fails anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+__all__ = ["ALL", "environment", "fits"]
+
+ALL = ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "NumPy-baseline")
+_NEEDS = {
+    "Nehalem": {"sse4_2"},
+    "Sandybridge": {"avx"},
+    "Haswell": {"avx2", "fma"},
+    "Zen": {"avx2", "fma"},
+    "SkylakeX": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+}
+_LOADED = "from leaderboards.play.loops import loops; print(*loops(), sep='; ')"
+
+
+def environment(name: str) -> dict[str, str]:
+    """Variables with which a new process computes with the loops `name`."""
+    if name == "NumPy-baseline":
+        found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", ())
+        return {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}
+    return {"OPENBLAS_CORETYPE": name}
+
+
+def fits(name: str) -> bool:
+    """Whether this processor has what the loops `name` are made of."""
+    try:
+        with open("/proc/cpuinfo") as cpuinfo:
+            flags = next((set(line.split()) for line in cpuinfo if line.startswith("flags")), set[str]())
+    except OSError:
+        return False
+    return _NEEDS.get(name, set[str]()) <= flags
+
+
+def rows(names: list[str], arguments: list[str]) -> Iterator[tuple[str, bool]]:
+    """The table, row by row, and whether all tests of a row passed."""
+    yield "| loops | loaded | tests | seconds |\n|---|---|---|---:|", True
+    for name in names:
+        if not fits(name):
+            yield f"| {name} | not on this processor | – | – |", True
+            continue
+        env = os.environ | environment(name)
+        loaded = subprocess.run([sys.executable, "-c", _LOADED], env=env, capture_output=True, text=True, check=True)
+        started = time.monotonic()
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", *arguments]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+) in ", done.stdout, re.MULTILINE)
+        if done.returncode:
+            sys.stderr.write(done.stdout + done.stderr)
+        said = found[-1] if found else f"pytest ended with {done.returncode}"
+        yield f"| {name} | {loaded.stdout.strip()} | {said} | {time.monotonic() - started:.0f} |", done.returncode == 0
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--loops", default=",".join(ALL), help=f"Names with commas between them, of {', '.join(ALL)}.")
+    own, arguments = parser.parse_known_args()
+    names = own.loops.split(",")
+    if unknown := [name for name in names if name not in ALL]:
+        parser.error(f"--loops: expected some of {', '.join(ALL)}, got {unknown[0]!r}")
+    passed = True
+    for row, good in rows(names, arguments):
+        sys.stdout.write(f"{row}\n")
+        sys.stdout.flush()
+        passed &= good
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
