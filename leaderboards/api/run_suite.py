@@ -93,7 +93,7 @@ def run_suite(
     """
     workers, limits = as_count("workers", workers), Limits(timeout)
     if together and timeout not in (None, DEFAULT_TIMEOUT):
-        raise ValueError(f"timeout: expected none with together=True, as it is for single runs, got {timeout!r}")
+        raise ValueError(f"timeout: expected None with together=True, as it is for single runs, got {timeout!r}")
     load_plugins()
     found = as_suite(suite, agents).pinned()
     played = found

@@ -154,6 +154,14 @@ def verify(
     workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
+    isolate: Annotated[
+        bool | None,
+        typer.Option(
+            "--isolate/--no-isolate",
+            help="Play each agent in a process that has no environment to look up; by default those of a submission.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Re-run and compare traces: identical, agrees (on another machine), undecided or disagrees.
 
@@ -170,12 +178,23 @@ def verify(
         if (directory / LIST).is_file():
             submission = open_submission(directory, Path(scratch) / "submitted")
             check_submission(submission)
-            differing = replay(submission.store, row or [], sample, seed, workers, yes, as_json, again, submission.code)
+            differing = replay(
+                submission.store,
+                row or [],
+                sample,
+                seed,
+                workers,
+                yes,
+                as_json,
+                again,
+                submission.code,
+                isolated=isolate is not False,
+            )
             if differing:
                 name_the_others(submission)
         else:
             store = Store(results_folder(directory))
-            differing = replay(store, row or [], sample, seed, workers, yes, as_json, again)
+            differing = replay(store, row or [], sample, seed, workers, yes, as_json, again, isolated=isolate is True)
     if differing:
         raise typer.Exit(_DIFFERS)
 
@@ -190,6 +209,8 @@ def replay(
     as_json: bool,
     again: Path,
     code: Path | None = None,
+    *,
+    isolated: bool = False,
 ) -> int:
     """Play runs again and print the verdicts; returns how many do not agree."""
     keys = choose(store, rows)
@@ -202,7 +223,7 @@ def replay(
     levels: Counter[Level] = Counter()
     executor = LocalExecutor(workers, code=code, portable=played_portably(store, keys))
     try:
-        for verdict in run_again(store, keys, again, executor, code):
+        for verdict in run_again(store, keys, again, executor, code, isolated=isolated):
             run = runs.loc[verdict.key]
             levels[verdict.level] += 1
             if as_json:

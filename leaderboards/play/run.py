@@ -15,7 +15,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, process_time
@@ -263,10 +263,15 @@ def why_no_regret(trace: pd.DataFrame) -> str | None:
     return NO_REGRET if trace["mean"].isna().any() else NO_OPTIMUM
 
 
-def run_spec(spec: RunSpec, checkpoint: Saving | None = None) -> RunRecord:
+def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool = False) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
     What goes wrong in building is in the record as well.
+
+    Args:
+        spec: The run.
+        checkpoint: Where its state is kept.
+        isolated: Whether the agent plays in a process of its own, which has no environment; it keeps no state then.
     """
     started = perf_counter()
     try:
@@ -277,6 +282,13 @@ def run_spec(spec: RunSpec, checkpoint: Saving | None = None) -> RunRecord:
     except Exception as error:
         return _failed(spec, error, started)
     try:
+        if isolated:
+            from leaderboards.play.isolated import IsolatedAgent
+
+            with AGENT:
+                alone = IsolatedAgent(spec.agent)
+            with closing(alone):
+                return run_on(env, alone, spec, started)
         with AGENT:
             agent = make_agent(spec.agent)
         return run_on(env, agent, spec, started, checkpoint)

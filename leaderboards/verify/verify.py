@@ -106,7 +106,13 @@ class Verdict:
 
 
 def verify(
-    store: Store, keys: Iterable[str], scratch: Path, executor: Executor, code: Path | None = None
+    store: Store,
+    keys: Iterable[str],
+    scratch: Path,
+    executor: Executor,
+    code: Path | None = None,
+    *,
+    isolated: bool = False,
 ) -> Iterator[Verdict]:
     """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
 
@@ -118,6 +124,7 @@ def verify(
         scratch: Where they are played.
         executor: Plays them.
         code: The folder where its workers find modules that this process does not, see `LocalExecutor`.
+        isolated: Whether each agent plays in a process without the environment, where it cannot look the function up.
 
     Raises:
         KeyError: if there is no such run.
@@ -128,14 +135,21 @@ def verify(
     def play(keys: Sequence[str]) -> list[Verdict]:
         specs = {key: store.spec(key) for key in keys}
         away = {key: reason for key, spec in specs.items() if (reason := not_here(spec, code)) is not None}
-        run_missing([spec for key, spec in specs.items() if key not in away], again, executor)
+        run_missing([spec for key, spec in specs.items() if key not in away], again, executor, isolated=isolated)
         return [Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
 
     verdicts = judged(store.entries(), list(keys), play)
+    if isolated:
+        verdicts = [_said_alone(verdict) for verdict in verdicts]
     agreed = [verdict.key for verdict in verdicts if verdict.agrees]
     if agreed:
         store.mark_verified(agreed)
     yield from verdicts
+
+
+def _said_alone(verdict: Verdict) -> Verdict:
+    alone = "here it played in a process without the environment"
+    return verdict if verdict.level == "identical" else replace(verdict, text=f"{verdict.text}; {alone}")
 
 
 def played_portably(store: Store, keys: Iterable[str]) -> bool:

@@ -116,6 +116,7 @@ class Job:
         registrations: Agents and environments that the worker may lack.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         together: Whether repetitions are played in one go where they can be, see `leaderboards.work.vectorised`.
+        isolated: Whether each agent plays in a process without the environment, see `leaderboards.play.isolated`.
     """
 
     number: int
@@ -126,6 +127,7 @@ class Job:
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
     together: bool = False
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,9 +210,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _time_limit(job, progress):
-                preload_modules(spec)
+                if not job.isolated:  # then this process never loads the agent's
+                    preload_modules(spec)
             with _time_limit(job, progress):
-                record = run_spec(spec, checkpoint)
+                record = run_spec(spec, checkpoint, isolated=job.isolated)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)

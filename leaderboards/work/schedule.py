@@ -112,9 +112,12 @@ def run_missing(
     limits: Limits | None = None,
     retry_failed: bool = False,
     together: bool = False,
+    isolated: bool = False,
     console: Console | None = None,
 ) -> RunReport:
     """Play what `store` does not have yet; `together` plays repetitions in one go, without a limit of time for each.
+
+    With `isolated` each agent plays in a process without the environment.
 
     A run whose worker dies is tried three times, then recorded as crashed. Files in the store are the only truth:
     stopping at any moment, by Ctrl-C or worse, loses nothing but the runs that were being played.
@@ -135,7 +138,7 @@ def run_missing(
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale)
+        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated)
         for outcome in jobs.run():
             ended[outcome.status] += 1
             if outcome.status != "done":
@@ -311,6 +314,7 @@ class _Jobs:
         limits: Limits,
         scratch: Path,
         stale: Mapping[str, tuple[str, float]],
+        isolated: bool,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -318,6 +322,7 @@ class _Jobs:
         self._limits = limits
         self._scratch = scratch
         self._stale = stale
+        self._isolated = isolated
         self._numbers = count()
         self._lost: Counter[str] = Counter()
         self._unclear: Counter[str] = Counter()
@@ -339,7 +344,8 @@ class _Jobs:
         specs, together = self._queue.take(self._executor.workers)
         progress = self._scratch / f"{number}.txt"
         kill, registrations = self._executor.in_subprocess, _registrations(specs)
-        job = Job(number, specs, self._store.directory, progress, self._limits, registrations, kill, together)
+        directory, limits = self._store.directory, self._limits
+        job = Job(number, specs, directory, progress, limits, registrations, kill, together, self._isolated)
         self._executor.submit(job)
         self._open += 1
 

@@ -1,0 +1,198 @@
+"""An agent in a process of its own, which holds the problem description and the feedback, and no environment.
+
+What an agent finds through the interpreter, as by `gc.get_objects` or `sys._getframe`, is not there. Questions go to
+that process as pickles; its answers are JSON, since whoever wrote the agent may write them.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import json
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+
+from agents import Actions, Agent, Capabilities, Feedback, Pending
+from gpbandit_envs.problem import Problem
+from leaderboards.play.build import make_agent
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.spec import Ref
+
+__all__ = ["IsolatedAgent"]
+
+_LENGTH = struct.Struct(">Q")
+_LARGEST = 1 << 30  # bytes of an answer
+_NUMBERS = "biuf"
+
+
+class IsolatedAgent(Agent):
+    """The agent of a ref, in a process that this one starts; `close` ends it.
+
+    Args:
+        ref: The agent. Nothing of its code is loaded here.
+
+    Raises:
+        RuntimeError: if it cannot be built; the methods raise it for whatever the agent raises.
+    """
+
+    def __init__(self, ref: Ref) -> None:
+        # What this process imports from, a submission's code too, is where that one does.
+        where = os.pathsep.join(path or os.getcwd() for path in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": where},
+        )
+        try:
+            about = self._ask("build", ref)
+            self.__dict__["capabilities"] = Capabilities(
+                frozenset(about["domains"]),
+                about["batch"],
+                bool(about["delayed"]),
+                frozenset(about["needs"]),
+                bool(about["contexts"]),
+            )
+            self._stated = frozenset(about["stated"])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End its process."""
+        self._process.kill()
+        for end in (self._process.stdin, self._process.stdout):
+            if end is not None:
+                end.close()
+        self._process.wait()
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        self._ask("reset", problem, rng)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        return self._ask("select", n, pending)
+
+    def observe(self, feedback: Feedback) -> None:
+        self._ask("observe", feedback)
+
+    def recommend(self) -> Any:
+        return self._ask("recommend")
+
+    def offer(self, arms: np.ndarray) -> None:
+        self._ask("offer", arms)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        found: Mapping[str, float] = self._ask("diagnostics")
+        return found
+
+    def arguments_state(self) -> frozenset[Any]:
+        return self._stated
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            _write(process.stdin, pickle.dumps((name, arguments)))
+            answer = _read(process.stdout)
+        except BrokenPipeError:
+            answer = None
+        if answer is None:
+            raise RuntimeError(f"its process ended with code {process.wait()}")
+        told = json.loads(answer)
+        if "raised" in told:
+            raise RuntimeError(str(told["raised"]))
+        return _numbers(told["found"])
+
+
+def _write(to: IO[bytes], content: bytes) -> None:
+    to.write(_LENGTH.pack(len(content)) + content)
+    to.flush()
+
+
+def _read(from_: IO[bytes]) -> bytes | None:
+    """The next message; None where there is none, or no whole one."""
+    head = from_.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    length = _LENGTH.unpack(head)[0]
+    if length > _LARGEST:
+        raise RuntimeError(f"expected an answer of at most {_LARGEST} bytes, got {length}")
+    content = from_.read(length)
+    return content if len(content) == length else None
+
+
+def _plain(found: Any) -> Any:
+    """What JSON has words for; arrays of numbers, which have none, as their bytes."""
+    if isinstance(found, np.ndarray) and found.dtype.kind in _NUMBERS:
+        content = base64.b64encode(np.ascontiguousarray(found).tobytes()).decode("ascii")
+        return {"array": content, "type": found.dtype.str, "shape": list(found.shape)}
+    if isinstance(found, np.generic):
+        return found.item()
+    if isinstance(found, Mapping):
+        return {str(name): _plain(value) for name, value in found.items()}
+    return [_plain(value) for value in found] if isinstance(found, list | tuple) else found
+
+
+def _numbers(told: Any) -> Any:
+    if isinstance(told, dict) and "array" in told:
+        dtype = np.dtype(str(told["type"]))
+        if dtype.kind not in _NUMBERS:
+            raise RuntimeError(f"expected an array of numbers, got one of {dtype}")
+        return np.frombuffer(base64.b64decode(told["array"]), dtype).reshape(told["shape"]).copy()
+    return told
+
+
+# ---- in the process of the agent ----
+
+
+def _about(agent: Agent) -> dict[str, Any]:
+    capabilities: object = getattr(agent, "capabilities", None)
+    if not isinstance(capabilities, Capabilities):
+        raise TypeError(f"capabilities: expected an agents.Capabilities, got {capabilities!r}")
+    return {
+        "domains": sorted(capabilities.domains),
+        "batch": capabilities.batch,
+        "delayed": capabilities.delayed,
+        "needs": sorted(capabilities.needs),
+        "contexts": capabilities.contexts,
+        "stated": sorted(agent.arguments_state()),
+    }
+
+
+def _serve() -> None:
+    """Answer questions until there are none; what the agent prints goes to the standard error stream."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it never outlives the process that asks
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    from leaderboards.play.run import one_blas_thread
+
+    load_plugins()
+    agent: Any = None
+    with one_blas_thread():
+        while (question := _read(questions)) is not None:
+            name, arguments = pickle.loads(question)
+            try:
+                if name == "build":
+                    agent = make_agent(*arguments)
+                    found: Any = _about(agent)
+                else:
+                    found = _plain(getattr(agent, name)(*arguments))
+                answer = json.dumps({"found": found})
+            except Exception as error:
+                answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
+            _write(answers, answer.encode())
+
+
+if __name__ == "__main__":
+    _serve()
