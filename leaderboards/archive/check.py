@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +18,12 @@ from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, SETTLED, Verdict, judged, other_instance, otherwise_ended, parted_after
 from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
+__all__ = ["CheckReport", "check_board", "one_of_each_task"]
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
@@ -40,18 +39,6 @@ class CheckReport:
 
     verdicts: tuple[Verdict, ...]
     stale: dict[str, str]
-
-
-def sample(keys: Iterable[str], seed: str, share: float = 0.01) -> list[str]:
-    """A share of `keys`, at least one, that follows from `seed`: the hash of a commit, which comes after the runs.
-
-    Raises:
-        ValueError: if the share is not above 0 and at most 1.
-    """
-    if not 0 < share <= 1:
-        raise ValueError(f"share: expected a number above 0 and at most 1, got {share!r}")
-    order = sorted(keys, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
-    return order[: max(math.ceil(share * len(order)), 1)]
 
 
 def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Executor) -> CheckReport:

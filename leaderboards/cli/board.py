@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.check import check_board, one_of_each_task, sample
+from leaderboards.archive.check import check_board, one_of_each_task
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.lite import choose_lite
 from leaderboards.archive.make import play_board, renew, write_board
@@ -21,6 +21,7 @@ from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.suite import load_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.work.local import LocalExecutor
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leaderboards.cli.streams import output_error
 
-__all__ = ["UserError", "results_folder", "user_errors"]
+__all__ = ["UserError", "option_errors", "results_folder", "user_errors"]
 
 
 _SHOWN = 5
@@ -46,6 +46,16 @@ def user_errors(directory: Path) -> Iterator[None]:
         if output_error() is not None:
             raise  # not the folder's fault: nobody reads the output, or its disk is full
         raise UserError(_explained(error, directory)) from None
+
+
+@contextmanager
+def option_errors(option: str = "") -> Iterator[None]:
+    """Turn a `ValueError`, whose text begins with an argument, into a `UserError` that names the option."""
+    try:
+        yield
+    except ValueError as error:
+        argument, _, text = str(error).partition(": ")
+        raise UserError(f"--{option or argument}: {text}") from None
 
 
 def _explained(error: OSError, directory: Path) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from gpbandit_envs.datasets import DataError
 from leaderboards.archive import check
-from leaderboards.archive.check import check_board, sample
+from leaderboards.archive.check import check_board
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.lite import agreement, block_ranks, choose_lite
 from leaderboards.archive.make import play_board, write_board
@@ -23,6 +23,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.local import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
