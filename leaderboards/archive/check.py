@@ -12,7 +12,7 @@ import numpy as np
 
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
-from leaderboards.play.build import check_agent_ref, is_own_env, make_env, missing_extra, not_here
+from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.run_file import RunEntry
@@ -82,7 +82,7 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
     needs: dict[str, list[str]] = {}
     for spec in specs:
         if fingerprint(spec.agent) is not None:
-            builds[spec.agent.key] = functools.partial(check_agent_ref, spec.agent)
+            builds[spec.agent.key] = functools.partial(build_agent, spec.agent)
             needs.setdefault(spec.agent.key, []).append(spec.key)
         if is_own_env(spec.env.id):
             builds[spec.env.key] = functools.partial(_build, spec)
@@ -96,7 +96,7 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
 
 
 def _build(spec: RunSpec) -> None:
-    make_env(spec.env, spec.horizon).close()
+    build_env(spec.env, spec.horizon).close()
 
 
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:

@@ -25,7 +25,7 @@ from leaderboards.archive.files import (
 )
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
-from leaderboards.play.build import check_agent_ref, missing_extra
+from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
@@ -122,7 +122,7 @@ def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:
     """The suite without the agents whose optional library is missing."""
     there = []
     for entry in suite.agents:
-        if reason := missing_extra(functools.partial(check_agent_ref, entry.ref)):
+        if reason := missing_extra(functools.partial(build_agent, entry.ref)):
             say(f"left out: {entry.ref.label}, {reason}")
         else:
             there.append(entry)

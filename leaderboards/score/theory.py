@@ -21,7 +21,7 @@ from jaxtyping import Float
 from agents import BoundInputs, RegretGuarantee
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import loaded_agent, make_agent
+from leaderboards.play.build import build_agent, loaded_agent
 from leaderboards.play.run import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.instances import Instance, first_instance
@@ -136,7 +136,7 @@ def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
     if loaded_agent(ref.id) is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
         return RegretGuarantee()
     try:
-        agent = make_agent(ref)
+        agent = build_agent(ref)
     except Exception as error:
         # As when the package of a submitted run's agent is not installed here.
         _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from agents import AgentCheckError, check_agent
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.spec import Ref
 
 __all__ = ["protocol_breach"]
@@ -48,7 +48,7 @@ def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
 
 def _found(id: str) -> str | None:
     try:
-        check_agent(lambda: make_agent(Ref(id)), show=None)
+        check_agent(lambda: build_agent(Ref(id)), show=None)
     except AgentCheckError as error:
         return str(error)
     except (Exception, SystemExit) as error:

@@ -26,7 +26,7 @@ from agents.vector.protocol import VectorAgent, VectorFeedback
 from gpbandit_envs.arguments import moderate
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import env_spec, make_agent, to_plain_dict
+from leaderboards.play.build import build_agent, env_spec, to_plain_dict
 from leaderboards.play.protocol_checks import EnvError, incompatibility
 from leaderboards.play.record import RunRecord, Trace
 from leaderboards.play.run import Oracle, instance_data, one_blas_thread, policy_clock, run_spec, with_horizon
@@ -143,7 +143,7 @@ class _Pair:
         problem = with_horizon(envs.problem, spec.horizon)
         if envs.regret_changes:
             return None  # vectorised policies choose among all arms, and regret is counted once for an episode
-        if incompatibility(make_agent(spec.agent), problem, spec.feedback) is not None:
+        if incompatibility(build_agent(spec.agent), problem, spec.feedback) is not None:
             return None
         return cls(spec, problem, _make_vec(spec))
 

@@ -151,7 +151,7 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
         if ref.id == "EpsGreedy":
             raise ImportError("Eps is not installed:\npip install eps")
 
-    monkeypatch.setattr(check, "check_agent_ref", build)
+    monkeypatch.setattr(check, "build_agent", build)
     keys = [key for key in own.done_keys() if own.spec(key).repetition == 0]
     report = check_board(own, keys, tmp_path / "again", SerialExecutor())
     found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}

@@ -11,7 +11,7 @@ import leaderboards
 from agents import RegretGuarantee
 from agents.core.information import greedy_information, realised_information
 from gpbandit_envs.gp import SE, Linear
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.score.theory import theory_report
@@ -133,7 +133,7 @@ def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_pat
     found = theory_report(summarise(store), "RKHS")
     assert found is not None
     assert 900 < found.t <= 1000
-    problem = make_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
+    problem = build_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).scores["RKHS", "GP-UCB"]
