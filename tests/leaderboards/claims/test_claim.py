@@ -233,9 +233,15 @@ def test_a_claim_whose_runs_are_not_there_stays_open() -> None:
         Claim("x", "Fig. 0", "?", "f", more_regret("a", "b"), low=1.0, high=0.0)
 
 
+_MARKS = {
+    "heteroscedastic": pytest.mark.network,  # one of its claims is measured on CrossedBarrel
+    "uhe-synthetic": pytest.mark.slow,
+    "gpbucb-neuro": pytest.mark.slow,
+}
+
+
 def _marked(name: str) -> Any:
-    # One of its claims is measured on CrossedBarrel.
-    return pytest.param(name, marks=pytest.mark.network) if name == "heteroscedastic" else name
+    return pytest.param(name, marks=_MARKS.get(name, ()))
 
 
 @pytest.mark.parametrize("name", [_marked(name) for name in EXPERIMENTS])
