@@ -55,7 +55,7 @@ def audit(
             raise UserError(str(error)) from None
     with user_errors(directory):
         store = Store(results_folder(directory))
-        with option_errors():
+        with option_errors("row"):
             keys = choose(store, row or [])
         if repetitions is not None:
             numbers = store.runs()["repetition"]

@@ -49,13 +49,21 @@ def user_errors(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def option_errors(option: str = "") -> Iterator[None]:
-    """Turn a `ValueError`, whose text begins with an argument, into a `UserError` that names the option."""
+def option_errors(*same: str, **options: str) -> Iterator[None]:
+    """Turn a `ValueError` whose text begins with one of these arguments into a `UserError` that names its option.
+
+    Args:
+        same: Arguments that are called as their options.
+        options: The options of others, by argument.
+    """
     try:
         yield
     except ValueError as error:
         argument, _, text = str(error).partition(": ")
-        raise UserError(f"--{option or argument}: {text}") from None
+        option = {name: name for name in same} | options
+        if argument not in option:
+            raise
+        raise UserError(f"--{option[argument]}: {text}") from None
 
 
 def _explained(error: OSError, directory: Path) -> str:

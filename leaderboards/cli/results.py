@@ -54,7 +54,7 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        with option_errors("agent"):
+        with option_errors(agents="agent"):
             files = make_figures(directory, out, agents=agent or ())
         for path in files:
             say(str(path))
@@ -168,7 +168,7 @@ def verify(
         if wrong:
             raise typer.Exit(_DIFFERS)
         store = Store(results_folder(directory)) if submission is None else submission.store
-        with option_errors():
+        with option_errors("row", "sample"):
             keys = drawn(choose(store, row or []), sample, seed)
         ask_to_run([store.spec(key) for key in keys], yes)
         found = replay(

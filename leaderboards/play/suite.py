@@ -260,7 +260,7 @@ class Suite(_Strict):
         entries = list(self.agents)
         for entry in further:
             if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
-                raise SuiteError(f"{entry.id!r} plays already, as {same[0].ref.label!r}")
+                raise SuiteError(f"agents: {entry.id!r} plays already, as {same[0].ref.label!r}")
             taken = {other.ref.label for other in entries}
             labels = itertools.chain([entry.ref.label, entry.id], (f"{entry.id} {n}" for n in itertools.count(2)))
             label = next(label for label in labels if label not in taken)
