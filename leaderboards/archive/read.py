@@ -124,7 +124,7 @@ class Board(StoreView):
         """The environments on which an agent of the suite has runs that are not here, by its label."""
         gaps: dict[str, dict[str, None]] = {}
         for spec in self.suite().specs():
-            if spec.key not in self._entries:
+            if spec.key not in self.entries():
                 gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
         return {agent: list(envs) for agent, envs in gaps.items()}
 
