@@ -64,12 +64,11 @@ class UncertaintySampling(UCBAgent):
         self._own_pulls_alone = problem.initial is None
 
     def _next(self, n: int, pending: Pending) -> Actions:
-        engine = self.arms.engine
-        engine.keep_open(0, pending.actions.tolist())
+        self.exact.keep_open(pending.actions.tolist())
         picks = []
         for _ in range(n):
-            picks.append(int(np.argmax(engine.ahead())))
-            engine.pull(0, picks[-1])
+            picks.append(int(np.argmax(self.exact.ahead())))
+            self.exact.pull(picks[-1])
         return np.array(picks, np.int64)
 
     def _unmet(self, schedule: WidthSchedule) -> str:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
-from agents.core.finite import some_or_all
+from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
+from agents.core.finite import Offer
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.space import Search
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPAgent"]
@@ -53,7 +55,7 @@ class GPAgent(Agent):
         self.kernel, self.lam = settings.kernel, settings.lam or 0.0
 
     @property
-    def arms(self) -> ArmBeliefs:
+    def arms(self) -> ArmBeliefs[Any]:
         """The beliefs of an episode on finite arms."""
         assert isinstance(self.beliefs, ArmBeliefs)
         return self.beliefs
@@ -61,7 +63,14 @@ class GPAgent(Agent):
     @property
     def posterior(self) -> ArmPosterior:
         """The posterior of an episode on finite arms."""
-        return self.arms.posterior
+        posterior: ArmPosterior = self.arms.posterior
+        return posterior
+
+    @property
+    def exact(self) -> ExactPosterior:
+        """The same, of a policy whose posterior is exact."""
+        assert isinstance(self.beliefs, ExactBeliefs)
+        return self.beliefs.posterior
 
     @property
     def delta(self) -> float:
@@ -90,8 +99,8 @@ class GPAgent(Agent):
         assert self._search is not None
         return BoxBeliefs(self.problem, self.model, self._search, data)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
-        return ArmBeliefs(self.problem, self.model, data)
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs[Any]:
+        return ExactBeliefs(self.problem, self.model, data)
 
     def _begin_batch(self) -> None:
         """Feedback has arrived, or the last batch was given up: the next choice begins a batch."""
@@ -115,7 +124,7 @@ class GPAgent(Agent):
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         if not self.capabilities.contexts:
             super().offer(arms)
-        self.beliefs.offered = some_or_all(arms, self.problem)
+        self.beliefs.offered = Offer.among(arms, self.problem)
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
         if not self.problem.is_finite:
@@ -130,10 +139,9 @@ class GPAgent(Agent):
         self._started += len(picks)
         self._closed = len(picks) > 0 and self._started == len(self._planned)
         offered = self.beliefs.offered
-        if offered is not None and len(picks):
+        if offered.some is not None and len(picks):
             # Uniform on all arms, and if that is none of them once more on those offered: uniform on those offered.
-            others = offered[self.rng.integers(len(offered), size=len(picks))]
-            picks = np.where(np.isin(picks, offered), picks, others)
+            picks = np.where(np.isin(picks, offered.some), picks, offered.draw(len(picks), self.rng))
         return picks
 
     @abstractmethod

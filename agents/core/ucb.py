@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -93,7 +94,7 @@ class UCBAgent(GPAgent):
         self.norm_estimate, self.refuted = None, False
         super().reset(problem, rng)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if isinstance(self.schedule, DualMixture):
             return DualArmBeliefs(self.problem, self.model, data, self.schedule.grid)
         return super()._beliefs_on_arms(data)

@@ -9,9 +9,8 @@ from math import log
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.batch_rules import BatchRule
-from agents.core.beliefs import ArmBeliefs
+from agents.core.beliefs import PooledBeliefs
 from agents.core.existing_data import per_pull_leverage
 from agents.core.gp_settings import GPSettings, Model
 from agents.core.guarantees import Sketch
@@ -55,11 +54,11 @@ class SketchSettings:
         self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 
-class SketchedBeliefs(ArmBeliefs):
+class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
     """A sketched posterior over all arms, rebuilt on a freshly drawn dictionary whenever feedback arrives.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
+        problem, model, data: As for `agents.core.beliefs.ArmBeliefs`.
         sketch: How dictionaries are drawn.
         rng: Draws them.
 
@@ -67,8 +66,6 @@ class SketchedBeliefs(ArmBeliefs):
         resparsifications: Dictionaries drawn so far.
         n_drawn: Arms in the last dictionary `S_t`, those that depend on others included; the posterior leaves them out.
     """
-
-    posterior: SketchedArmPosterior
 
     def __init__(
         self,
@@ -116,9 +113,6 @@ class SketchedBeliefs(ArmBeliefs):
         if self._coupled is not None:
             return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
         return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
     def diagnostics(self) -> Mapping[str, float]:
         return {
@@ -173,7 +167,7 @@ class SketchedUCBAgent(UCBAgent):
         least = least_oversampling(horizon, self.delta, self.batch_ratio, eps)
         return "" if sketch.qbar >= least else f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def _beliefs_on_arms(self, data: InitialData | None) -> SketchedBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
 
 

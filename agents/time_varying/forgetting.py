@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
 from agents.core.gp_settings import GPSettings, Model
 from agents.core.initial_design import UniformDesign
@@ -27,7 +26,7 @@ __all__ = ["RGPUCB", "SWGPUCB", "WGPUCB", "FadingBeliefs", "WeightedBeliefs", "W
 _FADED = 1e-12  # of the weight of a pull at present
 
 
-class WeightedBeliefs(ArmBeliefs):
+class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     """The posterior given evaluations whose weights change with time. The time of an evaluation is its ticket.
 
     A subclass says how. Existing data are from just before the first evaluation.
@@ -35,8 +34,6 @@ class WeightedBeliefs(ArmBeliefs):
     Args:
         problem, model, data: As for `ArmBeliefs`.
     """
-
-    posterior: WeightedPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         self.weights, self.weighted_sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
@@ -75,9 +72,6 @@ class WeightedBeliefs(ArmBeliefs):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
 
 class WindowBeliefs(WeightedBeliefs):
@@ -212,8 +206,7 @@ class RGPUCB(_ForgettingUCB):
 
     def recommend(self) -> Action:
         """The action of largest posterior mean; that of the last block while the present one has no feedback."""
-        offered = self.beliefs.offered
-        if self.beliefs.n_pulls == 0 and self._before is not None and (offered is None or self._before in offered):
+        if self.beliefs.n_pulls == 0 and self._before is not None and self._before in self.beliefs.offered:
             return self._before
         return super().recommend()
 
@@ -251,7 +244,7 @@ class SWGPUCB(_ForgettingUCB):
         super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
         self.window = as_count("window", window)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.problem.horizon is not None and self.window >= self.problem.horizon:
             return super()._beliefs_on_arms(data)
         return WindowBeliefs(self.problem, self.model, data, self.window)
@@ -295,7 +288,7 @@ class WGPUCB(_ForgettingUCB):
         super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
         self.eta = as_number("eta", eta, "a factor in (0, 1]", lambda e: 0 < e <= 1)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.eta == 1:
             return super()._beliefs_on_arms(data)
         return FadingBeliefs(self.problem, self.model, data, self.eta)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
 from agents.core.gp_settings import GPSettings, Model
 from agents.core.guarantees import BandGuarantee
@@ -24,7 +23,7 @@ from gpbandit_envs.problem import InitialData, Problem
 __all__ = ["TVGPUCB", "DriftingBeliefs"]
 
 
-class DriftingBeliefs(ArmBeliefs):
+class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     """The exact posterior of the present function. The time of an evaluation is its ticket.
 
     Existing data are as of the first evaluation. A failed evaluation takes its time as any other does.
@@ -33,8 +32,6 @@ class DriftingBeliefs(ArmBeliefs):
         problem, model, data: As for `ArmBeliefs`.
         eps: Rate of drift, in (0, 1].
     """
-
-    posterior: DriftingPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None, eps: float) -> None:
         self._eps = eps
@@ -66,9 +63,6 @@ class DriftingBeliefs(ArmBeliefs):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
     def width_context(self, **more: float) -> WidthContext:
         return self.model.width_context(self.problem, self.n_pulls + 1, information_gain=self.information_gain, **more)
@@ -133,7 +127,7 @@ class TVGPUCB(UCBAgent):
         self._rate = eps
         super().reset(problem, rng)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self._rate == 0:
             return super()._beliefs_on_arms(data)
         return DriftingBeliefs(self.problem, self.model, data, self._rate)
