@@ -46,14 +46,14 @@ class VectorUCB(VectorAgent):
     def covers(policy: UCBAgent) -> bool:
         """Whether this class implements `policy`."""
         plain = policy.design == UniformDesign(0) and not policy.settings.doubling
-        return plain and type(policy.rule) in (SequentialRule, FixedRule, ProductRule, SumRule)
+        return plain and type(policy.batch_rule) in (SequentialRule, FixedRule, ProductRule, SumRule)
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         policy, R = self._policy, len(rngs)
         policy.reset(problem, np.random.default_rng(0))  # without an initial design it draws nothing
         beliefs = policy.arms
         self._each = np.arange(R)
-        self.posterior = ExactPosteriors(beliefs.posterior.rows, policy.lam, R)
+        self.posterior = ExactPosteriors(beliefs.posterior.rows, policy.model.lam, R)
         schedule = policy.schedule
         self._dual = DualArms(self.posterior, schedule.grid) if isinstance(schedule, DualMixture) else None
         data = np.flatnonzero(beliefs.counts)
@@ -63,7 +63,7 @@ class VectorUCB(VectorAgent):
         self._pulls, self._batch = np.full(R, beliefs.n_pulls), np.zeros(R, np.int64)
         self._batch_length = np.zeros(R)
         self._sum_log, self._sum_log_3 = np.full(R, beliefs.sum_log_leverage), np.full(R, beliefs.sum_log_3_leverage)
-        self._rules = [copy.copy(policy.rule) for _ in range(R)]
+        self._rules = [copy.copy(policy.batch_rule) for _ in range(R)]
         self._open: dict[int, Batch] = {}
         self._d_eff = np.array([self.posterior.effective_dimension(i) for i in range(R)])
         self._rngs = list(rngs)
@@ -77,7 +77,7 @@ class VectorUCB(VectorAgent):
         if self._dual is not None:
             arms = np.array([self._dual.best(factors, i) for i, factors in enumerate(self._factors)])
             closes = np.ones(len(arms), bool)
-        elif isinstance(self._policy.rule, SequentialRule):
+        elif isinstance(self._policy.batch_rule, SequentialRule):
             arms = self.posterior.best_scores(self._width)
             closes = np.ones(len(arms), bool)
         else:
