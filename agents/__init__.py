@@ -8,9 +8,8 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, 
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.experiment import Experiment, log
+from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
-from agents.vector.make import make_vec
-from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 
 __all__ = [
     "Action",

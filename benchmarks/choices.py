@@ -26,7 +26,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.problem import InitialData, Problem
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "GP-UCB": [{}, {"width": "practical"}, {"norm_bound": "double"}],
+    "GP-UCB": [{}, {"width": "practical"}, {"norm_bound": "double"}, {"width": "dmm"}],
     "GP-BUCB": [{}, {"batch_size": 5, "t_init": 4, "width": "practical"}],
     "GP-AUCB": [{}, {"rule": "sum", "c": 4.0, "width": "practical"}],
     "BKB": [{}, {"width": "practical", "draws": "pull"}, {"resampling": "coupled"}],

@@ -54,12 +54,11 @@ class UncertaintySampling(UCBAgent):
         self._own_pulls_alone = self.beliefs.n_pulls == 0
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
-        engine = self.arms.engine
-        engine.keep_open(0, pending.actions.tolist())
+        self.exact.keep_open(pending.actions.tolist())
         picks = []
         for _ in range(n):
-            picks.append(int(np.argmax(engine.ahead())))
-            engine.pull(0, picks[-1])
+            picks.append(int(np.argmax(self.exact.ahead())))
+            self.exact.pull(picks[-1])
         return np.array(picks, np.int64)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:

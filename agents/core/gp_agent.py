@@ -5,20 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
+from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.existing_data import Initial
 from agents.core.fields import ModelFields, SearchFields
-from agents.core.finite import some_or_all
+from agents.core.finite import Offer
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPAgent"]
@@ -71,7 +72,7 @@ class GPAgent(ModelFields, Agent):
         self.current_width = 1.96
 
     @property
-    def arms(self) -> ArmBeliefs:
+    def arms(self) -> ArmBeliefs[Any]:
         """The beliefs of an episode on finite arms."""
         assert isinstance(self.beliefs, ArmBeliefs)
         return self.beliefs
@@ -79,7 +80,14 @@ class GPAgent(ModelFields, Agent):
     @property
     def posterior(self) -> ArmPosterior:
         """The posterior of an episode on finite arms."""
-        return self.arms.posterior
+        posterior: ArmPosterior = self.arms.posterior
+        return posterior
+
+    @property
+    def exact(self) -> ExactPosterior:
+        """The same, of a policy whose posterior is exact."""
+        assert isinstance(self.beliefs, ExactBeliefs)
+        return self.beliefs.posterior
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if not problem.is_finite and self._search is None:
@@ -103,9 +111,9 @@ class GPAgent(ModelFields, Agent):
         assert self._search is not None
         return BoxBeliefs(self.problem, self.model, self._search, data)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         """The posterior of an episode on arms, given existing data."""
-        return ArmBeliefs(self.problem, self.model, data)
+        return ExactBeliefs(self.problem, self.model, data)
 
     def begin_batch(self) -> None:
         """The next choice begins a batch: at `reset`, and after feedback, or where the last batch was given up."""
@@ -130,7 +138,7 @@ class GPAgent(ModelFields, Agent):
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         if not self.capabilities.contexts:
             super().offer(arms)
-        self.beliefs.offered = some_or_all(arms, self.problem)
+        self.beliefs.offered = Offer.among(arms, self.problem)
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
         if not self.problem.is_finite:
@@ -145,10 +153,9 @@ class GPAgent(ModelFields, Agent):
         self._started += len(picks)
         self.batch_closed = len(picks) > 0 and self._started == len(self._planned)
         offered = self.beliefs.offered
-        if offered is not None and len(picks):
+        if offered.some is not None and len(picks):
             # Uniform on all arms, and if that is none of them once more on those offered: uniform on those offered.
-            others = offered[self.rng.integers(len(offered), size=len(picks))]
-            picks = np.where(np.isin(picks, offered), picks, others)
+            picks = np.where(np.isin(picks, offered.some), picks, offered.draw(len(picks), self.rng))
         return picks
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -92,7 +92,7 @@ class UCBAgent(BandFields, GPAgent):
         self.norm_estimate, self.refuted = None, False
         super().reset(problem, rng)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if isinstance(self.schedule, DualMixture):
             return DualArmBeliefs(self.problem, self.model, data, self.schedule.grid)
         return super().arm_beliefs(data)

@@ -51,17 +51,17 @@ class GPUCBPE(UCBAgent):
         self.batch_size = self.batch_rule.size
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
-        engine = self.arms.engine
-        engine.keep_open(0, pending.actions.tolist())
+        posterior = self.exact
+        posterior.keep_open(pending.actions.tolist())
         region: Bool[np.ndarray, " A"] | None = None
         picks: list[int] = []
         for _ in range(min(n, self.batch_size - len(pending))):
             if self.batch_issued == 0 and not picks:
-                arm = engine.best_score(0, self.current_width, ahead=True)
+                arm = posterior.best_score(self.current_width, ahead=True)
             else:
                 region = self._relevant() if region is None else region
-                arm = int(np.argmax(np.where(region, engine.ahead(), -np.inf)))
-            engine.pull(0, arm)
+                arm = int(np.argmax(np.where(region, posterior.ahead(), -np.inf)))
+            posterior.pull(arm)
             picks.append(arm)
         self.batch_closed = len(pending) + len(picks) >= self.batch_size
         return np.array(picks, np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from math import ceil, log1p, sqrt
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -77,7 +78,7 @@ class GPUCBSDF(UCBAgent):
         self._gain = 0.0
         super().reset(problem, rng)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         model = self.model
         self._shift = model.norm_bound * sqrt(model.prior_variance) if self.shift is None else self.shift
         return super().arm_beliefs(None if data is None else replace(data, rewards=data.rewards + self._shift))
@@ -93,18 +94,18 @@ class GPUCBSDF(UCBAgent):
     def _width_now(self) -> float:
         width = self.schedule.value if isinstance(self.schedule, Constant) else self.schedule(self.width_context())
         if self.widened and self._recent:
-            width += float(np.sqrt(np.maximum(self.arms.engine.ahead()[list(self._recent)], 0.0)).sum())
+            width += float(np.sqrt(np.maximum(self.exact.ahead()[list(self._recent)], 0.0)).sum())
         return width
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
         self._number(pending)
-        engine, first = self.arms.engine, len(self._untold)
+        posterior, first = self.exact, len(self._untold)
         if self._made == 0:
             self._gain = self.beliefs.information_gain
         for _ in range(n):
-            sd = np.sqrt(np.maximum(engine.ahead(), 0.0))
-            arm = int(np.argmax(engine.mean_with_open(0.0) + self._width_now() * sd))
-            engine.pull(0, arm)
+            sd = np.sqrt(np.maximum(posterior.ahead(), 0.0))
+            arm = int(np.argmax(posterior.mean_with_open(0.0) + self._width_now() * sd))
+            posterior.pull(arm)
             self._gain += 0.5 * log1p(float(sd[arm]) ** 2 / self.model.lam)
             self._untold.append(arm)
             self._recent.append(arm)
@@ -124,14 +125,13 @@ class GPUCBSDF(UCBAgent):
             zeros = np.zeros(len(self._untold))
             self.beliefs.observe(Feedback.of(np.arange(len(zeros)), np.array(self._untold, np.int64), zeros))
             self._untold = []
-        engine = self.arms.engine
         for i in np.argsort(feedback.tickets).tolist():  # the order within a delivery does not matter
             arm = int(feedback.actions[i])
             made_at = self._made_at.pop(int(feedback.tickets[i]), self._made - 1)
             in_time = self._made - made_at - 1 <= self._patience
             if self._zeros[arm] and in_time and not feedback.failed[i]:
                 reward = float(feedback.rewards[i]) + self._shift
-                engine.revise(0, arm, 0.0, reward)
+                self.exact.revise(arm, 0.0, reward)
                 self.arms.sums[arm] += reward
                 self._zeros[arm] -= 1
         self.begin_batch()

@@ -11,7 +11,6 @@ from scipy.special import ndtr
 
 from agents.exact.naive_batches import PlannedBatchAgent
 from gpbandit_envs.arguments import as_count, as_word
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 __all__ = ["SimulationMatching"]
@@ -58,15 +57,16 @@ class SimulationMatching(PlannedBatchAgent):
 
     def _simulate(self) -> np.ndarray:
         """Arms of the simulated runs, shape (n_simulations, n), with n the length of the batch."""
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        imagined, each = self.arms.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
+        imagined, each = self.exact.branches(self.n_simulations), np.arange(self.n_simulations)
         runs = np.empty((self.n_simulations, self.next_length), np.int64)
         noise = self.rng.standard_normal(runs.shape)
         for step in range(runs.shape[1]):
-            variance = np.maximum(imagined.v, 0.0)
-            runs[:, step] = arms = self._sequential_choices(imagined.mean, np.sqrt(variance))
-            y = imagined.mean[each, arms] + np.sqrt(variance[each, arms] + self.model.lam) * noise[:, step]
-            imagined.update(each, arms, y)
+            mean = np.stack([one.mean for one in imagined])
+            variance = np.stack([one.variance for one in imagined])
+            runs[:, step] = arms = self._sequential_choices(mean, np.sqrt(variance))
+            y = mean[each, arms] + np.sqrt(variance[each, arms] + self.model.lam) * noise[:, step]
+            for one, arm, value in zip(imagined, arms.tolist(), y.tolist(), strict=True):
+                one.update_one(arm, value)
         return runs
 
     def _sequential_choices(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:

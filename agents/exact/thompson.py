@@ -45,11 +45,11 @@ class JointDraws:
         """`count` draws from `posterior`, of the same kernel and arms; deviations from its mean are times `scale`."""
         draws = rng.standard_normal((count, self._root.shape[1])) @ self._root.T
         draws += self._remaining * rng.standard_normal(draws.shape)
-        pulled = posterior.engine.distinct()
+        pulled = posterior.distinct()
         if len(pulled):
             noise = np.sqrt(posterior.lam / posterior.n[pulled])
             seen = draws[:, pulled] + noise * rng.standard_normal((count, len(pulled)))
-            draws -= posterior.engine.interpolate(seen)
+            draws -= posterior.interpolate(seen)
         draws *= scale
         draws += posterior.mean
         return draws
@@ -96,9 +96,8 @@ class GPTS(SearchFields, GPAgent):
             return self.no_actions
         if isinstance(self.beliefs, BoxBeliefs):
             return self.beliefs.maximise_draw(self.n_features, self.rng)
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        draw = self._draws.draw(self.arms.posterior, 1, self.rng)[0]
-        return np.array([self.arms.best_offered(self.arms.of_offered(draw))])
+        draw = self._draws.draw(self.exact, 1, self.rng)[0]
+        return np.array([self.beliefs.offered.best(self.beliefs.offered.of(draw))])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -153,5 +152,4 @@ class AsyncTS(BandFields, GPAgent):
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean times `draw_width`."""
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        return self._draws.draw(self.arms.posterior, count, self.rng, self.draw_width)
+        return self._draws.draw(self.exact, count, self.rng, self.draw_width)

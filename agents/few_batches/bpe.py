@@ -148,7 +148,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         if not (self._full or self._uniform):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
             self.batch_posterior = self._posterior_on(self.alive)
-        self.batch_posterior.engine.keep_open(0, ())  # what failed, or was given up
+        self.batch_posterior.keep_open(())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
         self.current_width = self._width_of(self.batch + 1)
@@ -183,11 +183,10 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
 
     def _most_uncertain(self) -> int:
         """Pull the surviving arm of largest variance given all pulls so far."""
-        engine = self.batch_posterior.engine
-        variance = engine.ahead()
+        variance = self.batch_posterior.ahead()
         k = int(np.argmax(variance[self.alive] if self._full else variance))
         arm = int(self.alive[k])
-        engine.pull(0, arm if self._full else k)
+        self.batch_posterior.pull(arm if self._full else k)
         return arm
 
     def _to_actions(self, arms: np.ndarray) -> Actions:

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 
 from agents.core.acquisition import Predictive, UpperConfidenceBound
 from agents.core.fields import SearchFields
-from agents.core.finite import some_or_all
+from agents.core.finite import Offer
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.space import Available, space_of
+from agents.core.space import space_of
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
@@ -118,7 +118,7 @@ class LearnedAgent(SearchFields, Agent):
 
     Attributes:
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
-        available: The arms among which it selects and recommends, in increasing order; None for all.
+        offered: The arms among which it selects and recommends.
         y: Their rewards, shape (n,).
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
@@ -153,7 +153,7 @@ class LearnedAgent(SearchFields, Agent):
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
             self.actions, self.y = problem.initial.actions, problem.initial.rewards
-        self.available: Available = None
+        self.offered = Offer.all(problem)
         self.hyper_prior = self.default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
@@ -220,15 +220,15 @@ class LearnedAgent(SearchFields, Agent):
         if len(pending):
             return Pending.empty(self.problem).actions
         if self.explores:
-            return self.space.random(1, self.rng, self.available)
+            return self.space.random(1, self.rng, self.offered)
         return self.maximise_bound(self.posterior)
 
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
-        self.available = some_or_all(arms, self.problem)
+        self.offered = Offer.among(arms, self.problem)
 
     def maximise_bound(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
-        return self.space.best_score(UpperConfidenceBound(self.width), posterior, self.X, self.rng, self.available)
+        return self.space.best_score(UpperConfidenceBound(self.width), posterior, self.X, self.rng, self.offered)
 
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.
@@ -242,7 +242,7 @@ class LearnedAgent(SearchFields, Agent):
         if self.in_initial_design:
             self._guess()
         self._continue()
-        if not self.explores and self.available is None:
+        if not self.explores and self.offered.some is None:
             # Now, so that whoever times observing and selecting has timed it before asking for a recommendation.
             self.space.prepare(self.posterior)
 
@@ -261,7 +261,7 @@ class LearnedAgent(SearchFields, Agent):
 
     def recommend(self) -> Action:
         """The arm that is offered, or the evaluated point of a box, of largest posterior mean."""
-        return self.space.best(self.posterior, self.actions, self.available)
+        return self.space.best(self.posterior, self.actions, self.offered)
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(self.space.scaled(np.asarray(X, np.float64)))

@@ -64,7 +64,7 @@ class MAPBUCB(LearnedAgent):
         open_ = pending.actions
         for _ in range(n):
             if len(self.y) + len(open_) < self.design_size:
-                pick = self.space.random(1, self.rng, self.available)
+                pick = self.space.random(1, self.rng, self.offered)
             else:
                 pick = self.maximise_bound(self._hallucinated(np.concatenate([self.failed, open_])))
             open_ = np.concatenate([open_, pick])

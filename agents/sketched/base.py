@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.acquisition import UpperConfidenceBound
-from agents.core.beliefs import ArmBeliefs
+from agents.core.beliefs import PooledBeliefs
 from agents.core.existing_data import per_pull_leverage
 from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch
@@ -54,11 +53,11 @@ class SketchSettings:
         self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 
-class SketchedBeliefs(ArmBeliefs):
+class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
     """A sketched posterior over all arms, rebuilt on a freshly drawn dictionary whenever feedback arrives.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
+        problem, model, data: As for `agents.core.beliefs.ArmBeliefs`.
         sketch: How dictionaries are drawn.
         rng: Draws them.
 
@@ -66,8 +65,6 @@ class SketchedBeliefs(ArmBeliefs):
         resparsifications: Dictionaries drawn so far.
         n_drawn: Arms in the last dictionary `S_t`, those that depend on others included; the posterior leaves them out.
     """
-
-    posterior: SketchedArmPosterior
 
     def __init__(
         self,
@@ -115,9 +112,6 @@ class SketchedBeliefs(ArmBeliefs):
         if self._coupled is not None:
             return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
         return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
     def diagnostics(self) -> Mapping[str, float]:
         return {
@@ -176,7 +170,7 @@ class SketchedUCBAgent(UCBAgent):
         least = least_oversampling(horizon, self.model.delta, self.batch_ratio, eps)
         return "" if sketch.qbar >= least else f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
 
 

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
 from agents.core.gp_settings import Model
 from agents.core.protocol import Action, Capabilities, Feedback, Need
@@ -25,7 +25,7 @@ __all__ = ["SWGPUCB", "WGPUCB", "FadingBeliefs", "RestartGPUCB", "WeightedBelief
 _FADED = 1e-12  # of the weight of a pull at present
 
 
-class WeightedBeliefs(ArmBeliefs):
+class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     """The posterior given evaluations whose weights change with time. The time of an evaluation is its ticket.
 
     A subclass says how. Existing data are from just before the first evaluation.
@@ -33,8 +33,6 @@ class WeightedBeliefs(ArmBeliefs):
     Args:
         problem, model, data: As for `ArmBeliefs`.
     """
-
-    posterior: WeightedPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         self.weights, self.weighted_sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
@@ -73,9 +71,6 @@ class WeightedBeliefs(ArmBeliefs):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
 
 class WindowBeliefs(WeightedBeliefs):
@@ -197,8 +192,7 @@ class RestartGPUCB(_ForgettingUCB):
 
     def recommend(self) -> Action:
         """The action of largest posterior mean; that of the last block while the present one has no feedback."""
-        offered = self.beliefs.offered
-        if self.beliefs.n_pulls == 0 and self._before is not None and (offered is None or self._before in offered):
+        if self.beliefs.n_pulls == 0 and self._before is not None and self._before in self.beliefs.offered:
             return self._before
         return super().recommend()
 
@@ -223,7 +217,7 @@ class SWGPUCB(_ForgettingUCB):
         super().__post_init__()
         self.window = as_count("window", self.window)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.problem.horizon is not None and self.window >= self.problem.horizon:
             return super().arm_beliefs(data)
         return WindowBeliefs(self.problem, self.model, data, self.window)
@@ -252,7 +246,7 @@ class WGPUCB(_ForgettingUCB):
         super().__post_init__()
         self.eta = as_number("eta", self.eta, "a factor in (0, 1]", lambda e: 0 < e <= 1)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.eta == 1:
             return super().arm_beliefs(data)
         return FadingBeliefs(self.problem, self.model, data, self.eta)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
 from agents.core.gp_settings import Model
 from agents.core.guarantees import BandGuarantee
@@ -23,7 +22,7 @@ from gpbandit_envs.problem import InitialData, Problem
 __all__ = ["TVGPUCB", "DriftingBeliefs"]
 
 
-class DriftingBeliefs(ArmBeliefs):
+class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     """The exact posterior of the present function. The time of an evaluation is its ticket.
 
     Existing data are as of the first evaluation. A failed evaluation takes its time as any other does.
@@ -32,8 +31,6 @@ class DriftingBeliefs(ArmBeliefs):
         problem, model, data: As for `ArmBeliefs`.
         eps: Rate of drift, in (0, 1].
     """
-
-    posterior: DriftingPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None, eps: float) -> None:
         self._eps = eps
@@ -65,9 +62,6 @@ class DriftingBeliefs(ArmBeliefs):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
     def width_context(self, **more: float) -> WidthContext:
         return self.model.width_context(self.problem, self.n_pulls + 1, information_gain=self.information_gain, **more)
@@ -124,7 +118,7 @@ class TVGPUCB(UCBAgent):
         self._rate = eps
         super().reset(problem, rng)
 
-    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self._rate == 0:
             return super().arm_beliefs(data)
         return DriftingBeliefs(self.problem, self.model, data, self._rate)

@@ -98,7 +98,7 @@ def play_board(
         for entry in suite.agents
     ]
     workforce = Workforce(workers, portable=not native)
-    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), together=True, stages=stages)
+    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), stages=stages)
 
 
 class _Sayer(Listener):

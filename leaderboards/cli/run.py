@@ -87,7 +87,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     together: Annotated[
         bool,
-        typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
+        typer.Option("--together", help="Accepted for older scripts; changes nothing: each run is played alone."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
@@ -103,7 +103,8 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
     cannot be had.
     """
-    check_options(executor, scheduler, agent, against, together and (timeout != DEFAULT_TIMEOUT or memory is not None))
+    del together
+    check_options(executor, scheduler, agent, against)
     if portable and executor != "local":
         raise UserError(f"--portable: expected --executor local with it, which loads NumPy anew, got {executor}")
     limits = limits_of(timeout, memory, checkpoint, executor)
@@ -136,7 +137,6 @@ def run(
                 Workforce(workers, executor, limits, scheduler, portable),
                 listener,
                 retry_failed=retry_failed,
-                together=together,
             )
         except KeyboardInterrupt as stop:
             if listener.begun:
@@ -173,9 +173,7 @@ class _Terminal(Listener):
         self.begun = True
 
 
-def check_options(
-    executor: str, scheduler: str | None, agent: Sequence[str] | None, against: str | None, limits_together: bool
-) -> None:
+def check_options(executor: str, scheduler: str | None, agent: Sequence[str] | None, against: str | None) -> None:
     """Check options that ask for or exclude each other.
 
     Raises:
@@ -185,8 +183,6 @@ def check_options(
         raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
     if scheduler is not None and executor != "dask":
         raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
-    if limits_together:
-        raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
     if against is not None and not agent:
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
 

@@ -138,9 +138,15 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     for timeout in (0, -1, "3"):
         with pytest.raises((TypeError, ValueError), match=f"timeout: expected a finite number > 0, got {timeout!r}"):
             quiet(keys(), out=tmp_path / "res", timeout=timeout)
-    with pytest.raises(ValueError, match=r"timeout: expected None with together=True, .*single runs, got 0\.5"):
-        quiet(keys(), out=tmp_path / "res", timeout=0.5, together=True)
     assert not (tmp_path / "res").exists()
+
+
+def test_together_is_accepted_and_plays_the_same_runs(tmp_path: Path) -> None:
+    together = quiet(keys(), out=tmp_path / "res", together=True, timeout=60.0)
+    assert together.runs()["status"].eq("done").all()
+    report = quiet(keys(), out=tmp_path / "res").report
+    assert report is not None
+    assert report.before == len(together.runs())
 
 
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
