@@ -60,7 +60,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "TV-GP-UCB": ("agents.time_varying.tv_gp_ucb:TVGPUCB", {}),
-    "R-GP-UCB": ("agents.time_varying.forgetting:RGPUCB", {}),
+    "R-GP-UCB": ("agents.time_varying.forgetting:RestartGPUCB", {}),
     "SW-GP-UCB": ("agents.time_varying.forgetting:SWGPUCB", {}),
     "WGP-UCB": ("agents.time_varying.forgetting:WGPUCB", {}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),

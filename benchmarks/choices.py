@@ -36,7 +36,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "EC-GP-UCB": [{"misspecification": 0.05}],
     "RGP-UCB": [{"corruption": 2.0}],
     "TV-GP-UCB": [{"eps": 0.01}],
-    "R-GP-UCB": [{"block": 30}],
+    "R-GP-UCB": [{"block": 40}, {"block": 40, "width": "practical"}],
     "SW-GP-UCB": [{"window": 30}],
     "SM-UCB": [{"batch_size": 5, "n_simulations": 8}],
     "SM-MEI": [{"batch_size": 5, "n_simulations": 8}],

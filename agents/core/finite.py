@@ -108,9 +108,9 @@ class FiniteArmAgent(Agent):
         self.counts = np.zeros(problem.n_arms)
         self.sums = np.zeros(problem.n_arms)
         self.offered = Offer.all(problem)
-        self._start()
+        self.start_episode()
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
         if self.problem.initial is not None:
             self._count(*group_pulls(self.problem.initial.actions, self.problem.initial.rewards))
@@ -133,14 +133,14 @@ class FiniteArmAgent(Agent):
             return
         distinct, counts, sums = group_pulls(arms, rewards)
         self._count(distinct, counts, sums)
-        self._learn(distinct, counts, sums)
+        self.learn(distinct, counts, sums)
 
     def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.counts[arms] += counts
         self.sums[arms] += sums
         self.n_pulls += int(counts.sum())
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""
 
     def recommend(self) -> Action:

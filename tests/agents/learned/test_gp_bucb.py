@@ -104,4 +104,4 @@ def test_informative_priors_hold_lengthscales_back() -> None:
     agent = agents.make("MAP-BUCB", prior={"noise": {"name": "flat"}})
     assert isinstance(agent, MAPBUCB)
     agent.reset(make_problem(), np.random.default_rng(0))
-    assert agent._prior.lengthscale == HyperPrior().lengthscale
+    assert agent.hyper_prior.lengthscale == HyperPrior().lengthscale

@@ -53,6 +53,12 @@ def test_a_board_scores_as_its_results_do(made: Made) -> None:
         Results(found).traces()
 
 
+@pytest.mark.parametrize("name", boards.board_names())
+def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
+    """The key of a run hashes ids and given settings: a change of either would leave rows that no suite asks for."""
+    assert set(board(name).entries()) <= {spec.key for spec in load_suite(name).specs()}
+
+
 def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:
     store, found = made
     key = sorted(store.done_keys())[0]
