@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import json
 import math
 import warnings
@@ -21,7 +20,7 @@ from agents.core.registry import load_entry_point, make
 from agents.core.space import space_of
 from agents.experiment.candidates import Candidates, Table, as_frame
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain, same_points
-from gpbandit_envs.arguments import LARGEST, as_count, as_word
+from gpbandit_envs.arguments import LARGEST, as_count, as_word, did_you_mean
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
@@ -196,11 +195,12 @@ class Experiment:
                 parameter.
         """
         wanted, there = self.outcome.strip().casefold(), self.outcome in frame.columns
-        others = {name.strip().casefold(): name for name in frame.columns if name != self.outcome}
-        close = [wanted] if wanted in others else difflib.get_close_matches(wanted, others, n=1, cutoff=_ALIKE)
-        if close and (close[0] == wanted or not there):
+        others = [name for name in frame.columns if name != self.outcome]
+        respelt = [name for name in others if name.strip().casefold() == wanted]
+        hint = did_you_mean(wanted, respelt or others, "", cutoff=_ALIKE)
+        if respelt or (hint and not there):
             raise ValueError(
-                f"outcome: expected the name of a column, got {self.outcome!r}; did you mean {others[close[0]]!r}? "
+                f"outcome: expected the name of a column, got {self.outcome!r}; {hint} "
                 "A setting needs a name less like it"
             )
         return there

@@ -6,7 +6,6 @@ their index; `Domain` maps rows to the unit cube.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.arguments import LARGEST
+from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.domain import Dimension, Domain
 
 __all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain", "same_points"]
@@ -101,8 +100,8 @@ class Parameter:
 
     def _hint(self, value: Any) -> str:
         names = [label for label in self.labels if isinstance(label, str)]
-        close = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
-        return f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(value, names, "")
+        return f"; {hint}" if hint else ""
 
     def to_spec(self) -> dict[str, Any]:
         """JSON form."""
@@ -244,9 +243,7 @@ class Parameters:
             raise TypeError(f"point: expected a dict with {', '.join(self.names)}, got {point!r}")
         for name in point:
             if name not in self.names:
-                close = difflib.get_close_matches(str(name), self.names, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names)}"
-                raise ValueError(f"point: no parameter {name!r}; {hint}")
+                raise ValueError(f"point: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
         missing = [name for name in self.names if name not in point]
         if missing:
             raise ValueError(f"point: expected a value for {', '.join(self.names)}, missing {', '.join(missing)}")

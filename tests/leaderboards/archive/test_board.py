@@ -23,7 +23,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.score.kept import scores_of
 from leaderboards.score.summary import score_table, summarise
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, trace_digest
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
