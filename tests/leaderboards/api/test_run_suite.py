@@ -143,6 +143,7 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "res").exists()
 
 
+@pytest.mark.slow
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents
