@@ -4,7 +4,7 @@
 keeps the copy; `tell` notes what came of a point.
 
 Beside this file: `setup`, what an experiment begins with; `parameters` and `candidates`, what can be tried; `history`,
-what was tried and what came of it; `check`, whether to believe the model; `plot`; `file`, what is saved.
+what was tried and what came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from agents.experiment.check import Check
+    from agents.experiment.leave_one_out import Check
 
 __all__ = ["Experiment"]
 
@@ -364,7 +364,7 @@ class Experiment:
 
         Reference: Rasmussen and Williams (2006), eq. 5.12; kernel, noise and prior mean are learnt from all outcomes.
         """
-        from agents.experiment.check import check_of
+        from agents.experiment.leave_one_out import check_of
 
         return check_of(self._informed(), self._id, self._history, self.outcome, self._choices.coordinates)
 

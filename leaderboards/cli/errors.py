@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.cli.streams import output_error
+from leaderboards.cli.standard_streams import output_error
 
 __all__ = ["UserError", "results_folder", "user_errors"]
 
