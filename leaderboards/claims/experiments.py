@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from gpbandit_envs.arguments import did_you_mean
 from leaderboards.claims import (
     bbkb,
     bbkb_nas,
@@ -226,7 +226,5 @@ def experiment(name: str) -> Experiment:
         meant = [one.name for one in EXPERIMENTS.values() if (name and one.name.startswith(name)) or name in one.papers]
         if meant:
             raise ValueError(f"name: no experiment {name!r}; expected one of {', '.join(meant)}")
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"name: no experiment {name!r}; {hint}there are {', '.join(EXPERIMENTS)}")
+        raise ValueError(f"name: no experiment {name!r}; {did_you_mean(name, EXPERIMENTS)}")
     return EXPERIMENTS[name]

@@ -24,7 +24,7 @@ from leaderboards.archive.submission import (
     open_submission,
     same_traces,
 )
-from leaderboards.cli.boards import rivals_on
+from leaderboards.cli.against import rivals_on
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json

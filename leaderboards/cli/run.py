@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.archive.read import note_board
-from leaderboards.cli.boards import opened, rivals_on
+from leaderboards.cli.against import opened, rivals_on
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.ranking import short_ranking

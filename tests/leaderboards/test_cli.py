@@ -401,7 +401,7 @@ def check_error(result: tuple[int, str, str], *parts: str) -> None:
 
 def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
-    check_error(call("run", "quik", "--out", out), "did you mean 'quick',", "TOML")
+    check_error(call("run", "quik", "--out", out), "did you mean 'quick'?", "TOML")
     check_error(call("run", tmp_path / "none.toml", "--out", out), "cannot be read")
     check_error(call("run", suite, "--out", out, "--executor", "cloud"), "expected one of serial, local", "'cloud'")
     check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected at least 1, got 0")
@@ -410,10 +410,10 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform' or ")
     check_error(call("run", suite, "--out", out, "--agent", "nomodule:X"), "No module named 'nomodule'")
     check_error(call("run", suite, "--out", out, "--agent", "my_agent.py:Greedy"), "write 'my_agent:Greedy'")
-    check_error(call("nope"), "gpbandit: no command 'nope'; there are run, page, ")
+    check_error(call("nope"), "gpbandit: no command 'nope'; there are 'run', 'page', ")
     check_error(call("rum"), "gpbandit: no command 'rum'; did you mean 'run'?")
     check_error(call("list", "environments"), "gpbandit list: no command 'environments'; did you mean 'envs'?")
-    check_error(call("data", "get"), "gpbandit data: no command 'get'; there are fetch, list")
+    check_error(call("data", "get"), "gpbandit data: no command 'get'; there are 'fetch', 'list'")
     check_error(call("page", tmp_path / "none"), "no folder", "gpbandit run SUITE")
     check_error(call("page", tmp_path), "holds no results")
     assert not out.exists()
@@ -826,7 +826,7 @@ def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None
     assert call("run", suite, "--out", out, "--executor", "serial", "--agent", "EpsGreedy")[0] == 0
     code, _, told = call("figures", out, "--agent", "EpsGredy")
     assert code == 2
-    assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'? there are")
+    assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'?")
     assert "did you mean 'EpsGreedy'?" in call("figures", out, "--agent", "epsgp")[2]
     assert call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy")[0] == 0
     table = (out / "figures" / "scores.md").read_text()

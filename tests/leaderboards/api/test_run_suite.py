@@ -312,7 +312,7 @@ def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
     assert simple["metric"].tolist() == ["simple_regret", "simple_regret", "regret_ratio"]
     assert simple["difference"].isna().tolist() == [False, False, True], "means of units do not add up"
     for pair, said in {
-        ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'? there are 'Uniform', ",
+        ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'?",
         ("Uniform", "nobody"): "b: no agent 'nobody'; there are 'Uniform', ",
         ("Uniform", "Uniform"): "b: expected other agents than a, each once, got 'Uniform' twice",
     }.items():
@@ -468,7 +468,7 @@ def test_suites_by_name_path_and_object(tmp_path: Path) -> None:
     ("suite", "further", "error", "message"),
     [
         (3, (), TypeError, "suite: expected a name, a path, a mapping or a Suite, got 3"),
-        ("quik", (), SuiteError, "no suite 'quik'; did you mean 'quick'"),
+        ("quik", (), SuiteError, "path of a TOML file, got 'quik'; did you mean 'quick'"),
         ({"horizon": 3}, (), SuiteError, "key 'name' is missing"),
         (keys(agents=[]), (), SuiteError, "key 'agents' is missing"),
         (keys(), "Uniform", TypeError, r"agents: expected a list, got 'Uniform'; for one, write \[...\]"),

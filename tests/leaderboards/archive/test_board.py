@@ -21,9 +21,9 @@ from leaderboards.archive.make import play_board, renew, write_board
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
-from leaderboards.score.kept import scores_of
+from leaderboards.score.kept_scores import scores_of
 from leaderboards.score.summary import score_table, summarise
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, trace_digest
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
