@@ -119,6 +119,14 @@ class Board(StoreView):
             if file.source.fingerprint is not None and self._current(name) != file.source.fingerprint
         }
 
+    def missing(self) -> dict[str, list[str]]:
+        """The environments on which an agent of the suite has runs that are not here, by its label."""
+        gaps: dict[str, dict[str, None]] = {}
+        for spec in self.suite().specs():
+            if spec.key not in self._entries:
+                gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
+        return {agent: list(envs) for agent, envs in gaps.items()}
+
     def _current(self, name: str) -> str | None:
         """The fingerprint that the agent of a file has as it is installed."""
         run = next((run for run in self._entries.values() if run.file == name), None)

@@ -91,15 +91,16 @@ def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapp
         store.write(*records)
 
 
-def shard(specs: Iterable[RunSpec], number: int, of: int) -> list[RunSpec]:
-    """The part `number` (from 1) of `of` parts: by key, so that every part has its share of every agent.
+def shard(specs: Iterable[RunSpec], part: str) -> list[RunSpec]:
+    """The part `"i/N"` of N parts: by key, so that every part has its share of every agent.
 
     Raises:
         ValueError: if there is no such part.
     """
-    if not 1 <= number <= of:
-        raise ValueError(f"shard: expected i/N with 1 <= i <= N, got {number}/{of}")
-    return [spec for spec in specs if int(spec.key, 16) % of == number - 1]
+    number, slash, of = part.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise ValueError(f"shard: expected i/N with 1 <= i <= N, such as 1/4, got {part!r}")
+    return [spec for spec in specs if int(spec.key, 16) % int(of) == int(number) - 1]
 
 
 def run_missing(

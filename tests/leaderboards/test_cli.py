@@ -22,8 +22,7 @@ import leaderboards
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
 from leaderboards.cli import main
-from leaderboards.cli.run import with_agents
-from leaderboards.play.suite import parse_suite, suite_names
+from leaderboards.play.suite import AgentEntry, parse_suite, suite_names
 from leaderboards.store.store import Store
 from leaderboards.verify.agent_check import protocol_breach
 from tests.leaderboards.play import players
@@ -262,7 +261,7 @@ def test_further_agents_whose_labels_are_taken_have_another(
 def test_the_label_of_a_further_agent_has_a_number_where_its_id_is_taken_too() -> None:
     values = {"name": "s", "horizon": 5, "repetitions": 1, "environments": [{"id": "GPBandit/RKHS-v0"}]}
     suite = parse_suite({**values, "agents": [{"id": "a", "label": "X"}, {"id": "b", "label": "m:X"}]})
-    found = with_agents(suite, ["m:X", "n:X"])
+    found = suite.with_agents([AgentEntry(id="m:X"), AgentEntry(id="n:X")])
     assert [entry.ref.label for entry in found.agents] == ["X", "m:X", "m:X 2", "n:X"]
     assert parse_suite(found.frozen().model_dump()) == found.frozen()
 

@@ -20,8 +20,8 @@ from leaderboards.audit.report import audit_reports
 from leaderboards.audit.store import audit_runs
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
-from leaderboards.score.theory import theory_report
 from leaderboards.show import build_page
+from leaderboards.show.instances import task_theory
 from leaderboards.show.palette import DASHES, FAMILY_HUES, HUES, LineStyle, line_styles
 from leaderboards.store.store import Store
 
@@ -104,7 +104,7 @@ def test_a_policy_of_ones_own_states_its_theory_once(tmp_path: Path, caplog: pyt
     assert silent.passes is None
 
     with caplog.at_level(logging.WARNING, "gpbandit"):
-        theory = theory_report(summary, "GPSample")
+        theory = task_theory(summary, "GPSample")
     assert theory is not None
     proven = {comparison.agent: comparison.proven for comparison in theory.comparisons}
     assert proven["Test-Stated"] == RegretGuarantee(0.5 + 1 / 6, 1234.5, "Author (2024), Theorem 7")

@@ -25,8 +25,9 @@ from agents.core.finite import FiniteArmAgent
 from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
+from leaderboards.api.entries import as_suite
 from leaderboards.api.results import Results
-from leaderboards.api.run_suite import as_suite, run_suite
+from leaderboards.api.run_suite import run_suite
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.score.scores import RunScores
@@ -153,7 +154,7 @@ def test_together_is_accepted_and_plays_the_same_runs(tmp_path: Path) -> None:
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents
-from leaderboards.api.run_suite import _object_digest
+from leaderboards.api.entries import _object_digest
 agent = agents.make("EpsGreedy")
 agent.words = {"one", "two", "three", "four"}
 agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]

@@ -17,8 +17,9 @@ from leaderboards.api.results import Results
 from leaderboards.archive import read as boards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.keep import keep, kept_times
-from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
+from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.score.kept_scores import scores_of

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.claims.claim import Checked, Claim, judge
-from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED, experiment
 from leaderboards.claims.measures import (
     batches,
     bounce,
@@ -280,3 +280,19 @@ def test_experiments_are_whole(name: str) -> None:
 def test_unknown_experiments_are_named() -> None:
     with pytest.raises(ValueError, match="did you mean 'bpe-f1'"):
         experiment("bpe-f11")
+
+
+def test_every_note_of_what_was_tried_is_of_claims_that_there_are_and_in_their_notes() -> None:
+    assert set(TRIED) <= set(EXPERIMENTS), "experiments"
+    for name, tables in TRIED.items():
+        notes = {claim.name: claim.note for claim in EXPERIMENTS[name].claims}
+        for table in tables:
+            assert set(table) == {"claims", "text"}, name
+            assert table["claims"], name
+            for claim in table["claims"]:
+                assert claim in notes, f"{name}: no claim {claim!r}"
+                assert table["text"] in notes[claim]
+
+
+def test_every_paper_has_a_claim() -> None:
+    assert {paper for one in EXPERIMENTS.values() for paper in one.papers} == set(PAPERS)

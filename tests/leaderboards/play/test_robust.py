@@ -16,7 +16,7 @@ from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
-from leaderboards.score.theory import theory_report
+from leaderboards.show.instances import task_theory
 from leaderboards.show.overview import knowledge_text
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
@@ -115,7 +115,7 @@ def test_pages_say_what_is_off_and_show_no_bound_that_is_not_proven(tmp_path: Pa
     summary = summarise(store)
     (name,) = summary.tasks
     assert knowledge_text(summary.tasks[name]).endswith("; corruption ≤ 4.00")
-    report = theory_report(summary, name)
+    report = task_theory(summary, name)
     assert report is not None
     proven = {one.agent: one.proven.bound is not None for one in report.comparisons}
     assert proven == {"GP-UCB": False, "RGP-UCB": True}
