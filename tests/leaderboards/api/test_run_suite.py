@@ -149,6 +149,7 @@ def test_together_is_accepted_and_plays_the_same_runs(tmp_path: Path) -> None:
     assert report.before == len(together.runs())
 
 
+@pytest.mark.slow
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents

@@ -32,6 +32,7 @@ from leaderboards.work.schedule import run_missing
 from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 
+@pytest.mark.slow
 def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None:
     out = tmp_path / "res"
     results = leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=out, against="board", progress=False)

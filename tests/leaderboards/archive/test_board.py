@@ -282,6 +282,7 @@ def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkey
     assert renew(own.directory, ["epsgreedy.parquet"]).stale() == {}
 
 
+@pytest.mark.slow
 def test_runs_of_code_that_has_changed_since_are_forgotten(tmp_path: Path) -> None:
     store = Store(tmp_path)
     suite = small_suite(repetitions=1)
@@ -347,6 +348,7 @@ def test_lite_suites_are_parts(kind: str) -> None:
     assert {spec.key for spec in lite.specs()} < whole
 
 
+@pytest.mark.slow
 def test_boards_of_the_package_are_sound_and_small() -> None:
     total = 0
     for name in leaderboards.board_names():

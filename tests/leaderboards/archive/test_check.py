@@ -110,6 +110,7 @@ def test_the_list_says_what_a_board_lacks(
     assert sorted(missing) == ["  missing: GP-EI on all environments", f"  missing: Uniform on {where}"]
 
 
+@pytest.mark.slow
 def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     index = json.loads((own.directory / INDEX).read_text())
     for name in index["files"]:
@@ -161,6 +162,7 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
     }
 
 
+@pytest.mark.slow
 def test_a_board_is_played_and_checked_with_loops_that_all_processors_have(
     own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
