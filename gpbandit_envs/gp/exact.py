@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite, log, sqrt
 from typing import Any, Protocol, runtime_checkable
@@ -39,13 +38,13 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.look_ahead import Covariance
+from gpbandit_envs.gp.pulled_rows import PulledRows
 
 __all__ = ["ExactPosterior"]
 
-_SPARE, _LONG = 64, 1.25
+_ROOM = 64  # whitened rows for which there is room from the beginning
 _RESERVED = 2**26  # bytes of address space for whitened rows; np.empty commits only what is written
 _COLUMNS = 2**13
-_TAIL = 16
 
 
 @runtime_checkable
@@ -115,8 +114,8 @@ class ExactPosterior(ArmPosterior):
         self.n, self.sums = np.zeros(A), np.zeros(A)
         self._earlier: tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]] | None = None
         self.information_gain, self.quadratic, self.renewals = 0.0, 0.0, 0
-        self._W = np.empty((max(_SPARE, min(reserved // (8 * A), 2 * A + _SPARE)), A))
-        self._rows, self._spare = _Rows(), np.empty(A)
+        self._W = np.empty((max(_ROOM, min(reserved // (8 * A), 2 * A + _ROOM)), A))
+        self._rows, self._spare = PulledRows(), np.empty(A)
 
     def with_noise(self, lam: float | Float[np.ndarray, " A"]) -> ExactPosterior:
         """The posterior of no data with another noise variance, which shares the kernel rows of this one.
@@ -375,8 +374,7 @@ class ExactPosterior(ArmPosterior):
         for start in range(0, C.shape[1], _COLUMNS):  # in place: no second matrix as large as these rows
             block = slice(start, start + _COLUMNS)
             C[:, block] = solve_lower(L, C[:, block])
-        rows.blocks.append(_Block(t, arms, counts, len(arms)))
-        rows.add(arms.tolist(), counts.tolist(), np.diagonal(L).tolist())
+        rows.add_block(arms, counts, np.diagonal(L).tolist())
         return C
 
     def _factor(self, first: int, last: int) -> Float[np.ndarray, "t t"]:
@@ -424,7 +422,7 @@ class ExactPosterior(ArmPosterior):
     def _compact(self) -> None:
         """Replace the rows by fewer that say the same, if there are many more than it takes."""
         rows = self._rows
-        if rows.used > _LONG * (len(rows.distinct) + len(rows.open)) + _SPARE:
+        if rows.are_many():
             self.renew()
         elif rows.used == rows.told and rows.tail_is_long():
             # Since the last renewal few arms were pulled again and again: a row for each, in place of one a pull.
@@ -467,8 +465,8 @@ class ExactPosterior(ArmPosterior):
         vars(self).update(state)
         A = self.n_arms
         self.noise = as_noise_variances(self._given_noise, A)
-        self._W, self._spare = np.empty((_SPARE, A)), np.empty(A)
-        wanted, self._rows = self._rows, _Rows()
+        self._W, self._spare = np.empty((_ROOM, A)), np.empty(A)
+        wanted, self._rows = self._rows, PulledRows()
         blocks = {block.first: block for block in wanted.blocks}
         while (t := self._rows.used) < wanted.used:
             if t in blocks:
@@ -477,84 +475,6 @@ class ExactPosterior(ArmPosterior):
             else:
                 self._append_one(wanted.arms[t], wanted.counts[t])
         self._rows = wanted
-
-
-@dataclass(frozen=True)
-class _Block:
-    """The rows of several arms that were made together, from row `first` on; the first `rows` of them are in use."""
-
-    first: int
-    arms: Int[np.ndarray, " p"]
-    counts: Float[np.ndarray, " p"]
-    rows: int
-
-
-@dataclass
-class _Rows:
-    """The pulls behind the whitened rows.
-
-    Attributes:
-        arms, counts, roots: Of each row, its arm, for how many pulls of it it stands, and `sqrt(d)`.
-        last: The last row of each arm that has one.
-        blocks: Those of the rows that were made together, in order; each of the others was made alone.
-        told: How many rows have their feedback; those behind them are open.
-        renewed: How many rows the last renewal has left.
-        distinct: The arms whose feedback has arrived, in the order of their first feedback.
-        open: Pulls of each arm whose feedback is awaited.
-        ahead: Variance given these too, shape (A,); None if there are none.
-    """
-
-    arms: list[int] = field(default_factory=list)
-    counts: list[float] = field(default_factory=list)
-    roots: list[float] = field(default_factory=list)
-    last: dict[int, int] = field(default_factory=dict)
-    blocks: list[_Block] = field(default_factory=list)
-    told: int = 0
-    renewed: int = 0
-    distinct: list[int] = field(default_factory=list)
-    open: Counter[int] = field(default_factory=Counter)
-    ahead: Float[np.ndarray, " A"] | None = None
-
-    @property
-    def used(self) -> int:
-        """Number of rows."""
-        return len(self.arms)
-
-    def add(self, arms: list[int], counts: list[float], roots: list[float]) -> None:
-        """Rows behind all others."""
-        for row, arm in enumerate(arms, self.used):
-            self.last[arm] = row
-        self.arms += arms
-        self.counts += counts
-        self.roots += roots
-
-    def cut(self, rows: int) -> None:
-        """Forget all but the first `rows`."""
-        self.blocks = [block for block in self.blocks if block.first < rows]
-        if self.blocks:
-            last = self.blocks[-1]
-            self.blocks[-1] = replace(last, rows=min(last.rows, rows - last.first))
-        del self.arms[rows:], self.counts[rows:], self.roots[rows:]
-        self.last = {arm: row for row, arm in enumerate(self.arms)}
-        self.told, self.renewed = min(self.told, rows), min(self.renewed, rows)
-
-    def first_open(self, pulls: Counter[int]) -> tuple[int, Counter[int]]:
-        """How many of the first open rows are among `pulls`, and the pulls that they stand for."""
-        found: Counter[int] = Counter()
-        for row in range(self.told, self.used):
-            arm, count = self.arms[row], int(self.counts[row])
-            if found[arm] + count > pulls[arm]:
-                return row - self.told, found
-            found[arm] += count
-        return self.used - self.told, found
-
-    def tail_is_long(self) -> bool:
-        """Whether the rows since the last renewal are many more than their arms, and these few."""
-        tail = self.used - self.renewed
-        if tail <= _TAIL or self.renewed == 0:
-            return False
-        distinct = len(set(self.arms[self.renewed :]))
-        return 4 * distinct <= self.renewed and tail > _LONG * distinct + _TAIL
 
 
 def _among(

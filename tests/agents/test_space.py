@@ -1,4 +1,4 @@
-"""The arm of largest score, and of largest mean, among all arms or those available."""
+"""The arm of largest score, and of largest mean, among all arms or those offered."""
 
 from __future__ import annotations
 
