@@ -14,7 +14,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, further
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_agents
-from leaderboards.work.jobs import DEFAULT_TIMEOUT, LEFT
+from leaderboards.work.jobs import LEFT
 from leaderboards.work.play import Listener, Stage, Workforce, play_suite
 from leaderboards.work.schedule import RunReport, shard
 
@@ -97,23 +97,18 @@ def play(
     listener: Listener,
     *,
     retry_failed: bool = False,
-    together: bool = False,
 ) -> Outcome:
     """Play what a results folder lacks of a request, see `leaderboards.work.play.play_suite`.
 
     The folder notes the board before the first run.
 
     Raises:
-        ValueError: if limits go with `together`, as they are for single runs.
         SuiteError: if an environment cannot be built, or the folder holds another suite.
         OSError: if the folder cannot be written.
     """
-    for name, limit in (("timeout", workforce.limits.timeout), ("memory", workforce.limits.memory)):
-        if together and limit not in (None, DEFAULT_TIMEOUT):
-            raise ValueError(f"{name}: expected None with together=True, as it is for single runs, got {limit!r}")
     heard = listener if asked.against is None else _Noting(listener, store, asked.against)
     specs = asked.specs
-    done = play_suite(asked.suite, store, specs, workforce, heard, retry_failed=retry_failed, together=together)
+    done = play_suite(asked.suite, store, specs, workforce, heard, retry_failed=retry_failed)
     labels = {spec.env.key: spec.env.label for spec in specs}
     return Outcome(
         done.report,

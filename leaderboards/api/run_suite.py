@@ -48,24 +48,23 @@ def run_suite(
         workers: Runs at a time. With 1 they are played in this process, one after the other; with more in as many
             processes, to which classes and functions of a notebook are sent.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
-        together: Whether the repetitions of a pair are played in one go where they can be.
-        timeout: Seconds that a run may take, by default a day; None for no limit. Runs that are played `together` have
-            none.
+        together: Changes nothing: each run is played alone, as `docs/harness.md` says.
+        timeout: Seconds that a run may take, by default a day; None for no limit.
         progress: Whether to report progress on the standard error stream.
         against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
             `agents` are played, and the results rank them among its runs.
 
     Raises:
         TypeError: if a suite, an environment, an agent or a time is of no such kind.
-        ValueError: if `workers` is below 1, `timeout` is not above 0 or goes with `together`, `against` is no
-            board or comes without `agents`, or the suite cannot be run as it is written (`SuiteError`): it names the
-            entry.
+        ValueError: if `workers` is below 1, `timeout` is not above 0, `against` is no board or comes without `agents`,
+            or the suite cannot be run as it is written (`SuiteError`): it names the entry.
         OSError: if the folder cannot be written.
     """
     workforce = Workforce(as_count("workers", workers), limits=Limits(timeout))
     asked = request(suite, agents, against)
     store = Store(Path("results") / asked.suite.name if out is None else out)
-    done = play(asked, store, workforce, _Log(progress), retry_failed=retry_failed, together=together)
+    del together
+    done = play(asked, store, workforce, _Log(progress), retry_failed=retry_failed)
     for env, reason in done.without_data.items():
         _log.warning("skipped: %s, %s; the same call tries again", env, reason)
     for line in [*done.edited, *done.report.failed()]:

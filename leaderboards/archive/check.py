@@ -69,7 +69,7 @@ def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor)
     specs = [board.spec(key) for key in keys]
     lacking = _without_extras(specs)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
-    run_missing([board.spec(key) for key in keys if key not in away], again, executor, together=True)
+    run_missing([board.spec(key) for key in keys if key not in away], again, executor)
     return [
         Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
         for key in keys

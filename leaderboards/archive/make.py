@@ -29,9 +29,8 @@ from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.limits import read_limited
 from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
@@ -137,7 +136,7 @@ def play_board(
         for entry in suite.agents
     ]
     workforce = Workforce(workers, portable=not native)
-    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), together=True, stages=stages)
+    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), stages=stages)
 
 
 class _Sayer(Listener):

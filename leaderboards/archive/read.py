@@ -24,9 +24,8 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.files import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index, stated_content
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, load_suite, suite_names
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.limits import read_limited
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.provenance import TrustLevel
 from leaderboards.store.run_file import RunEntry

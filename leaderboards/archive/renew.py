@@ -13,7 +13,7 @@ from gpbandit_envs.version import __version__
 from leaderboards.archive.check import check_board, one_of_each_task
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.read import Board
-from leaderboards.store.limits import read_limited
+from leaderboards.store.intact import read_limited
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import Verdict
 from leaderboards.work.local import LocalExecutor

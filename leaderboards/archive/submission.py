@@ -38,8 +38,7 @@ from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite,
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
-from leaderboards.store.folder import StoreError
-from leaderboards.store.limits import read_limited
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_since

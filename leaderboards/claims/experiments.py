@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from gpbandit_envs.arguments import did_you_mean
 from leaderboards.claims import (
     bbkb,
     bbkb_nas,
@@ -208,7 +208,5 @@ def experiment(name: str) -> Experiment:
         meant = [one.name for one in EXPERIMENTS.values() if (name and one.name.startswith(name)) or name in one.papers]
         if meant:
             raise ValueError(f"name: no experiment {name!r}; expected one of {', '.join(meant)}")
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"name: no experiment {name!r}; {hint}there are {', '.join(EXPERIMENTS)}")
+        raise ValueError(f"name: no experiment {name!r}; {did_you_mean(name, EXPERIMENTS)}")
     return EXPERIMENTS[name]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.cli.streams import output_error
+from leaderboards.cli.standard_streams import output_error
 
 __all__ = ["UserError", "option_errors", "results_folder", "user_errors"]
 
@@ -28,7 +28,7 @@ def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
     # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
     from leaderboards.play.suite import SuiteError
-    from leaderboards.store.folder import StoreError
+    from leaderboards.store.intact import StoreError
     from leaderboards.work.local import ExecutorError
 
     try:

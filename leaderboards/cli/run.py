@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.api.request import Outcome, play, request
-from leaderboards.cli.boards import opened
+from leaderboards.cli.against import opened
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import short_ranking
@@ -76,7 +76,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     together: Annotated[
         bool,
-        typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
+        typer.Option("--together", help="Accepted for older scripts; changes nothing: each run is played alone."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
@@ -92,6 +92,7 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
     cannot be had.
     """
+    del together
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
     if against is not None and not agent:
@@ -110,8 +111,7 @@ def run(
         listener = _Terminal(agent or ())
         started = time.monotonic()
         try:
-            with option_errors("timeout", "memory"):
-                done = play(asked, store, workforce, listener, retry_failed=retry_failed, together=together)
+            done = play(asked, store, workforce, listener, retry_failed=retry_failed)
         except KeyboardInterrupt as stop:
             if listener.begun:
                 stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -19,7 +18,7 @@ import agents
 from agents import Agent
 from agents.core.check import required_arguments
 from agents.core.registry import load_entry_point
-from gpbandit_envs.arguments import as_count
+from gpbandit_envs.arguments import as_count, did_you_mean
 from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
@@ -399,8 +398,7 @@ def load_class(id: str) -> object:
         there = [name for name, value in known.items() if _is_defined(value, module)]
         if not there:
             raise
-        close = difflib.get_close_matches(attribute, there, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"its agents are {', '.join(there)}"
+        hint = did_you_mean(attribute, there, f"its agents are {', '.join(there)}")
         raise ValueError(f"agent: module {module!r} has no attribute {attribute!r}; {hint}") from None
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
@@ -430,9 +428,8 @@ def env_spec(id: str) -> gym.envs.registration.EnvSpec:
     try:
         return gym.spec(name if colon else id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        same = [known for known in gym.registry if known.rpartition("/")[2] == id]  # all but the namespace
-        close = same or difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
+        short = {known.rpartition("/")[2]: known for known in gym.registry}  # without the namespace
+        hint = did_you_mean(id, gym.registry, "see `gpbandit list envs`", aliases=short, n=2, cutoff=0.7)
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 
 

@@ -1,8 +1,7 @@
 """One run, from its spec to its record: build and reset environment and agent, let them interact, record the trace.
 
 Every run starts in `begin`: `run` and `run_spec` play it to the end, `replay` stops at checkpoints to measure the
-agent. Pages and theory need the environment alone (`instance_env`); `vectorised` resets R repetitions on the
-same streams.
+agent. Pages and theory need the environment alone (`instance_env`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 import re
@@ -25,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from gpbandit_envs.arguments import MANY
+from gpbandit_envs.arguments import MANY, did_you_mean
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.feedback import parse_feedback
@@ -363,9 +362,8 @@ def load_suite(name: str) -> Suite:
     else:
         if path.is_dir():
             raise SuiteError(f"suite: expected a name or the path of a TOML file, got the folder {name!r}")
-        close = difflib.get_close_matches(name, suite_names(), n=1)
-        hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
-        raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")
+        hint = did_you_mean(name, suite_names())
+        raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
     try:
         return parse_suite({**expanded(tomllib.loads(text)), "source": name})
     except tomllib.TOMLDecodeError as error:
@@ -456,9 +454,8 @@ def _first_error(error: ValidationError) -> str:
         entries: dict[str, type[_Strict]] = {"environments": EnvironmentEntry, "agents": AgentEntry}
         model = entries.get(str(first["loc"][0]), Suite) if len(first["loc"]) > 1 else Suite
         known = [name for name in model.model_fields if name != "source"]  # which a file does not state
-        close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"
+        hint = did_you_mean(first["loc"][-1], known, f"the keys are {', '.join(known)}")
+        return f"unknown key {where!r}; {hint}"
     if first["type"] == "missing":
         return f"key {where!r} is missing"
     key = f"key {where!r}: " if where else ""

@@ -28,13 +28,13 @@ that it names, an agent's diagnostics too:
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+from gpbandit_envs.delays import WorkerClock
 from leaderboards.play.feedback import FeedbackRule
 
 __all__ = [
@@ -173,7 +173,7 @@ def simulated_time(
     if (cost == cost[0]).all():
         spans = cost[0] * np.ceil(lengths / workers)
     else:
-        spans = np.array([_span(cost[stop - n : stop], workers) for stop, n in zip(stops, lengths)])
+        spans = np.array([_span(cost[stop - n : stop].tolist(), workers) for stop, n in zip(stops, lengths)])
     return np.repeat(np.cumsum(spans), lengths)
 
 
@@ -197,31 +197,22 @@ def completion_times(
         ValueError: for negative or missing costs, no worker, or deliveries that so many workers cannot have made.
     """
     cost = _costs(cost, batch, workers)
-    now, deliveries = 0.0, 0
-    running: list[float] = []
+    clock, deliveries = WorkerClock(workers), 0
     ends = np.empty(len(cost))
     for t, (c, b) in enumerate(zip(cost.tolist(), np.asarray(batch).tolist())):
-        while deliveries < b - 1 and running:
-            now = running[0]
-            while running and running[0] <= now:
-                heapq.heappop(running)
+        while deliveries < b - 1 and clock.free < workers:
+            clock.wait()
             deliveries += 1
-        if deliveries != b - 1 or len(running) == workers:
+        if deliveries != b - 1 or not clock.free:
             raise ValueError(f"batch: expected the deliveries of {workers} workers, got {b} for evaluation {t + 1}")
-        ends[t] = now + c
-        heapq.heappush(running, now + c)
+        ends[t] = clock.start(c)
     return ends
 
 
-def _span(cost: np.ndarray, workers: int) -> float:
+def _span(cost: Sequence[float], workers: int) -> float:
     """How long one batch takes: greedy list scheduling in the order given."""
-    if len(cost) <= workers:
-        return float(cost.max())
-    free = cost[:workers].tolist()
-    heapq.heapify(free)
-    for c in cost[workers:].tolist():
-        heapq.heapreplace(free, free[0] + c)
-    return max(free)
+    clock = WorkerClock(workers)
+    return max(clock.start(c) for c in cost)
 
 
 def _costs(cost: np.ndarray, batch: np.ndarray, workers: int) -> np.ndarray:

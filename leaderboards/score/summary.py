@@ -13,7 +13,7 @@ from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
-from leaderboards.score.kept import KeptScores, scores_of
+from leaderboards.score.kept_scores import KeptScores, scores_of
 from leaderboards.score.metrics import other_columns
 from leaderboards.score.scores import (
     COLUMNS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import open_results
 from leaderboards.audit.report import audit_reports
@@ -25,7 +25,7 @@ from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.registry import figure_panels, task_view
 from leaderboards.show.shared import Site, make_site
-from leaderboards.store.folder import own_folder
+from leaderboards.store.intact import own_folder
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
@@ -130,11 +130,9 @@ def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
     for name in agents:
         found = {name} & played.keys() or {agent for agent, id in played.items() if id == name}
         if not found:
-            known = {one.casefold(): one for one in (*played.values(), *played)}
             # As loose as abbreviations are: "epsgp" for EpsGreedy.
-            close = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
-            hint = f"did you mean {known[close[0]]!r}? " if close else ""
-            raise ValueError(f"agents: no finished run of {name!r}; {hint}there are {', '.join(map(repr, played))}")
+            hint = did_you_mean(name, dict.fromkeys((*played, *played.values())), cutoff=0.5)
+            raise ValueError(f"agents: no finished run of {name!r}; {hint}")
         chosen |= found
     return chosen
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from leaderboards.play.plugins import load_plugins
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import NOT_HERE, Level, Verdict, played_portably, verify
 from leaderboards.work.local import LocalExecutor

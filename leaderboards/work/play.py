@@ -116,7 +116,6 @@ def play_suite(
     listener: Listener,
     *,
     retry_failed: bool = False,
-    together: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> Played:
     """Fetch the data of what is missing, make `suite` the one of the folder, and play what is missing.
@@ -128,7 +127,6 @@ def play_suite(
         workforce: Who plays.
         listener: Who hears how it goes.
         retry_failed: Whether to count what is not done as missing.
-        together: Whether repetitions are played in one go where they can be.
         stages: The same runs in the order in which they are played; None for all in one stage.
 
     Raises:
@@ -159,7 +157,6 @@ def play_suite(
                 executor,
                 limits=workforce.limits,
                 retry_failed=retry_failed,
-                together=together,
                 console=listener.console,
             )
             before += report.before

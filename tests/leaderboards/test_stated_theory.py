@@ -33,14 +33,14 @@ class Optimist(FiniteArmAgent):
 
     capabilities = Capabilities(frozenset({"finite"}), needs=frozenset({"kernel", "noise"}))
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         problem = self.problem
         assert problem.kernel is not None
         assert problem.arms is not None
         assert problem.noise_std is not None
         self.posterior = ExactPosterior(problem.kernel, problem.arms, problem.noise_std**2)
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.posterior.update(arms, counts, sums)
 
     def _width(self) -> float:

@@ -25,7 +25,7 @@ from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing

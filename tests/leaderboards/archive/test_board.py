@@ -22,9 +22,9 @@ from leaderboards.archive.read import Board, board, board_of, note_board, open_r
 from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
-from leaderboards.score.kept import scores_of
+from leaderboards.score.kept_scores import scores_of
 from leaderboards.score.summary import score_table, summarise
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, trace_digest
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
@@ -52,6 +52,12 @@ def test_a_board_scores_as_its_results_do(made: Made) -> None:
     assert Results(found).ranking().equals(Results(store.directory).ranking())
     with pytest.raises(StoreError, match=r"a board keeps no traces: take Results.curves\(\) or Board.kept"):
         Results(found).traces()
+
+
+@pytest.mark.parametrize("name", boards.board_names())
+def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
+    """The key of a run hashes ids and given settings: a change of either would leave rows that no suite asks for."""
+    assert set(board(name).entries()) <= {spec.key for spec in load_suite(name).specs()}
 
 
 def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:

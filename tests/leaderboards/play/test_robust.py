@@ -23,7 +23,6 @@ from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.vectorised import play_group
 
 RKHS = {"n_arms": 40, "dim": 1}
 CORRUPTED = Ref("GPBandit/RKHS-v0", {**RKHS, "corruption": {"name": "flip", "budget": 4.0}})
@@ -33,19 +32,6 @@ BY_ARM = Ref("GPBandit/RKHS-v0", {**RKHS, "noise": {"name": "by_arm", "low": 0.0
 
 def spec(env: Ref, agent: str, feedback: str = "on_request", repetition: int = 0, **kwargs: Any) -> RunSpec:
     return RunSpec(env=env, agent=Ref(agent, kwargs), repetition=repetition, horizon=60, feedback=feedback)
-
-
-@pytest.mark.parametrize("env", [CORRUPTED, NEAR, BY_ARM], ids=["corrupted", "near", "by_arm"])
-@pytest.mark.parametrize(("agent", "kwargs"), [("GP-UCB", {"width": 2.0}), ("GP-AUCB", {}), ("Uniform", {})], ids=str)
-def test_repetitions_played_together_are_single_runs(env: Ref, agent: str, kwargs: dict[str, Any]) -> None:
-    specs = [spec(env, agent, repetition=r, **kwargs) for r in range(3)]
-    together = play_group(specs)
-    assert together is not None
-    for one in together:
-        alone = run_spec(one.spec)
-        assert one.trace.drop(columns="policy_seconds").equals(alone.trace.drop(columns="policy_seconds"))
-        assert one.facts == alone.facts
-        assert one.data == alone.data
 
 
 @pytest.mark.parametrize(

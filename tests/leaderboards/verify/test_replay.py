@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leaderboards.play.spec import Ref
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import Replay, choose, drawn, sample
 from leaderboards.verify.verify import NOT_HERE, Level, Verdict

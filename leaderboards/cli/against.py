@@ -1,4 +1,4 @@
-"""Boards as options of commands name them."""
+"""The board that `--against` names, and results joined with it."""
 
 from __future__ import annotations
 
