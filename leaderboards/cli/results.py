@@ -28,6 +28,7 @@ from leaderboards.cli.boards import rivals_on
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json
+from leaderboards.cli.trust import say_screen
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store import exchange
 from leaderboards.store.note import noted
@@ -167,7 +168,8 @@ def verify(
 
     Further repetitions are played where a run takes another course on another machine. Exits with 1 on a mismatch, or
     if a run is undecided; what cannot be played here, for want of data, an extra or its code, is named and no mismatch.
-    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails.
+    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails;
+    at the end its first choices are screened, and one that knows the best arm exits with 1 too.
     """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
@@ -192,6 +194,7 @@ def verify(
             )
             if differing:
                 name_the_others(submission)
+            differing += say_screen(submission.store, err=as_json)
         else:
             store = Store(results_folder(directory))
             differing = replay(store, row or [], sample, seed, workers, yes, as_json, again, isolated=isolate is True)

@@ -116,7 +116,8 @@ class Job:
         registrations: Agents and environments that the worker may lack.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         together: Whether repetitions are played in one go where they can be, see `leaderboards.work.vectorised`.
-        isolated: Whether each agent plays in a process without the environment, see `leaderboards.play.isolated`.
+        isolated_from: Folders hidden from each agent, which plays in a process without the environment, see
+            `leaderboards.play.isolated`; None for agents beside the environment.
     """
 
     number: int
@@ -127,7 +128,7 @@ class Job:
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
     together: bool = False
-    isolated: bool = False
+    isolated_from: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
     specs = job.specs
-    if job.together and len(specs) > 1:
+    if job.together and len(specs) > 1 and job.isolated_from is None:
         # The progress file stays empty: if the worker dies, any of them may have failed; each is played again alone.
         records = play_group(specs)
         if records is not None:
@@ -210,10 +211,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _time_limit(job, progress):
-                if not job.isolated:  # then this process never loads the agent's
+                if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
             with _time_limit(job, progress):
-                record = run_spec(spec, checkpoint, isolated=job.isolated)
+                record = run_spec(spec, checkpoint, isolated_from=job.isolated_from)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)
