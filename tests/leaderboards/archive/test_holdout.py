@@ -79,7 +79,12 @@ def test_an_agent_that_draws_public_instances_again_is_found_by_others(
     assert "NOT screen" not in said
     drawn: list[int] = []
     draw = secrets.randbits
-    monkeypatch.setattr(secrets, "randbits", lambda bits: drawn.append(draw(bits)) or drawn[-1])
+
+    def noted(bits: int) -> int:
+        drawn.append(draw(bits))
+        return drawn[-1]
+
+    monkeypatch.setattr(secrets, "randbits", noted)
     assert play(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "4"]) == 1
     said = capsys.readouterr().out
     lines = said.splitlines()
