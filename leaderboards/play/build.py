@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 
 import agents
-from agents import Agent
+from agents import Agent, Capabilities
 from agents.core.check import required_arguments
 from agents.core.registry import load_entry_point
 from gpbandit_envs.arguments import as_count
@@ -165,7 +165,7 @@ def make_agent(ref: Ref) -> Agent:
     """Build the agent.
 
     Raises:
-        ValueError: for an unknown id or a bad value.
+        ValueError: for an unknown id or a bad value, or if the agent has other needs than its class states.
         TypeError: for an unknown keyword, or if what is built is no agent.
     """
     return _make_agent(ref.id, ref.kwargs)
@@ -193,13 +193,30 @@ def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
     if ":" not in id and not id.endswith(".py"):
         if id not in agents.registered() and Path(f"{id}.py").is_file():
             raise ValueError(f"agent: no agent {id!r}; a class in {id}.py is named '{id}:Class'")
-        return agents.make(id, **to_plain_dict(kwargs))
+        stated = getattr(agents.spec(id).load(), "capabilities", None) if id in agents.registered() else None
+        return _as_stated(agents.make(id, **to_plain_dict(kwargs)), stated)
     found = load_class(id)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
     _check_arguments(found, id, kwargs)
-    return found(**to_plain_dict(kwargs))
+    stated = getattr(found, "capabilities", None)  # now, since its code may change it
+    return _as_stated(found(**to_plain_dict(kwargs)), stated)
+
+
+def _as_stated(agent: Agent, stated: object) -> Agent:
+    """`agent`, if it has the needs that its class or factory states: by those a page tells its class of entrants.
+
+    Raises:
+        ValueError: if it has others.
+    """
+    own: object = getattr(agent, "capabilities", None)
+    if isinstance(stated, Capabilities) and isinstance(own, Capabilities) and own.needs != stated.needs:
+        raise ValueError(
+            f"capabilities: expected an agent of the needs {sorted(stated.needs)} that its class "
+            f"{type(agent).__name__} states, got one of the needs {sorted(own.needs)}: state them on the class"
+        )
+    return agent
 
 
 def _check_arguments(built: type[Agent], id: str | None, kwargs: Mapping[str, Any]) -> None:

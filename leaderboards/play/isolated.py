@@ -31,6 +31,7 @@ from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import make_agent
 from leaderboards.play.confined import confine
+from leaderboards.play.loops import ONE_THREAD
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.spec import Ref
 
@@ -60,7 +61,7 @@ class IsolatedAgent(Agent):
             [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": where, "TMPDIR": self._temporary.name},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": where, "TMPDIR": self._temporary.name},
             start_new_session=True,
         )
         try:
@@ -196,26 +197,23 @@ def _serve() -> None:
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    from leaderboards.play.run import one_blas_thread
-
     agent: Any = None
-    with one_blas_thread():
-        while (question := _read(questions)) is not None:
-            name, arguments = pickle.loads(question)
-            try:
-                found: Any = None
-                if name == "confine":  # before any code that is not ours is loaded
-                    confine(*arguments)
-                elif name == "build":
-                    load_plugins()
-                    agent = make_agent(*arguments)
-                    found = _about(agent)
-                else:
-                    found = getattr(agent, name)(*arguments)
-                answer = json.dumps({"found": _encoded(found)})
-            except Exception as error:
-                answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
-            _write(answers, answer.encode())
+    while (question := _read(questions)) is not None:
+        name, arguments = pickle.loads(question)
+        try:
+            found: Any = None
+            if name == "confine":  # before any code that is not ours is loaded
+                confine(*arguments)
+            elif name == "build":
+                load_plugins()
+                agent = make_agent(*arguments)
+                found = _about(agent)
+            else:
+                found = getattr(agent, name)(*arguments)
+            answer = json.dumps({"found": _encoded(found)})
+        except Exception as error:
+            answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
+        _write(answers, answer.encode())
 
 
 if __name__ == "__main__":

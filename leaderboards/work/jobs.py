@@ -200,7 +200,8 @@ def _flush(store: Store, finished: list[RunRecord]) -> None:
     if finished:
         store.write(*finished)
     for record in finished:
-        store.checkpoint(record.spec.key).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is of no use any more, and no harm
+            store.checkpoint(record.spec.key).unlink()
     finished.clear()
 
 
