@@ -28,11 +28,11 @@ import numpy as np
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
 from leaderboards.archive.submission import Submission
-from leaderboards.play.build import check_agent_ref, missing_extra
+from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import REFERENCES, summarise
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store, StoreView
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.local import LocalExecutor
@@ -132,7 +132,7 @@ def play_holdout(
     with closing(LocalExecutor(workers, code=submission.code, portable=True)) as executor:
         report = run_missing(specs(own.values()), anew, executor, isolated_from=hidden)
     with closing(LocalExecutor(workers, portable=True)) as executor:
-        run_missing(specs(rows), anew, executor, together=True)
+        run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]
     before = _regrets([submission.store, board], agents)
     now = _regrets([anew], agents)
@@ -198,7 +198,7 @@ def _rows(board: Board, tasks: set[str]) -> list[Ref]:
 
 
 def _is_here(agent: Ref) -> bool:
-    return missing_extra(lambda: check_agent_ref(agent)) is None
+    return missing_extra(lambda: build_agent(agent)) is None
 
 
 _Regrets = Mapping[tuple[str, str, str, int], float]

@@ -11,7 +11,7 @@ import typer
 from leaderboards.archive.holdout import play_holdout
 from leaderboards.archive.read import BOARD
 from leaderboards.archive.submission import faults, open_submission
-from leaderboards.cli.boards import rivals_on
+from leaderboards.cli.against import rivals_on
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.confined import can_confine

@@ -29,7 +29,7 @@ import numpy as np
 
 from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.confined import confine
 from leaderboards.play.loops import ONE_THREAD
 from leaderboards.play.plugins import load_plugins
@@ -206,7 +206,7 @@ def _serve() -> None:
                 confine(*arguments)
             elif name == "build":
                 load_plugins()
-                agent = make_agent(*arguments)
+                agent = build_agent(*arguments)
                 found = _about(agent)
             else:
                 found = getattr(agent, name)(*arguments)

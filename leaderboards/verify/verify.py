@@ -125,14 +125,14 @@ def verify(
         executor: Plays them.
         code: The folder where its workers find modules that this process does not, see `LocalExecutor`.
         isolated: Whether each agent plays in a process without the environment, where it cannot look the function up,
-            and can open neither folder.
+            and can open neither the runs nor `scratch`.
 
     Raises:
         KeyError: if there is no such run.
         OSError: if a folder cannot be written.
     """
     again = Store(scratch)
-    hidden = [scratch, store.directory] if isolated else None
+    hidden = [scratch, store.runs_directory] if isolated else None
 
     def play(keys: Sequence[str]) -> list[Verdict]:
         specs = {key: store.spec(key) for key in keys}

@@ -70,6 +70,7 @@ def test_the_problem_states_the_budget(id: str) -> None:
     assert played[0] == played[1] != played[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 0.02])
 @pytest.mark.parametrize(("problem", "mean"), [PROBLEMS[i] for i in (0, 1, 3)])
 def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, scale: float) -> None:

@@ -32,13 +32,13 @@ from leaderboards.archive.read import Board, board, pack_board
 from leaderboards.archive.submission import LIST, open_submission
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.show.watch import Watcher
 from leaderboards.store import run_file
 from leaderboards.store.exchange import merge, pack
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
@@ -310,7 +310,7 @@ def test_code_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     made = submission(tmp_path)
     listing(made, x=hashlib.sha256(bytes(5000)).hexdigest())
     (made / "code" / "x.py").write_bytes(bytes(5000))
-    monkeypatch.setattr("leaderboards.store.limits.MOST_JSON", 4000)
+    monkeypatch.setattr("leaderboards.store.intact.MOST_JSON", 4000)
     with pytest.raises(StoreError, match=r"x\.py: expected at most 4,000 bytes, got more"):
         open_submission(made, tmp_path / "scratch")
 
@@ -449,7 +449,7 @@ def test_an_agent_that_says_it_is_told_no_kernel_is_told_none(
     monkeypatch.setattr(Claims, "capabilities", Claims.capabilities)  # as it was, after this test
     ref = Ref(f"{__name__}:Claims", {"where": where})
     with pytest.raises(ValueError, match=r"expected an agent of the needs \[\] that its class Claims states, got one"):
-        make_agent(ref)
+        build_agent(ref)
     Claims.capabilities = Reads.capabilities = Capabilities(frozenset({"finite"}))
     spec = RunSpec(env=ARMS, agent=ref, repetition=0, horizon=5)
     found = run_spec(spec, isolated_from=[] if isolated else None)

@@ -33,7 +33,7 @@ class Learns(FiniteArmAgent):
 class Redraws(Learns):
     # Its generator tells which of the public instances this is; it draws that one again by itself.
     def reset(self, problem, rng):
-        from leaderboards.play.build import make_env
+        from leaderboards.play.build import build_env
         from leaderboards.play.spec import Ref, RunSpec
         from leaderboards.play.streams import env_seed, generator
 
@@ -44,7 +44,7 @@ class Redraws(Learns):
                 ref = Ref("GPBandit/RKHS-v0", {"n_arms": 25} | ({"dim": 2} if dim == 2 else {}))
                 spec = RunSpec(env=ref, agent=Ref("Uniform"), repetition=repetition, horizon=100)
                 if generator(spec, "agent").bit_generator.state == rng.bit_generator.state:
-                    env = make_env(ref, 100)
+                    env = build_env(ref, 100)
                     env.reset(seed=env_seed(spec))
                     self.best = int(np.argmax(env.unwrapped.mean(np.arange(25))))
 

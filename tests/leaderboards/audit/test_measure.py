@@ -18,7 +18,7 @@ from leaderboards.audit.measure import (
     held_bytes,
     sketch_accuracy,
 )
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.spec import Ref
 
 X = np.linspace(0, 1, 40)[:, None]
@@ -126,7 +126,7 @@ def test_a_band_is_measured_against_the_means() -> None:
 
 def started(ref: Ref, problem: Problem) -> agents.Agent:
     """The agent at the beginning of an episode."""
-    agent = make_agent(ref)
+    agent = build_agent(ref)
     agent.reset(problem, np.random.default_rng(0))
     return agent
 
