@@ -137,7 +137,7 @@ class RowBatch(Batch):
 
 
 class LazyBatch(Batch):
-    """Picks on any posterior, exact or sketched.
+    """Picks on any posterior, exact or sketched, with one noise variance for all arms.
 
     Scores are updated for as few arms as possible: for the three best candidates after every pick; for the candidates,
     a few dozen arms of high score with their covariance, when these three may no longer contain the best of them; for

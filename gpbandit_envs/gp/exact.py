@@ -37,7 +37,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
-from gpbandit_envs.gp.look_ahead import Covariance
+from gpbandit_envs.gp.look_ahead import Covariance, LookAhead
 from gpbandit_envs.gp.pulled_rows import PulledRows
 
 __all__ = ["ExactPosterior"]
@@ -168,6 +168,16 @@ class ExactPosterior(ArmPosterior):
         if np.ndim(self._given_noise) == 0:
             return float(self.n @ v) / self.lam
         return float((self.n / self.noise) @ v)
+
+    def look_ahead(self) -> LookAhead:
+        """The variance of every arm under pulls without feedback.
+
+        Raises:
+            ValueError: if the noise differs by arm, which looking ahead does not know.
+        """
+        if np.any(self.noise != self.lam):
+            raise ValueError("lam: expected one noise variance for all arms to look ahead with, got one for each")
+        return super().look_ahead()
 
     def distinct(self) -> Int[np.ndarray, " u"]:
         """The arms whose feedback has arrived, in the order of their first feedback."""

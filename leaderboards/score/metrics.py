@@ -272,8 +272,8 @@ class Metric:
         meaning: One sentence.
         of: The function of a run: its values along t, shape `(T,)`, or one number where `has_curve` is False; NaN where
             the metric does not apply. None for the regret ratio alone, which needs the runs of the uniform policy.
-        columns: Columns of the trace that it reads from `RunColumns.others`. A board keeps no traces: the metric is NaN
-            there.
+        columns: Columns of the trace that it reads from `RunColumns.others`. A board keeps no traces, but the scores of
+            `leaderboards.store.kept`: any other metric is NaN there.
         lower_is_better: Whether small values win; None where neither end is better in itself.
         has_curve: Whether it is kept along t as well as at the end.
         in_tables: Whether the pages of environments and agents have a column for it.

@@ -148,6 +148,7 @@ def reduce_run(
 
     Raises:
         ValueError: if the trace does not end at the last of the times, or its numbers make no sense.
+        TypeError: if a metric gives values of another shape than it states.
     """
     T = len(trace["regret"])
     if t[-1] != T:
@@ -169,6 +170,9 @@ def reduce_run(
         if metric.of is None:
             continue
         values = np.asarray(metric.of(run), np.float64)
+        if values.shape != ((T,) if metric.has_curve else ()):
+            expected = f"values along t, of shape ({T},)" if metric.has_curve else "one number"
+            raise TypeError(f"metric {name!r}: expected {expected}, got shape {values.shape}")
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)

@@ -1,6 +1,6 @@
 """Description of a chart, drawn for pages and for papers: axes, lines with bands, reference levels.
 
-`page_json` with `static/page.js` draws charts for the page, `leaderboards.show.paper` for papers, and
+`page_json` with `static/charts.js` draws charts for the page, `leaderboards.show.paper` for papers, and
 `leaderboards.show.svg.thumbnail` as small drawings inside text.
 """
 
@@ -137,7 +137,7 @@ def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) 
 
 
 def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: float = _BUDGET) -> dict[str, Any]:
-    """The charts of a page as a JSON value for `static/page.js`.
+    """The charts of a page as a JSON value for `static/charts.js`.
 
     Args:
         charts: One tab each.

@@ -160,3 +160,16 @@ def test_a_chart_is_on_something_there_is_and_has_a_name_of_its_own() -> None:
     one = Chart("mine", "Mine", Axis("x"), Axis("y"), ())
     with pytest.raises(ValueError, match=re.escape("key: expected one chart of each key on a page, got 2 of 'mine'")):
         page_json([one, one], {})
+
+
+@pytest.mark.parametrize(
+    ("has_curve", "values", "expected"),
+    [(True, 1.0, "values along t, of shape (60,), got shape ()"), (False, [1.0, 2.0], "one number, got shape (2,)")],
+)
+def test_a_metric_of_another_shape_than_it_states_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch, has_curve: bool, values: object, expected: str
+) -> None:
+    odd = Metric("odd", "Odd", "o", "", "Odd.", lambda _: np.array(values), has_curve=has_curve)
+    monkeypatch.setitem(METRICS, "odd", odd)
+    with pytest.raises(TypeError, match=re.escape(f"metric 'odd': expected {expected}")):
+        summarise(store)
