@@ -10,10 +10,16 @@ from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
 from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, WidthSchedule
+from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, TwoSidedNonAdaptive, WidthSchedule
 from gpbandit_envs.problem import Problem
 
 __all__ = ["UncertaintySampling"]
+
+_WIDTHS: dict[str, WidthSchedule] = {
+    "theory": NonAdaptive(),
+    "sub-gaussian": TwoSidedNonAdaptive(),
+    "amm": SEQUENTIAL_WIDTHS["amm"],
+}
 
 
 class UncertaintySampling(UCBAgent):
@@ -30,8 +36,8 @@ class UncertaintySampling(UCBAgent):
     Args:
         kernel: Prior covariance; None for the problem's.
         lam: Noise variance in the posterior; None for the problem's.
-        width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`), `"amm"`, a number or a
-            `WidthSchedule`.
+        width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`, for Gaussian noise), `"sub-gaussian"`
+            (the same with `2 A` for A, for all sub-Gaussian noise), `"amm"`, a number or a `WidthSchedule`.
         norm_bound: Bound `F` on the RKHS norm, for the band; None for the problem's, or 1.
         delta: Allowed probability that the band fails, in (0, 1); None for `1 / horizon`.
         noise: `"common"`, or `"by_arm"` (VA-MVR) for the noise variance of each arm, where the problem states them.
@@ -55,9 +61,8 @@ class UncertaintySampling(UCBAgent):
         delta: float | None = None,
         noise: NoiseOfArms = "common",
     ) -> None:
-        named = {"theory": NonAdaptive(), "amm": SEQUENTIAL_WIDTHS["amm"]}
         settings = GPSettings(kernel, lam, norm_bound, delta, noise=noise)
-        super().__init__(settings, width, named, UniformDesign(0))
+        super().__init__(settings, width, _WIDTHS, UniformDesign(0))
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)

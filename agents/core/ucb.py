@@ -15,7 +15,7 @@ from agents.core.dual_band import DualArmBeliefs, DualBeliefs, DualBoxBeliefs
 from agents.core.gp_agent import GPAgent
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
-from agents.core.initial_design import InitialDesign
+from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
 from agents.core.space import Search
@@ -171,6 +171,11 @@ class UCBAgent(GPAgent):
         return self.settings.band_guarantee(
             self.width_setting, self.schedule, self.delta, self._unmet(self.schedule), self.refuted
         )
+
+    @property
+    def uniform_start(self) -> int:
+        """Evaluations that are drawn uniformly before the first bound is computed."""
+        return self.design.n if isinstance(self.design, UniformDesign) else 0
 
     @property
     def is_mixture(self) -> bool:

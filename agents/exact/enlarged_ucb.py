@@ -101,7 +101,7 @@ class EnlargedUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         allowed = self._allowed_on(inputs.problem)
-        inside = ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), mixture=self.is_mixture)
+        inside = ucb_guarantee(inputs, self.settings, start=self.uniform_start, mixture=self.is_mixture)
         if allowed == 0:
             return inside
         if inside.bound is None:
@@ -112,7 +112,8 @@ class EnlargedUCB(UCBAgent):
         enlarged = gp_ucb_bound(t, width, inputs.gamma[inputs.t - 1 : inputs.t], inputs.prior_variance, lam)
         bound = inside.bound + float(enlarged[0]) + self._outside(allowed, inputs.t)
         theorem = f"{inside.theorem}; {self.source}"
-        return RegretGuarantee(self._exponent(inside), bound, theorem, self._tolerated(inputs.problem))
+        tolerated = self._tolerated(inputs.problem)
+        return RegretGuarantee(self._exponent(inside), bound, theorem, tolerated, inside.gaussian_noise)
 
     def _outside(self, allowed: float, t: int) -> float:
         """What the bound on the regret of t pulls has besides."""

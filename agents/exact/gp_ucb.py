@@ -91,4 +91,4 @@ class GPUCB(UCBAgent):
         )
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), mixture=self.is_mixture)
+        return ucb_guarantee(inputs, self.settings, start=self.uniform_start, mixture=self.is_mixture)

@@ -68,4 +68,5 @@ class IRGPUCB(UCBAgent):
         width = np.array([sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))])
         t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
         bound = 0.5 * float(gp_ucb_bound(t, width, gamma, inputs.prior_variance, inputs.lam)[0])
-        return RegretGuarantee(exponent, bound, "Takeno et al. (2023), in expectation over draws of the mean")
+        theorem = "Takeno et al. (2023), in expectation over draws of the mean"
+        return RegretGuarantee(exponent, bound, theorem, gaussian_noise=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,18 @@ from agents.core.regret_bounds import amm_width, rkhs_width
 from agents.core.widths import InformationGain, OfflineTheorem
 from agents.sketched.base import least_oversampling
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.audit.report import audit_band
 
 X = np.linspace(0, 1, 12)[:, None]
-ARMS = Problem(name="arms", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
-PRIOR = Problem(name="draw", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, horizon=50)
-BOX = Problem(name="box", dim=1, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
+_STATED: dict[str, Any] = {"kernel": SE(0.2), "noise_std": 1.0, "noise_tails": NoiseTails(1.0, gaussian=True)}
+ARMS = Problem(name="arms", dim=1, arms=X, norm_bound=2.0, horizon=50, **_STATED)
+PRIOR = Problem(name="draw", dim=1, arms=X, horizon=50, **_STATED)
+BOX = Problem(name="box", dim=1, norm_bound=2.0, horizon=50, **_STATED)
+WIDE = replace(ARMS, kernel=SE(0.2) * 20.0, noise_std=5.0, noise_tails=NoiseTails(5.0))  # log(kappa^2) >= L
+WITH_DATA = replace(ARMS, initial=InitialData(arms=np.array([1]), rewards=np.array([0.5])))
 ENOUGH = least_oversampling(50, 1 / 50, 2.0)
 
 
@@ -41,7 +46,15 @@ PROVEN = [
     ("GP-AUCB", ARMS, {"width": "amm"}, "proven", "Flynn and Reeb (2025), AMM"),
     ("GP-UCB", PRIOR, {"width": "bayes"}, "Bayesian", "Srinivas et al. (2010), Theorem 1"),
     ("BPE", ARMS, {}, "proven", "Vakili et al. (2021), Theorem 1"),
-    ("BKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2019), Theorem 2"),
+    (
+        "BKB",
+        ARMS,
+        {"qbar": ENOUGH, "width": "proven"},
+        "proven",
+        "Calandriello et al. (2019), Theorem 2 with the logarithm of Proposition 5",
+    ),
+    ("BKB", WIDE, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2019), Theorem 2"),
+    ("BPE", ARMS, {"width": "sub-gaussian"}, "proven", "Vakili et al. (2021), Theorem 1"),
     ("BBKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2020), Theorem 2"),
 ]
 
@@ -57,6 +70,15 @@ NOT = [
     ("BBKB", ARMS, {"width": "amm"}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"width": InformationGain()}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"qbar": 2.0}, "unproven", "qbar >= 663, and qbar is 2"),
+    ("BKB", ARMS, {"qbar": 2.0, "width": "proven"}, "unproven", "qbar >= 663, and qbar is 2"),
+    (
+        "BKB",
+        ARMS,
+        {"qbar": ENOUGH},
+        "unproven",
+        "printed with log(kappa^2 t), which its proof bounds by",
+    ),
+    ("BKB", WITH_DATA, {"qbar": ENOUGH, "width": "proven"}, "unproven", "these begin with data"),
     ("BKB", ARMS, {"qbar": ENOUGH, "width": {"name": "theory", "eps": 0.1}}, "unproven", "qbar >= 6754, and"),
     ("BBKB", ARMS, {"qbar": ENOUGH - 1}, "unproven", "qbar >= 1326, and qbar is 1325"),
     ("BBKB", ARMS, {"qbar": ENOUGH, "resampling": "coupled"}, "unproven", "drawn afresh"),
@@ -90,7 +112,7 @@ def test_not_proven_and_why(id: str, problem: Problem, kwargs: dict[str, Any], k
 
 
 def test_an_unknown_horizon_leaves_the_sketch_unproven() -> None:
-    unlimited = Problem(name="x", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0)
+    unlimited = replace(ARMS, horizon=None)
     assert "depends on the horizon" in stated("BKB", unlimited, qbar=1e6)[1]
 
 
