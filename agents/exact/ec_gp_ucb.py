@@ -46,8 +46,8 @@ class ECGPUCB(EnlargedUCB):
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
-    Reference: Bogunovic and Krause (2021), Misspecified Gaussian process bandit optimization. Its width was taken from
-    secondary sources; that it holds is proven in `docs/math/gp-ucb.md`.
+    Reference: Bogunovic and Krause (2021), Misspecified Gaussian process bandit optimization; `docs/math/gp-ucb.md` has
+    a proof of its width.
     """
 
     deviation = "sup"

@@ -40,8 +40,7 @@ class IRGPUCB(UCBAgent):
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Takeno, Inatsu and Karasuyama (2023), Randomized Gaussian process upper confidence bound with tighter
-    Bayesian regret bounds, on finite arms. Its distribution was taken from secondary sources; that it has the property
-    that the regret bound needs is proven in `docs/math/gp-ucb.md`.
+    Bayesian regret bounds, on finite arms; `docs/math/gp-ucb.md` has a proof of the property that its bound needs.
     """
 
     policy_family = "GP-UCB"

@@ -27,6 +27,8 @@ from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
 
+_LARGEST_DELTA = 5 / 6  # delta^2 for the noise and delta^2 / 5 for the dictionaries: docs/math/bkb.md
+
 
 @dataclass
 class SketchSettings:
@@ -184,8 +186,11 @@ class SketchedUCBAgent(UCBAgent):
             return "its theorem asks for a qbar that depends on the horizon, which is not known"
         if problem.initial is not None or self.settings.initial is not None:
             return "its theorem is for a dictionary that follows the pulls from the first, and these begin with data"
+        delta = self.settings.delta_on(problem)
+        if delta > _LARGEST_DELTA:
+            return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"
         eps = schedule.eps if isinstance(schedule, BKBTheorem2) else 0.5
-        least = least_oversampling(horizon, self.settings.delta_on(problem), self.batch_ratio, eps)
+        least = least_oversampling(horizon, delta, self.batch_ratio, eps)
         if sketch.qbar < least:
             return f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
         if isinstance(schedule, BKBTheorem2) and not schedule.is_proven(prior_variance, lam):

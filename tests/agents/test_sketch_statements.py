@@ -140,7 +140,7 @@ def test_the_printed_regret_bound_is_refuted(A: int, noise: float, F: float, reg
 
 def told(agent: Agent, T: int = 10**7, noise: float = 2.0, **changes: Any) -> RegretGuarantee:
     problem = replace(independent(3, 1.0, noise, 1.0, T), **changes)
-    return agent.regret_guarantee(BoundInputs(problem, T, np.full(T, 1.5), 2.0, 1.0, noise))
+    return agent.regret_guarantee(BoundInputs(problem, T, np.full(T, 1.5), 1.0, 1.0, noise))
 
 
 QBAR = least_oversampling(10**7, 1e-7, 2.0)
@@ -149,7 +149,7 @@ QBAR = least_oversampling(10**7, 1e-7, 2.0)
 def test_bkb_states_a_number_where_its_band_is_proven() -> None:
     found = told(agents.make("BKB", width="proven", qbar=QBAR))
     # The effective dimension that is reported is that of the sketch, and alpha = 3.
-    expected = bkb_bound(np.array([1e7]), np.array([6.0]), 1.0, 2.0, 1e-7, 1.0, 4.0)[0] + 2
+    expected = bkb_bound(np.array([1e7]), np.array([3.0]), 1.0, 2.0, 1e-7, 1.0, 4.0)[0] + 2
     assert found.bound == pytest.approx(expected)
     data = InitialData(arms=np.array([0]), rewards=np.array([0.1]))
     for agent in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from agents import BandGuarantee, BoundInputs
 from agents.core.regret_bounds import amm_width, rkhs_width
 from agents.core.widths import InformationGain, OfflineTheorem
 from agents.sketched.base import least_oversampling
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
@@ -109,6 +111,56 @@ def test_not_proven_and_why(id: str, problem: Problem, kwargs: dict[str, Any], k
     found, status = stated(id, problem, **kwargs)
     assert found.kind == kind
     assert why in status
+
+
+NO_CONSTANT = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
+NOT_GAUSSIAN = "its theorem asks for Gaussian noise, and that of the problem is sub-Gaussian alone"
+
+
+@pytest.mark.parametrize(("id", "problem", "kwargs", "kind", "theorem"), PROVEN)
+def test_what_every_width_asks_of_the_noise(
+    id: str, problem: Problem, kwargs: dict[str, Any], kind: str, theorem: str
+) -> None:
+    assert problem.noise_std is not None
+    unknown = replace(problem, noise_tails=None)
+    assert stated(id, unknown, **kwargs)[1] == NO_CONSTANT
+    larger = replace(problem, noise_tails=NoiseTails(problem.noise_std * 1.01, gaussian=True))
+    assert "for its sub-Gaussian constant, which is" in stated(id, larger, **kwargs)[1]
+    uniform = replace(problem, noise_tails=NoiseTails(problem.noise_std))
+    for_gaussian = kind == "Bayesian" or (id == "BPE" and not kwargs)
+    assert stated(id, uniform, **kwargs)[1] == (NOT_GAUSSIAN if for_gaussian else "")
+
+
+@pytest.mark.parametrize("id", ["BPE", "REDS", "MVR", "RGP-PE"])
+def test_widths_for_noise_that_is_not_gaussian(id: str) -> None:
+    """`2 A` in the place of A, and nothing else."""
+    uniform = replace(ARMS, noise_tails=NoiseTails(1.0))
+    assert stated(id, uniform)[1] == NOT_GAUSSIAN
+    assert stated(id, uniform, width="sub-gaussian")[1] == stated(id, ARMS, width="sub-gaussian")[1] == ""
+    squares = []
+    for width in ("theory", "sub-gaussian"):
+        agent = agents.make(id, width=width)
+        agent.reset(ARMS, np.random.default_rng(0))
+        half = (agent.predict(X) or (X, X))[1]
+        squares.append((half[0] - 2.0) ** 2)  # the prior deviation is 1, and so is R / sqrt(lam)
+    assert squares[1] - squares[0] == pytest.approx(2 * np.log(2))
+
+
+def test_environments_say_so() -> None:
+    def status(id: str, agent_kwargs: dict[str, Any], **kwargs: Any) -> str:
+        env = gym.make(id, n_arms=12, dim=1, **kwargs)
+        agent = agents.make("GP-UCB", **agent_kwargs)
+        agent.reset(problem_of(env), np.random.default_rng(0))
+        return guarantee_status(agent.band_guarantee(), problem_of(env))
+
+    for width in ("theory", "amm", "dmm"):
+        assert status("GPBandit/RKHS-v0", {"width": width}, noise="student_t") == NO_CONSTANT
+        assert status("GPBandit/RKHS-v0", {"width": width}, noise="bounded") == ""
+    assert status("GPBandit/GPSample-v0", {"width": "bayes"}, noise="bounded") == NOT_GAUSSIAN
+    assert status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"norm": 3.0}) == ""
+    too_small = status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"norm": 0.5})
+    assert too_small == "its theorem does not allow for a stated norm below the true one"
+    assert "not known to be true" in status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"noise": 2.0})
 
 
 def test_an_unknown_horizon_leaves_the_sketch_unproven() -> None:
