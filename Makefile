@@ -1,4 +1,4 @@
-# The two commands of the README are `make leaderboard` and `make test`; CI runs `make test-all`.
+# The two commands of the README are `make leaderboard` and `make test`; CI (.ci/run) adds the other tests, and both as on other machines.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable coverage lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data coverage lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -72,6 +72,16 @@ REST := slow or chaos or browser or docs
 test-fast: $(VENV)/.installed-test
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" --cov --cov-report=
+
+# `make test` as on a machine that has nothing: an empty cache, no data beside the checkout, no source asked. What needs
+# data skips, and says so.
+test-newcomer:
+	empty=$$(mktemp -d) && trap 'rm -rf "$$empty"' EXIT && \
+	GPBANDIT_OFFLINE=1 GPBANDIT_DATA="$$empty/cache" GPBANDIT_TEST_DATA="$$empty/none" $(MAKE) test
+
+# What the newcomer skips, of the fast tier.
+test-data: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "network and not ($(REST))" --cov --cov-append --cov-report=
 
 test-rest: $(VENV)/.installed-test
 	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=

@@ -8,9 +8,8 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, 
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.experiment import Experiment, log
+from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
-from agents.vector.make import make_vec
-from agents.vector.protocol import VectorAgent, VectorChoice, VectorFeedback
 
 __all__ = [
     "Action",
@@ -61,7 +60,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "BKB": ("agents.sketched.bkb:BKB", {}),
     "BBKB-GlobalLocal": ("agents.sketched.bbkb:BBKB", {"rule": "global-local"}),
     "TV-GP-UCB": ("agents.time_varying.tv_gp_ucb:TVGPUCB", {}),
-    "R-GP-UCB": ("agents.time_varying.forgetting:RGPUCB", {}),
+    "R-GP-UCB": ("agents.time_varying.forgetting:RestartGPUCB", {}),
     "SW-GP-UCB": ("agents.time_varying.forgetting:SWGPUCB", {}),
     "WGP-UCB": ("agents.time_varying.forgetting:WGPUCB", {}),
     "BPE": ("agents.few_batches.bpe:BPE", {}),

@@ -23,7 +23,7 @@ import agents
 from agents import Agent, Feedback, Pending
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import one_blas_thread, run_on, run_spec, stated_problem
 from leaderboards.play.spec import Ref, RunSpec
@@ -44,7 +44,7 @@ def spec(agent: str, repetition: int = 0, horizon: int = 1000, n_arms: int = 100
 
 def bare(agent: Agent, one: RunSpec) -> float:
     """Seconds of the shortest loop that plays a sequential agent: select, step, observe, and nothing kept."""
-    env = make_env(one.env, one.horizon)
+    env = build_env(one.env, one.horizon)
     started = time.process_time()
     env.reset(seed=env_seed(one))
     problem = stated_problem(env, one.horizon)
@@ -66,7 +66,7 @@ def overhead(name: str) -> tuple[float, float, float]:
         for _ in range(ROUNDS):
             plain.append(bare(agents.make(name), one))
             agent = agents.make(name)
-            env = make_env(one.env, one.horizon)
+            env = build_env(one.env, one.horizon)
             started = time.process_time()
             run_on(env, agent, one)
             whole.append(time.process_time() - started)
@@ -146,7 +146,7 @@ def tiny_runs(runs: int) -> None:
         run_spec(specs[0])
         started = time.process_time()
         for one in specs[:500]:
-            env = make_env(one.env, one.horizon)
+            env = build_env(one.env, one.horizon)
             bare(agents.make("Uniform"), one)
             env.close()
         each = (time.process_time() - started) / 500

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 import agents
 from agents import Feedback, Pending
 from agents.core.acquisition import UpperConfidenceBound
+from agents.core.finite import Offer
 from agents.core.space import ArmSpace
 from benchmarks.measure import Row, against
 from gpbandit_envs import problem_of
@@ -112,13 +113,14 @@ class Table:
         self.X = self.features[rng.integers(len(self.features), size=400)]
         factor = np.linalg.cholesky(self.kernel(self.X, self.X) + 1e-8 * np.eye(len(self.X)))
         self.y = factor @ rng.standard_normal(len(self.X)) + 0.1 * rng.standard_normal(len(self.X))
-        self.space = ArmSpace(Problem(name="table", dim=3, arms=self.features, noise_std=0.1))
+        problem = Problem(name="table", dim=3, arms=self.features, noise_std=0.1)
+        self.space, self.every = ArmSpace(problem), Offer.all(problem)
 
     def ours(self) -> int:
         posterior = GPRegression(self.kernel, self.X, self.y, self.noise)
         score, rng = UpperConfidenceBound(self.width), np.random.default_rng(0)
-        self.space.best(posterior, np.zeros(0, np.int64))
-        return int(self.space.best_score(score, posterior, self.X, rng)[0])
+        self.space.best(posterior, np.zeros(0, np.int64), self.every)
+        return int(self.space.best_score(score, posterior, self.X, rng, self.every)[0])
 
     def plain(self) -> int:
         """The textbook's posterior at all arms."""

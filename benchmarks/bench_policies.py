@@ -197,9 +197,9 @@ def bpe_seconds() -> float:
     """Seconds of one batch of `bpe_task`."""
     kernel, X, lam, N = bpe_task()
     start = time.process_time()
-    engine = ExactPosterior(kernel, X, lam).engine
+    posterior = ExactPosterior(kernel, X, lam)
     for _ in range(N):
-        engine.pull(0, int(np.argmax(engine.ahead())))
+        posterior.pull(int(np.argmax(posterior.ahead())))
     return time.process_time() - start
 
 

@@ -26,7 +26,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.problem import InitialData, Problem
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "GP-UCB": [{}, {"width": "practical"}, {"norm_bound": "double"}],
+    "GP-UCB": [{}, {"width": "practical"}, {"norm_bound": "double"}, {"width": "dmm"}],
     "GP-BUCB": [{}, {"batch_size": 5, "t_init": 4, "width": "practical"}],
     "GP-AUCB": [{}, {"rule": "sum", "c": 4.0, "width": "practical"}],
     "BKB": [{}, {"width": "practical", "draws": "pull"}, {"resampling": "coupled"}],
@@ -36,6 +36,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "EC-GP-UCB": [{"misspecification": 0.05}],
     "RGP-UCB": [{"corruption": 2.0}],
     "TV-GP-UCB": [{"eps": 0.01}],
+    "R-GP-UCB": [{"block": 40}, {"block": 40, "width": "practical"}],
+    "SW-GP-UCB": [{"window": 30}],
     "SM-UCB": [{"batch_size": 5, "n_simulations": 8}],
     "SM-MEI": [{"batch_size": 5, "n_simulations": 8}],
 }

@@ -32,7 +32,6 @@ from benchmarks import (
     bench_site,
     bench_start,
     bench_textbook,
-    bench_vector,
 )
 from benchmarks.measure import Row, against, machine
 
@@ -95,7 +94,6 @@ GROUPS = {
     "policies": policy_cases,
     "envs": bench_envs.cases,
     "harness": bench_harness.cases,
-    "vector": bench_vector.cases,
     "learned": bench_learned.cases,
     "optimisers": bench_optimisers.cases,
     "textbook": bench_textbook.cases,

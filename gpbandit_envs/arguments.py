@@ -8,7 +8,8 @@ is counted, horizons and repetitions of runs among it, is at most `MANY`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "as_number",
     "as_variance",
     "as_word",
+    "did_you_mean",
     "moderate",
     "positive_int",
     "positive_number",
@@ -106,6 +108,43 @@ def as_word(name: str, value: object, words: Sequence[str]) -> str:
         return value
     *most, last = map(repr, words)
     raise ValueError(f"{name}: expected {', '.join(most)} or {last}, got {shown(value)}")
+
+
+def did_you_mean(
+    word: object,
+    known: Iterable[str],
+    otherwise: str | None = None,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    n: int = 1,
+    cutoff: float = 0.6,
+) -> str:
+    """The hint in a message about a word that is none of those known: the closest of them, whatever their case.
+
+    Args:
+        word: What was given.
+        known: The names there are.
+        otherwise: The hint where no name is close; if None, all names.
+        aliases: Other spellings that may have been meant, each with the name it stands for.
+        n: How many names at the most, closest first. One that differs in case alone is named alone.
+        cutoff: The least likeness, from 0 to 1, see `difflib`.
+
+    Returns:
+        `"did you mean 'a' or 'b'?"`, `"there are 'a', 'b', 'c'"`, or `otherwise`.
+    """
+    names = tuple(known)
+    meant: dict[str, str] = {}
+    for spelling, name in (*zip(names, names), *(aliases or {}).items()):
+        meant.setdefault(_folded(spelling), name)
+    wanted = _folded(word)
+    close = [wanted] if wanted in meant else difflib.get_close_matches(wanted, meant, n, cutoff)
+    if close:
+        return f"did you mean {' or '.join(map(repr, dict.fromkeys(meant[spelling] for spelling in close)))}?"
+    return f"there are {', '.join(map(repr, names))}" if otherwise is None else otherwise
+
+
+def _folded(word: object) -> str:
+    return str(word).strip().casefold()
 
 
 def positive_int(name: str, value: object) -> int:

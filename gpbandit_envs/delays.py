@@ -1,7 +1,8 @@
-"""Random numbers of steps by which feedback is late, and what a policy may know of them."""
+"""Late feedback: the laws of delays, what a policy may know of them, and the clocks that say when it is due."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 
 from gpbandit_envs.arguments import as_count, as_number
 
-__all__ = ["ConstantLaw", "Delay", "DelayLaw", "GeometricLaw", "PoissonLaw"]
+__all__ = ["ConstantLaw", "Delay", "DelayLaw", "GeometricLaw", "PoissonLaw", "StepClock", "WorkerClock"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,3 +132,67 @@ def _sub_exponential(mean: float, tail: float, largest: float) -> Delay:
     Then `2 log E exp(s (D - mean)) / s^2` grows with s, up to `largest` times `2 tail^2` at `s = 1 / tail`.
     """
     return Delay(mean=mean, scale=tail * math.sqrt(2 * largest), tail=tail)
+
+
+class StepClock:
+    """Time in steps; feedback is due a number of steps after that of its evaluation.
+
+    Attributes:
+        now: The step, from 0.
+    """
+
+    def __init__(self) -> None:
+        self.now: float = 0
+
+    def step(self) -> None:
+        """Go on to the next step."""
+        self.now += 1
+
+    def start(self, delay: float) -> float:
+        """Start an evaluation; the step at which its feedback is due."""
+        return self.now + delay
+
+    def wait(self, until: float) -> float:
+        """Let time pass until a step, unless it has passed already; the step it is then."""
+        self.now = max(self.now, until)
+        return self.now
+
+
+class WorkerClock:
+    """Simulated time of workers that evaluate in parallel, in the unit of the cost; feedback is due when one is done.
+
+    Args:
+        workers: Number of workers, >= 1.
+
+    Attributes:
+        now: The time, from 0.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.now = 0.0
+        self._workers = workers
+        self._ends: list[float] = []  # heap, of the evaluations that run
+
+    @property
+    def free(self) -> int:
+        """Number of workers without work; one that has just finished has some until `wait` says so."""
+        return self._workers - len(self._ends)
+
+    def start(self, cost: float) -> float:
+        """Start an evaluation now, or as soon as a worker is free; the time at which it is done."""
+        if self.free:
+            end = self.now + cost
+            heapq.heappush(self._ends, end)
+        else:
+            self.now = self._ends[0]
+            end = self.now + cost
+            heapq.heapreplace(self._ends, end)
+        return end
+
+    def wait(self) -> float:
+        """Let time pass until the next evaluation is done, if any runs; the time it is then."""
+        if self._ends:
+            self.now = self._ends[0]
+        while self._ends and self._ends[0] <= self.now:
+            heapq.heappop(self._ends)
+        return self.now

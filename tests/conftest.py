@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Here alone: Playwright starts once in a process, and a fixture exists once for each conftest that names it.
@@ -21,3 +24,29 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci")
+
+
+@contextmanager
+def _data_at_hand(item: pytest.Item) -> Iterator[None]:
+    """Skips what is said to fetch data where they cannot be fetched; elsewhere that is a failure."""
+    if item.get_closest_marker("network") is None:
+        yield
+        return
+    from gpbandit_envs.datasets.errors import FetchError
+
+    try:
+        yield
+    except FetchError as error:
+        pytest.skip(error.reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    with _data_at_hand(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with _data_at_hand(item):
+        return (yield)

@@ -15,6 +15,7 @@ from gpbandit_envs.arguments import (
     as_number,
     as_variance,
     as_word,
+    did_you_mean,
     moderate,
     positive_int,
     positive_number,
@@ -93,3 +94,28 @@ def test_what_is_shown_is_one_short_line() -> None:
     assert len(shown("x" * 1000)) == 80
     assert shown(Silent()) == "<Silent>"
     assert shown(10**5000) == "<int>"  # Python writes out no more than 4,300 digits
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("Uniforn", "did you mean 'Uniform'?"),
+        (" uniform", "did you mean 'Uniform'?"),
+        ("rkhs", "did you mean 'GPBandit/RKHS-v0'?"),
+        ("GPBandit/RKSH-v0", "did you mean 'GPBandit/RKHS-v0'?"),
+        (3, "there are 'Uniform', 'uni', 'GPBandit/RKHS-v0'"),
+        ("", "there are 'Uniform', 'uni', 'GPBandit/RKHS-v0'"),
+    ],
+)
+def test_the_closest_name_or_all_are_hinted_at(word: object, hint: str) -> None:
+    known = ["Uniform", "uni", "GPBandit/RKHS-v0"]
+    aliases = {"RKHS": "GPBandit/RKHS-v0", "Uniform": "uni"}
+    assert did_you_mean(word, known, aliases=aliases) == hint
+
+
+def test_hints_name_each_name_once_and_say_something_else_where_asked() -> None:
+    assert did_you_mean("ab", ["abc", "abd", "x"], n=2) == "did you mean 'abd' or 'abc'?"
+    assert did_you_mean("ab", ["abc"], aliases={"abd": "abc"}, n=2) == "did you mean 'abc'?"
+    assert did_you_mean("ab", ["abc"], cutoff=0.9) == "there are 'abc'"
+    assert did_you_mean("q", ["abc"], "see the list") == "see the list"
+    assert did_you_mean("q", [], "") == ""

@@ -37,16 +37,16 @@ class HistoryAgent(BoxAgent):
         return self.space.domain
 
     @abstractmethod
-    def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:
+    def suggest(self, seed: int) -> Float[np.ndarray, " d"]:
         """The next point of the unit cube; all randomness comes from the seed."""
 
     def select(self, n: int, pending: Pending) -> Actions:
         if len(pending):
             return np.zeros((0, self.problem.dim))
-        x = self._suggest(int(self.rng.integers(2**31)))
+        x = self.suggest(int(self.rng.integers(2**31)))
         return self.domain.snap(np.clip(x[None], 0.0, 1.0))
 
-    def _take_in(self, X: np.ndarray, rewards: np.ndarray) -> None:
+    def record(self, X: np.ndarray, rewards: np.ndarray) -> None:
         self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, rewards])
 
 

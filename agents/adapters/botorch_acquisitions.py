@@ -51,13 +51,13 @@ class BoTorch(HistoryAgent):
         self.num_restarts = as_count("num_restarts", num_restarts, most=10_000)
         _import()
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         dim = self.problem.dim
         n = 2 * (dim + 1) if self.n_start is None else self.n_start
         sobol = qmc.Sobol(dim, rng=np.random.default_rng(self.rng.integers(2**32, size=4, dtype=np.uint32)))
         self._first = sobol.random_base2((n - 1).bit_length())[:n]
 
-    def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:
+    def suggest(self, seed: int) -> Float[np.ndarray, " d"]:
         known = ~np.isnan(self.y)
         if len(self.y) < len(self._first):
             first: np.ndarray = self._first[len(self.y)]

@@ -39,7 +39,7 @@ class Optuna(HistoryAgent):
         self.sampler = as_word("sampler", sampler, ("tpe", "gp"))
         _import(sampler)
 
-    def _suggest(self, seed: int) -> Float[np.ndarray, " d"]:
+    def suggest(self, seed: int) -> Float[np.ndarray, " d"]:
         optuna = _import(self.sampler)
         build = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[self.sampler]
         distributions = self._distributions(optuna)

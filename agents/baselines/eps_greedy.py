@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from gpbandit_envs.arguments import as_number, positive_number
 __all__ = ["EpsGreedy"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EpsGreedy(FiniteArmAgent):
     """With probability `eps_t` a uniform arm, else the arm of largest empirical mean, both among those offered.
 
@@ -32,11 +34,13 @@ class EpsGreedy(FiniteArmAgent):
     policy_family = "heuristic"
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, contexts=True)
 
-    def __init__(self, epsilon: float | None = None, c: float = 100.0) -> None:
-        if epsilon is not None:
-            epsilon = as_number("epsilon", epsilon, "a probability or None", lambda p: 0 <= p <= 1)
-        self.epsilon = epsilon
-        self.c = positive_number("c", c)
+    epsilon: float | None = None
+    c: float = 100.0
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None:
+            self.epsilon = as_number("epsilon", self.epsilon, "a probability or None", lambda p: 0 <= p <= 1)
+        self.c = positive_number("c", self.c)
 
     def exploration(self, t: int) -> float:
         """Probability `eps_t` with which the t-th pull is uniform."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -15,6 +16,7 @@ from gpbandit_envs.arguments import as_count
 __all__ = ["RegularisedEvolution"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RegularisedEvolution(FiniteArmAgent):
     """Mutate the winner of a tournament; the oldest member of the population dies.
 
@@ -36,15 +38,19 @@ class RegularisedEvolution(FiniteArmAgent):
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True)
     not_saved = FiniteArmAgent.not_saved | {"_tree"}
 
-    def __init__(self, population: int = 100, tournament: int = 10, neighbours: int = 8) -> None:
-        self.population = as_count("population", population)
-        self.tournament = as_count("tournament", tournament)
-        if self.tournament > self.population:
-            raise ValueError(f"tournament: expected 1 to population = {population}, got {tournament!r}")
-        self.neighbours = as_count("neighbours", neighbours)
+    population: int = 100
+    tournament: int = 10
+    neighbours: int = 8
 
-    def _start(self) -> None:
-        super()._start()
+    def __post_init__(self) -> None:
+        self.population = as_count("population", self.population)
+        self.tournament = as_count("tournament", self.tournament)
+        if self.tournament > self.population:
+            raise ValueError(f"tournament: expected 1 to population = {self.population}, got {self.tournament!r}")
+        self.neighbours = as_count("neighbours", self.neighbours)
+
+    def start_episode(self) -> None:
+        super().start_episode()
         self._members: deque[tuple[int, float]] = deque(maxlen=self.population)
         if (data := self.problem.initial) is not None:
             self._members.extend(zip(data.actions.tolist(), data.rewards.tolist(), strict=True))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
-from agents.core.initial_design import UniformDesign
+from agents.core.gp_settings import NoiseOfArms
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, TwoSidedNonAdaptive, WidthSchedule
@@ -15,13 +15,8 @@ from gpbandit_envs.problem import Problem
 
 __all__ = ["UncertaintySampling"]
 
-_WIDTHS: dict[str, WidthSchedule] = {
-    "theory": NonAdaptive(),
-    "sub-gaussian": TwoSidedNonAdaptive(),
-    "amm": SEQUENTIAL_WIDTHS["amm"],
-}
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class UncertaintySampling(UCBAgent):
     """Pull the arm of largest variance, independent of the rewards; recommend the arm of largest posterior mean.
 
@@ -33,13 +28,11 @@ class UncertaintySampling(UCBAgent):
     As `VA-MVR`, variance-aware, its posterior has the noise variance of each arm. It looks as often at an arm as its
     noise asks for, where one variance for all, the largest, goes on looking at arms that are known.
 
+    Width, norm bound and `delta` are for the band alone. Other arguments: see `UCBAgent`.
+
     Args:
-        kernel: Prior covariance; None for the problem's.
-        lam: Noise variance in the posterior; None for the problem's.
         width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`, for Gaussian noise), `"sub-gaussian"`
             (the same with `2 A` for A, for all sub-Gaussian noise), `"amm"`, a number or a `WidthSchedule`.
-        norm_bound: Bound `F` on the RKHS norm, for the band; None for the problem's, or 1.
-        delta: Allowed probability that the band fails, in (0, 1); None for `1 / horizon`.
         noise: `"common"`, or `"by_arm"` (VA-MVR) for the noise variance of each arm, where the problem states them.
 
     References: Srinivas, Krause, Kakade and Seeger (2010), section 3; Vakili, Bouziani, Jalali, Bernacchia and Shiu
@@ -52,32 +45,27 @@ class UncertaintySampling(UCBAgent):
     )
     policy_family = "pure exploration"
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        lam: float | None = None,
-        width: object = "theory",
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        noise: NoiseOfArms = "common",
-    ) -> None:
-        settings = GPSettings(kernel, lam, norm_bound, delta, noise=noise)
-        super().__init__(settings, width, _WIDTHS, UniformDesign(0))
+    named_widths: ClassVar = {
+        "theory": NonAdaptive(),
+        "sub-gaussian": TwoSidedNonAdaptive(),
+        "amm": SEQUENTIAL_WIDTHS["amm"],
+    }
+    noise: NoiseOfArms = "common"
+    n_start: int = field(default=0, init=False)  # every pull is the most uncertain one
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
-        self._own_pulls_alone = problem.initial is None
+        self._own_pulls_alone = self.beliefs.n_pulls == 0
 
-    def _next(self, n: int, pending: Pending) -> Actions:
-        engine = self.arms.engine
-        engine.keep_open(0, pending.actions.tolist())
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        self.exact.keep_open(pending.actions.tolist())
         picks = []
         for _ in range(n):
-            picks.append(int(np.argmax(engine.ahead())))
-            engine.pull(0, picks[-1])
+            picks.append(int(np.argmax(self.exact.ahead())))
+            self.exact.pull(picks[-1])
         return np.array(picks, np.int64)
 
-    def _unmet(self, schedule: WidthSchedule) -> str:
+    def unmet_condition(self, schedule: WidthSchedule) -> str:
         if isinstance(schedule, NonAdaptive):
             return "" if self._own_pulls_alone else "its theorem asks for pulls that were all chosen without feedback"
-        return super()._unmet(schedule)
+        return super().unmet_condition(schedule)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,18 +22,20 @@ from jaxtyping import Float, Int
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
 from agents.core.batch import Batch, LazyBatch, RowBatch
 from agents.core.existing_data import per_pull_leverage, sequential_leverage
-from agents.core.finite import group_pulls
+from agents.core.finite import Offer, group_pulls
 from agents.core.gp_settings import Model
 from agents.core.protocol import Action, Actions, Feedback
 from agents.core.space import BoxSpace, Search
 from agents.core.widths import WidthContext
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
-from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["ArmBeliefs", "Beliefs", "BoxBeliefs"]
+__all__ = ["ArmBeliefs", "Beliefs", "BoxBeliefs", "ExactBeliefs", "PooledBeliefs"]
+
+P = TypeVar("P", bound=ArmPosterior)
 
 _AROUND = 4  # best points of a box around which the maximiser is searched as well
 
@@ -46,12 +49,12 @@ class Beliefs(ABC):
         n_pulls: Evaluations that did not fail, existing data among them.
         sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
-        offered: The arms among which `maximise` and `recommend` choose, in increasing order; None for all.
+        offered: The arms among which `maximise` and `recommend` choose.
     """
 
     def __init__(self, problem: Problem, model: Model) -> None:
         self.problem, self.model = problem, model
-        self.offered: Int[np.ndarray, " k"] | None = None
+        self.offered = Offer.all(problem)
         self.n_pulls = 0
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
 
@@ -106,8 +109,8 @@ class Beliefs(ABC):
         )
 
 
-class ArmBeliefs(Beliefs):
-    """The posterior over all arms: the exact one, unless a subclass brings its own.
+class ArmBeliefs(Beliefs, Generic[P]):
+    """A posterior over all arms, which a subclass brings.
 
     Args:
         problem: The problem, on finite arms.
@@ -120,7 +123,7 @@ class ArmBeliefs(Beliefs):
         sums: Sum of the rewards per arm, shape (A,), unit of the reward.
     """
 
-    posterior: ArmPosterior
+    posterior: P
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         super().__init__(problem, model)
@@ -135,22 +138,13 @@ class ArmBeliefs(Beliefs):
             self._count(arms, counts, sums)
             self.n_pulls = len(data)
 
-    def _prior(self) -> ArmPosterior:
+    @abstractmethod
+    def _prior(self) -> P:
         """The posterior of no data."""
-        assert self.problem.arms is not None
-        return ExactPosterior(self.model.kernel, self.problem.arms, self.model.noise_of())
 
+    @abstractmethod
     def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
         """Condition on existing data, and return the leverage score of every pull given those before it."""
-        X = self.features[arms]
-        in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.noise_of(arms))
-        self._condition(arms, counts, sums)
-        return per_pull_leverage(in_turn, np.zeros(len(arms)), counts)
-
-    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
-        """Condition the posterior on new pulls of distinct arms."""
-        assert isinstance(self.posterior, ExactPosterior)
-        self.posterior.update(arms, counts, sums)
 
     def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.counts[arms] += counts
@@ -167,20 +161,59 @@ class ArmBeliefs(Beliefs):
         return self.problem.arms
 
     @property
-    def engine(self) -> ExactPosteriors:
-        """The exact posterior, as that of one repetition."""
-        assert isinstance(self.posterior, ExactPosterior)
-        return self.posterior.engine
-
-    @property
-    def information_gain(self) -> float:
-        return float(self.engine.information_gain[0])
-
-    @property
     def effective_dimension(self) -> float:
         if self._effective_dimension is None:
             self._effective_dimension = self.posterior.effective_dimension()
         return self._effective_dimension
+
+    def best_score(self, width: float) -> int:
+        """The arm that maximises `mean + width * sd`."""
+        if self.offered.some is None:
+            return self.posterior.best_score(width)
+        return self.offered.best(self._scores(UpperConfidenceBound(width)))
+
+    def _scores(self, score: Score) -> Float[np.ndarray, " k"]:
+        offered = self.offered.some
+        variance = self.posterior.variance if offered is None else self.posterior.variance_at(offered)
+        return score(self.offered.of(self.posterior.mean), np.sqrt(variance))
+
+    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
+        """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
+        return LazyBatch(self.posterior, width, pending)
+
+    def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
+        if isinstance(score, UpperConfidenceBound):
+            return np.array([self.best_score(score.width)])
+        return np.array([self.offered.best(self._scores(score))])
+
+    @property
+    def incumbent(self) -> float:
+        if self.n_pulls == 0:
+            return 0.0
+        means, evaluated = self.offered.of(self.posterior.mean), self.offered.of(self.counts) > 0
+        # Where no arm that is offered has been evaluated, what others tell of them is all there is to improve on.
+        return float((means[evaluated] if evaluated.any() else means).max())
+
+    def recommend(self) -> Action:
+        return self.offered.best(self.offered.of(self.posterior.mean))
+
+    def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        return self.posterior.at(X)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {
+            "information_gain": self.information_gain,
+            "d_eff": self.effective_dimension,
+            "unique_arms": float(np.count_nonzero(self.counts)),
+        }
+
+
+class PooledBeliefs(ArmBeliefs[P]):
+    """Beliefs to which neither time nor order matters: the pulls of an arm in a delivery count as one observation.
+
+    Args:
+        problem, model, data: As for `ArmBeliefs`.
+    """
 
     def observe(self, feedback: Feedback) -> bool:
         arms, rewards = feedback.succeeded()
@@ -194,56 +227,36 @@ class ArmBeliefs(Beliefs):
         self._effective_dimension = None
         return True
 
-    def best_score(self, width: float) -> int:
-        """The arm that maximises `mean + width * sd`."""
-        if self.offered is None:
-            return self.engine.best_score(0, width)
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
+    @abstractmethod
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        """Condition the posterior on new pulls of distinct arms."""
 
-    def best_offered(self, scores: Float[np.ndarray, " k"]) -> int:
-        """The arm of largest score, given those of the arms that are offered."""
-        best = int(np.argmax(scores))
-        return best if self.offered is None else int(self.offered[best])
 
-    def of_offered(self, values: Float[np.ndarray, " A"]) -> Float[np.ndarray, " k"]:
-        """The entries of the arms that are offered."""
-        return values if self.offered is None else values[self.offered]
+class ExactBeliefs(PooledBeliefs[ExactPosterior]):
+    """The exact posterior over all arms.
 
-    def _scores(self, score: Score) -> Float[np.ndarray, " k"]:
-        variance = self.posterior.variance if self.offered is None else self.posterior.variance_at(self.offered)
-        return score(self.of_offered(self.posterior.mean), np.sqrt(variance))
+    Args:
+        problem, model, data: As for `ArmBeliefs`.
+    """
 
-    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
-        """A batch of picks by `mean + width * sd` on the current posterior, with `pending` arms under evaluation."""
-        if isinstance(self.posterior, ExactPosterior):
-            return RowBatch(self.posterior, width, pending)
-        return LazyBatch(self.posterior, width, pending)
+    def _prior(self) -> ExactPosterior:
+        return ExactPosterior(self.model.kernel, self.features, self.model.noise_of())
 
-    def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
-        if isinstance(score, UpperConfidenceBound):
-            return np.array([self.best_score(score.width)])
-        return np.array([self.best_offered(self._scores(score))])
+    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+        X = self.features[arms]
+        in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.noise_of(arms))
+        self._condition(arms, counts, sums)
+        return per_pull_leverage(in_turn, np.zeros(len(arms)), counts)
+
+    def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+        self.posterior.update(arms, counts, sums)
 
     @property
-    def incumbent(self) -> float:
-        if self.n_pulls == 0:
-            return 0.0
-        means, evaluated = self.of_offered(self.posterior.mean), self.of_offered(self.counts) > 0
-        # Where no arm that is offered has been evaluated, what others tell of them is all there is to improve on.
-        return float((means[evaluated] if evaluated.any() else means).max())
+    def information_gain(self) -> float:
+        return self.posterior.information_gain
 
-    def recommend(self) -> Action:
-        return self.best_offered(self.of_offered(self.posterior.mean))
-
-    def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return self.posterior.at(X)
-
-    def diagnostics(self) -> Mapping[str, float]:
-        return {
-            "information_gain": self.information_gain,
-            "d_eff": self.effective_dimension,
-            "unique_arms": float(np.count_nonzero(self.counts)),
-        }
+    def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
+        return RowBatch(self.posterior, width, pending)
 
 
 class BoxBeliefs(Beliefs):

@@ -36,9 +36,9 @@ class BoxAgent(Agent):
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
         if problem.initial is not None:
             self.X, self.y = problem.initial.actions, problem.initial.rewards
-        self._start()
+        self.start_episode()
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         """Prepare an episode on `self.problem`; by default nothing is done."""
 
     @abstractmethod
@@ -47,9 +47,9 @@ class BoxAgent(Agent):
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.
         order = np.argsort(feedback.tickets)
-        self._take_in(feedback.actions[order], np.where(feedback.failed, np.nan, feedback.rewards)[order])
+        self.record(feedback.actions[order], np.where(feedback.failed, np.nan, feedback.rewards)[order])
 
-    def _take_in(self, X: np.ndarray, rewards: np.ndarray) -> None:
+    def record(self, X: np.ndarray, rewards: np.ndarray) -> None:
         """Keep new evaluations, by default those whose reward is not NaN, as where they failed."""
         succeeded = ~np.isnan(rewards)
         self.X, self.y = np.concatenate([self.X, X[succeeded]]), np.append(self.y, rewards[succeeded])

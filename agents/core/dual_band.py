@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
+from agents.core.beliefs import Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.gp_settings import Model
 from agents.core.protocol import Actions
 from agents.core.space import Search
-from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
 
@@ -34,49 +34,32 @@ Factors = Float[np.ndarray, " G"]
 
 
 class DualArms:
-    """The posteriors of `G` regularisers over one set of arms, for one repetition or many.
+    """The posteriors of `G` regularisers over one set of arms.
 
     Args:
-        plain: The posteriors with `lam`, before any data.
+        plain: The posterior with `lam`, before any data.
         grid: Regularisers in units of `lam`, the first of them 1.
 
     Attributes:
         posteriors: One for each regulariser; the first is `plain`.
     """
 
-    def __init__(self, plain: ExactPosteriors, grid: tuple[float, ...]) -> None:
-        others = (ExactPosteriors(plain.rows, ratio * plain.lam, len(plain)) for ratio in grid[1:])
-        self.posteriors = (plain, *others)
+    def __init__(self, plain: ExactPosterior, grid: tuple[float, ...]) -> None:
+        self.posteriors = [plain, *(plain.with_noise(ratio * plain.lam) for ratio in grid[1:])]
 
-    def update(self, which: Int[np.ndarray, " r"], arms: Int[np.ndarray, " r"], y: Float[np.ndarray, " r"]) -> None:
-        """Take one evaluation in each of the repetitions `which` into all posteriors but the first."""
-        for posterior in self.posteriors[1:]:
-            posterior.update(which, arms, y)
+    def misfits(self) -> Factors:
+        """`a y^T (K_t + a I)^-1 y` for each regulariser, less what is the same for all of them."""
+        return np.array([posterior.lam * posterior.quadratic for posterior in self.posteriors])
 
-    def condition(
-        self, i: int, arms: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"], sums: Float[np.ndarray, " p"]
-    ) -> None:
-        """Take `counts` pulls of each of `arms` in repetition `i`, which add up to `sums`, into all but the first."""
-        for posterior in self.posteriors[1:]:
-            posterior[i].update(arms, counts, sums)
-
-    def misfits(self, i: int = 0) -> Factors:
-        """`a y^T (K_t + a I)^-1 y` of repetition `i` for each regulariser, less what is the same for all of them."""
-        return np.array([posterior.lam * posterior.quadratic[i] for posterior in self.posteriors])
-
-    def best(self, factors: Factors, i: int = 0) -> int:
-        """The arm of largest `upper` in repetition `i`; ties go to the lowest index."""
-        return int(self.upper(factors, i).argmax())
-
-    def upper(self, factors: Factors, i: int = 0) -> Float[np.ndarray, " A"]:
-        """`upper` of all arms in repetition `i`."""
+    def upper(self, factors: Factors) -> Float[np.ndarray, " A"]:
+        """`upper` of all arms."""
         upper: np.ndarray | None = None
         for posterior, factor in zip(self.posteriors, factors.tolist()):
             if factor == np.inf:
                 continue
-            score = np.sqrt(np.maximum(posterior.v[i], 0.0))
+            score = np.sqrt(posterior.variance)
             score *= factor
-            score += posterior.mean[i]
+            score += posterior.mean
             upper = score if upper is None else np.minimum(upper, score, out=upper)
         assert upper is not None  # lam is never refuted
         return upper
@@ -101,7 +84,7 @@ class DualBeliefs(Beliefs):
         """`lower` and `upper` at points; `lower` exceeds `upper` where bounds contradict each other."""
 
 
-class DualArmBeliefs(DualBeliefs, ArmBeliefs):
+class DualArmBeliefs(DualBeliefs, ExactBeliefs):
     """The exact posteriors over all arms.
 
     Args:
@@ -115,25 +98,24 @@ class DualArmBeliefs(DualBeliefs, ArmBeliefs):
 
     def _prior(self) -> ExactPosterior:
         posterior = super()._prior()
-        assert isinstance(posterior, ExactPosterior)
-        self._dual = DualArms(posterior.engine, self._grid)
+        self._dual = DualArms(posterior, self._grid)
         return posterior
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
-        super()._condition(arms, counts, sums)
-        self._dual.condition(0, arms, counts, sums)
+        for posterior in self._dual.posteriors:
+            posterior.update(arms, counts, sums)
 
     @property
     def misfits(self) -> Factors:
         return self._dual.misfits()
 
     def maximise_upper(self, factors: Factors, rng: np.random.Generator) -> Actions:
-        return np.array([self.best_offered(self.of_offered(self._dual.upper(factors)))])
+        return np.array([self.offered.best(self.offered.of(self._dual.upper(factors)))])
 
     def bounds(
         self, X: Float[np.ndarray, "n d"], factors: Factors
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return intersection((posterior[0].at(X) for posterior in self._dual.posteriors), factors)
+        return intersection((posterior.at(X) for posterior in self._dual.posteriors), factors)
 
 
 class DualBoxBeliefs(DualBeliefs, BoxBeliefs):

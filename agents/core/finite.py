@@ -1,8 +1,9 @@
-"""Base class of finite-arm agents: checks the problem, counts pulls."""
+"""What policies on finite arms share: the arms on offer, counts of pulls, and a base class that keeps both."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +11,7 @@ from jaxtyping import Float, Int
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 
-__all__ = ["FiniteArmAgent", "group_bounds", "group_pulls", "some_or_all"]
+__all__ = ["FiniteArmAgent", "Offer", "group_bounds", "group_pulls"]
 
 
 def group_pulls(
@@ -34,9 +35,53 @@ def group_bounds(values: Int[np.ndarray, " n"]) -> Int[np.ndarray, " b"]:
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]])
 
 
-def some_or_all(arms: Int[np.ndarray, " k"], problem: Problem) -> Int[np.ndarray, " k"] | None:
-    """The arms of an offer; None if they are all, so that a policy then plays as without one."""
-    return None if len(arms) == problem.n_arms else arms
+@dataclass(frozen=True)
+class Offer:
+    """The arms among which a policy selects and recommends: some of them, or all.
+
+    Attributes:
+        n_arms: Number `A` of all arms; 0 on a box, which has none.
+        some: Those that are offered, in increasing order, shape (k,); None for all.
+    """
+
+    n_arms: int
+    some: Int[np.ndarray, " k"] | None = None
+
+    @classmethod
+    def all(cls, problem: Problem) -> Offer:
+        """All arms of `problem`."""
+        return cls(0 if problem.arms is None else len(problem.arms))
+
+    @classmethod
+    def among(cls, arms: Int[np.ndarray, " k"], problem: Problem) -> Offer:
+        """These arms of `problem`, in increasing order; if they are all, a policy plays as without an offer."""
+        return cls(problem.n_arms, None if len(arms) == problem.n_arms else arms)
+
+    def __len__(self) -> int:
+        """How many arms are offered."""
+        return self.n_arms if self.some is None else len(self.some)
+
+    def __contains__(self, arm: object) -> bool:
+        return self.some is None or arm in self.some
+
+    @property
+    def arms(self) -> Int[np.ndarray, " k"]:
+        """The arms that are offered."""
+        return np.arange(self.n_arms) if self.some is None else self.some
+
+    def of(self, values: Float[np.ndarray, "A *d"]) -> Float[np.ndarray, "k *d"]:
+        """The entries of the arms that are offered; not to be written to."""
+        return values if self.some is None else values[self.some]
+
+    def best(self, values: Float[np.ndarray, " k"]) -> int:
+        """The arm of largest value, given those of the arms that are offered; ties go to the lowest index."""
+        best = int(np.argmax(values))
+        return best if self.some is None else int(self.some[best])
+
+    def draw(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """`n` of the arms that are offered, drawn uniformly, with replacement."""
+        drawn = rng.integers(len(self), size=n)
+        return drawn if self.some is None else self.some[drawn]
 
 
 class FiniteArmAgent(Agent):
@@ -48,7 +93,7 @@ class FiniteArmAgent(Agent):
         n_pulls: Evaluations whose feedback has arrived and did not fail, existing data among them.
         counts: Pulls per arm, shape (A,).
         sums: Sum of rewards per arm, shape (A,), unit of the reward.
-        offered: The arms among which it selects and recommends, in increasing order; None for all.
+        offered: The arms among which it selects and recommends.
     """
 
     problem: Problem
@@ -62,10 +107,10 @@ class FiniteArmAgent(Agent):
         self.n_pulls = 0
         self.counts = np.zeros(problem.n_arms)
         self.sums = np.zeros(problem.n_arms)
-        self.offered: Int[np.ndarray, " k"] | None = None
-        self._start()
+        self.offered = Offer.all(problem)
+        self.start_episode()
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         """Prepare an episode on `self.problem`; by default existing data count as pulls, and nothing else is done."""
         if self.problem.initial is not None:
             self._count(*group_pulls(self.problem.initial.actions, self.problem.initial.rewards))
@@ -76,13 +121,11 @@ class FiniteArmAgent(Agent):
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         if not self.capabilities.contexts:
             super().offer(arms)
-        self.offered = some_or_all(arms, self.problem)
+        self.offered = Offer.among(arms, self.problem)
 
     def uniform(self, n: int) -> Int[np.ndarray, " n"]:
         """`n` arms drawn uniformly from those that are offered."""
-        if self.offered is None:
-            return self.rng.integers(self.problem.n_arms, size=n)
-        return self.offered[self.rng.integers(len(self.offered), size=n)]
+        return self.offered.draw(n, self.rng)
 
     def observe(self, feedback: Feedback) -> None:
         arms, rewards = feedback.succeeded()
@@ -90,23 +133,18 @@ class FiniteArmAgent(Agent):
             return
         distinct, counts, sums = group_pulls(arms, rewards)
         self._count(distinct, counts, sums)
-        self._learn(distinct, counts, sums)
+        self.learn(distinct, counts, sums)
 
     def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.counts[arms] += counts
         self.sums[arms] += sums
         self.n_pulls += int(counts.sum())
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         """Update beliefs with `counts` new pulls of the distinct `arms` whose rewards add up to `sums`."""
 
     def recommend(self) -> Action:
         """The arm of largest empirical mean, among those that are offered; the first of them before any feedback."""
-        if self.n_pulls == 0:
-            return 0 if self.offered is None else int(self.offered[0])
-        every = slice(None) if self.offered is None else self.offered
-        counts, sums = self.counts[every], self.sums[every]
+        counts, sums = self.offered.of(self.counts), self.offered.of(self.sums)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.where(counts > 0, sums / counts, -np.inf)
-        best = int(np.argmax(means))
-        return best if self.offered is None else int(self.offered[best])
+            return self.offered.best(np.where(counts > 0, sums / counts, -np.inf))

@@ -4,56 +4,75 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs
-from agents.core.finite import some_or_all
+from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
+from agents.core.existing_data import Initial
+from agents.core.fields import ModelFields, SearchFields
+from agents.core.finite import Offer
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
-from agents.core.space import Search
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPAgent"]
 
 
-class GPAgent(Agent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPAgent(ModelFields, Agent):
     """Evaluates an initial design, then the actions that its policy chooses on the posterior.
 
     On arms the initial design is the first batch, chosen when the episode begins; existing data take its place. On a
-    box its points come one at a time, existing data count among them, and a failed evaluation is replaced. A subclass
-    implements `_next`, which chooses the later actions.
+    box its points come one at a time, existing data count among them, and a failed evaluation is replaced.
+
+    A policy is a dataclass whose fields are its settings, which no episode changes; those of the episode are in
+    `model`. It implements `next_actions`, which chooses the later actions, and overrides `begin_batch`, `arm_beliefs`
+    and `box_beliefs` where it has more to do when feedback arrives, or another posterior. It plays on boxes if it has
+    the `SearchFields`. See `docs/guides/agent.md`. Other arguments: see `ModelFields`.
 
     Args:
-        settings: Kernel, noise, norm bound, confidence level and existing data, where they differ from the problem's.
-        design: The initial design.
-        search: How acquisition functions are maximised on a box; None for a policy that plays on arms alone.
+        initial: Existing data, on arms `{"arms": [...], "rewards": [...]}`, on a box `points` in place of `arms`; None
+            for the problem's, if it has some.
+        n_start: Arms or points drawn uniformly and evaluated before the policy chooses its first.
 
     Attributes:
-        kernel, lam: Kernel and noise variance of the settings; from `reset` on, `lam` is that of the episode.
-        model: The settings of the episode, from `reset` on.
+        settings: The settings that the problem need not state, checked.
+        design: The initial design: `n_start` uniform actions, unless `__post_init__` sets another.
+        model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
         beliefs: The posterior of the episode, from `reset` on.
-        width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
+        current_width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
+        batch_closed: Whether the batch is complete: nothing more is selected before feedback. `next_actions` sets it.
+        batch_issued: Actions of the current batch that have been selected.
         batch_length: Evaluations in the last batch.
 
     Raises:
-        ValueError: at `reset`, if neither problem nor arguments state kernel and noise, or the policy cannot play on
-            the domain.
+        ValueError: if a number is out of range, or at `reset` if neither problem nor arguments state kernel and noise,
+            or the policy cannot play on the domain.
     """
 
-    beliefs: Beliefs
-    width: float = 1.96
+    initial: Initial = None
+    n_start: int = 0
 
-    def __init__(self, settings: GPSettings, design: InitialDesign, search: Search | None = None) -> None:
-        self.settings, self.design, self._search = settings, design, search
-        self.kernel, self.lam = settings.kernel, settings.lam or 0.0
+    doubles_norm: ClassVar[bool] = False
+    """Whether a guess at the norm is revised."""
+
+    def __post_init__(self) -> None:
+        self.settings = GPSettings.of(self)
+        self.kernel = self.settings.kernel  # built once, and picklable
+        self.design: InitialDesign = UniformDesign(self.n_start)
+        self._search = self.search() if isinstance(self, SearchFields) else None
+        self.beliefs: Beliefs
+        self.current_width = 1.96
 
     @property
-    def arms(self) -> ArmBeliefs:
+    def arms(self) -> ArmBeliefs[Any]:
         """The beliefs of an episode on finite arms."""
         assert isinstance(self.beliefs, ArmBeliefs)
         return self.beliefs
@@ -61,12 +80,14 @@ class GPAgent(Agent):
     @property
     def posterior(self) -> ArmPosterior:
         """The posterior of an episode on finite arms."""
-        return self.arms.posterior
+        posterior: ArmPosterior = self.arms.posterior
+        return posterior
 
     @property
-    def delta(self) -> float:
-        """Nominal failure probability of the band of `predict`, from `reset` on."""
-        return self.model.delta
+    def exact(self) -> ExactPosterior:
+        """The same, of a policy whose posterior is exact."""
+        assert isinstance(self.beliefs, ExactBeliefs)
+        return self.beliefs.posterior
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if not problem.is_finite and self._search is None:
@@ -75,80 +96,84 @@ class GPAgent(Agent):
         if data is not None:
             data.check_fit(problem)
         self.problem, self.rng = problem, rng
-        self.model = self.settings.resolve(problem, allow_doubling=problem.is_finite)
-        self.lam = self.model.lam
+        self.model = self.settings.resolve(problem, allow_doubling=self.doubles_norm and problem.is_finite)
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
         if problem.arms is None:
-            self.beliefs = self._beliefs_on_box(data)
+            self.beliefs = self.box_beliefs(data)
         else:
-            self.beliefs = self._beliefs_on_arms(data)
+            self.beliefs = self.arm_beliefs(data)
             if data is None:
                 self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
-        self._begin_batch()
+        self.begin_batch()
 
-    def _beliefs_on_box(self, data: InitialData | None) -> BoxBeliefs:
+    def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
+        """The posterior of an episode on a box, given existing data."""
         assert self._search is not None
         return BoxBeliefs(self.problem, self.model, self._search, data)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
-        return ArmBeliefs(self.problem, self.model, data)
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
+        """The posterior of an episode on arms, given existing data."""
+        return ExactBeliefs(self.problem, self.model, data)
 
-    def _begin_batch(self) -> None:
-        """Feedback has arrived, or the last batch was given up: the next choice begins a batch."""
-        self._issued, self._closed = 0, False
+    def begin_batch(self) -> None:
+        """The next choice begins a batch: at `reset`, and after feedback, or where the last batch was given up."""
+        self.batch_issued, self.batch_closed = 0, False
 
     def select(self, n: int, pending: Pending) -> Actions:
-        if self._closed:
+        if self.batch_closed:
             if len(pending):
-                return self._nothing
-            self._begin_batch()  # the last batch was given up without feedback
+                return self.no_actions
+            self.begin_batch()  # the last batch was given up without feedback
         picks = self._initial_design(n, pending)
-        if len(picks) == 0 and not self._closed:
-            picks = self._next(n, pending)
-        self._issued += len(picks)
+        if len(picks) == 0 and not self.batch_closed:
+            picks = self.next_actions(n, pending)
+        self.batch_issued += len(picks)
         return picks
 
     @property
-    def _nothing(self) -> Actions:
+    def no_actions(self) -> Actions:
+        """An empty selection, which waits for feedback."""
         return Pending.empty(self.problem).actions
 
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         if not self.capabilities.contexts:
             super().offer(arms)
-        self.beliefs.offered = some_or_all(arms, self.problem)
+        self.beliefs.offered = Offer.among(arms, self.problem)
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
         if not self.problem.is_finite:
             assert isinstance(self.beliefs, BoxBeliefs)
             assert isinstance(self.design, UniformDesign)
             if self.beliefs.n_pulls >= self.design.n:
-                return self._nothing
-            self._closed = True
-            return self._nothing if len(pending) else self.beliefs.space.random(1, self.rng)
+                return self.no_actions
+            self.batch_closed = True
+            return self.no_actions if len(pending) else self.beliefs.space.random(1, self.rng)
         # Feedback may arrive before all of them are under evaluation: the rest are still evaluated.
         picks = self._planned[self._started : self._started + n]
         self._started += len(picks)
-        self._closed = len(picks) > 0 and self._started == len(self._planned)
+        self.batch_closed = len(picks) > 0 and self._started == len(self._planned)
         offered = self.beliefs.offered
-        if offered is not None and len(picks):
+        if offered.some is not None and len(picks):
             # Uniform on all arms, and if that is none of them once more on those offered: uniform on those offered.
-            others = offered[self.rng.integers(len(offered), size=len(picks))]
-            picks = np.where(np.isin(picks, offered), picks, others)
+            picks = np.where(np.isin(picks, offered.some), picks, offered.draw(len(picks), self.rng))
         return picks
 
     @abstractmethod
-    def _next(self, n: int, pending: Pending) -> Actions:
-        """Up to `n` actions of a batch that is open; sets `_closed` if the batch ends with them."""
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        """Up to `n` actions of a batch that is open; sets `batch_closed` if the batch ends with them.
+
+        Called after the initial design. `pending` are the open evaluations, those of this batch among them.
+        """
 
     def observe(self, feedback: Feedback) -> None:
         if len(feedback) == 0:
             return
         if self.beliefs.observe(feedback):
-            self.batch_length = self._issued
-        self._begin_batch()  # even if nothing was learnt: a batch must not count on what failed
+            self.batch_length = self.batch_issued
+        self.begin_batch()  # even if nothing was learnt: a batch must not count on what failed
 
     def band_guarantee(self) -> BandGuarantee:
-        return self.settings.band_guarantee("", None, self.delta)
+        return self.settings.band_guarantee("", None, self.model.delta)
 
     def recommend(self) -> Action:
         """The action of largest posterior mean: among the arms offered, or among the evaluated points of a box."""
@@ -156,8 +181,8 @@ class GPAgent(Agent):
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.beliefs.at(np.asarray(X, np.float64))
-        return mean, self.width * np.sqrt(variance)
+        return mean, self.current_width * np.sqrt(variance)
 
     def diagnostics(self) -> Mapping[str, float]:
-        facts = {"width": self.width, **self.beliefs.diagnostics()}
+        facts = {"width": self.current_width, **self.beliefs.diagnostics()}
         return {**facts, "batch_length": float(self.batch_length)} if self.problem.is_finite else facts

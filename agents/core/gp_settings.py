@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import sqrt
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from gpbandit_envs.problem import Problem
 
 __all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound"]
 
+_NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
@@ -116,6 +117,15 @@ class GPSettings:
         if delta is not None:
             self.delta = as_number("delta", delta, "a probability in (0, 1) or None", lambda p: 0 < p < 1)
         self.initial = as_initial(initial)
+
+    @classmethod
+    def of(cls, policy: Any) -> GPSettings:
+        """The settings among the fields of a policy, which is a dataclass; what it has no field for is the problem's.
+
+        Raises:
+            ValueError: if one of them is out of range.
+        """
+        return cls(**{field.name: getattr(policy, field.name) for field in fields(policy) if field.name in _NAMES})
 
     def resolve(self, problem: Problem, *, allow_doubling: bool = False) -> Model:
         """The settings on a problem.

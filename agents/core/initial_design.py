@@ -73,12 +73,12 @@ class UncertaintyDesign(InitialDesign):
     def arms(
         self, model: Model, X: Float[np.ndarray, "A d"], limit: int | None, rng: np.random.Generator
     ) -> Int[np.ndarray, " n"]:
-        posterior = ExactPosterior(model.kernel, X, model.lam).engine
+        posterior = ExactPosterior(model.kernel, X, model.lam)
         arms: list[int] = []
         while len(arms) != limit and len(arms) != self.n:
             arm = int(np.argmax(posterior.ahead()))
             if self.min_batch is not None and max(posterior.ahead()[arm], 0.0) / model.lam <= 1 / self.min_batch:
                 break  # the arm that shows the bound to hold need not be pulled
-            posterior.pull(0, arm)
+            posterior.pull(arm)
             arms.append(arm)
         return np.array(arms, np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import re
@@ -12,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.core.protocol import Agent
+from gpbandit_envs.arguments import did_you_mean
 
 __all__ = ["AgentSpec", "load_entry_point", "make", "register", "registered", "spec"]
 
@@ -94,8 +94,7 @@ def spec(id: str) -> AgentSpec:
     try:
         return _registry[id]
     except KeyError:
-        close = difflib.get_close_matches(id, _registry, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known ids: {', '.join(_registry)}"
+        hint = did_you_mean(id, _registry, n=3, cutoff=0.4)
         raise ValueError(f"id: no agent {id!r}; {hint} (a class of your own is 'module:Class')") from None
 
 

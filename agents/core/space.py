@@ -10,15 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Predictive, Score
+from agents.core.finite import Offer
 from agents.core.maximise import finite_values, maximise, search_domain
 from agents.core.protocol import Action, Actions
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
-__all__ = ["ArmSpace", "Available", "BoxSpace", "Search", "Space", "space_of"]
-
-Available = Int[np.ndarray, " c"] | None
-"""The arms that may be chosen, in increasing order; None for all of them."""
+__all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
@@ -63,8 +61,8 @@ class Space(ABC):
         return self.problem.dim
 
     @abstractmethod
-    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
-        """`n` independent actions drawn uniformly, on arms among those `available`."""
+    def random(self, n: int, rng: np.random.Generator, offered: Offer | None = None) -> Actions:
+        """`n` independent actions drawn uniformly, on arms among those `offered`; None for all."""
 
     @abstractmethod
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
@@ -81,7 +79,7 @@ class Space(ABC):
         posterior: Predictive,
         X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        available: Available = None,
+        offered: Offer,
     ) -> Actions:
         """The action of largest score, as an array of one.
 
@@ -90,7 +88,7 @@ class Space(ABC):
             posterior: Gives both.
             X: Coordinates of the evaluated actions; a box is searched around the best of them as well.
             rng: Draws the candidates of a box.
-            available: On arms, those that are compared.
+            offered: On arms, those that are compared.
         """
 
     def prepare(self, posterior: Predictive) -> None:  # noqa: B027
@@ -102,8 +100,8 @@ class Space(ABC):
         """The recommendation before any feedback: arm 0, or the middle of the box."""
 
     @abstractmethod
-    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
-        """The action of largest posterior mean: among the arms available, or the evaluated points of a box."""
+    def best(self, posterior: Predictive, evaluated: Actions, offered: Offer) -> Action:
+        """The action of largest posterior mean: among the arms offered, or the evaluated points of a box."""
 
 
 class BoxSpace(Space):
@@ -119,7 +117,7 @@ class BoxSpace(Space):
         self.domain = search_domain(problem)
         self._search = search
 
-    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
+    def random(self, n: int, rng: np.random.Generator, offered: Offer | None = None) -> Actions:
         return self.domain.snap(rng.random((n, self.dim)))
 
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
@@ -134,7 +132,7 @@ class BoxSpace(Space):
         posterior: Predictive,
         X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        available: Available = None,
+        offered: Offer,
     ) -> Actions:
         best = X[np.argsort(-posterior.at(X)[0], kind="stable")[:_BEST]]
         return self.maximise(PosteriorScore(score, posterior), rng, np.repeat(best, _AROUND, axis=0))
@@ -165,7 +163,7 @@ class BoxSpace(Space):
         point: np.ndarray = self.domain.snap(np.full((1, self.dim), 0.5))[0]
         return point
 
-    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
+    def best(self, posterior: Predictive, evaluated: Actions, offered: Offer) -> Action:
         if len(evaluated) == 0:
             return self.middle
         point: np.ndarray = evaluated[int(np.argmax(posterior.at(evaluated)[0]))]
@@ -185,32 +183,29 @@ class ArmSpace(Space):
         self._low = problem.arms.min(axis=0)
         span = problem.arms.max(axis=0) - self._low
         self._span = np.where(span > 0, span, 1.0)
-
         self._known: tuple[Predictive, np.ndarray, np.ndarray] | None = None
 
     def prepare(self, posterior: Predictive) -> None:
-        self._at_arms(posterior, None)
+        self._at_arms(posterior, Offer.all(self.problem))
 
     def _at_arms(
-        self, posterior: Predictive, available: Available
-    ) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-        """Mean and variance at the arms available; of many arms an upper bound of the variance."""
-        if available is not None:
-            arms = self._arms[available]
-            return posterior.mean_and_bound(arms) if len(arms) > _MANY else posterior.at(arms)
-        if self._known is None or self._known[0] is not posterior:
-            of_all = posterior.mean_and_bound if len(self._arms) > _MANY else posterior.at
-            self._known = (posterior, *of_all(self._arms))
-        return self._known[1:]
+        self, posterior: Predictive, offered: Offer
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Mean and variance at the arms offered; of many arms an upper bound of the variance."""
+        if offered.some is None and self._known is not None and self._known[0] is posterior:
+            return self._known[1:]
+        mean_and_variance = posterior.mean_and_bound if len(offered) > _MANY else posterior.at
+        found = mean_and_variance(offered.of(self._arms))
+        if offered.some is None:
+            self._known = (posterior, *found)
+        return found
 
     @cached_property
     def _arms(self) -> Float[np.ndarray, "A d"]:
         return self.scaled(self._features)
 
-    def random(self, n: int, rng: np.random.Generator, available: Available = None) -> Actions:
-        if available is None:
-            return rng.integers(self.problem.n_arms, size=n)
-        return rng.choice(available, size=n)
+    def random(self, n: int, rng: np.random.Generator, offered: Offer | None = None) -> Actions:
+        return (Offer.all(self.problem) if offered is None else offered).draw(n, rng)
 
     def coordinates(self, actions: Actions) -> Float[np.ndarray, "n d"]:
         return self._arms[actions]
@@ -224,24 +219,23 @@ class ArmSpace(Space):
         posterior: Predictive,
         X: Float[np.ndarray, "n d"],
         rng: np.random.Generator,
-        available: Available = None,
+        offered: Offer,
     ) -> Actions:
-        mean, variance = self._at_arms(posterior, available)
-        values = score(mean, np.sqrt(variance))
-        if len(values) > _MANY:
-            return np.array([self._best_below(values, score, posterior, available)])
-        return np.array([self._best(values, available)])
+        mean, variance = self._at_arms(posterior, offered)
+        values = finite_values(score(mean, np.sqrt(variance)), offered.arms)
+        if len(offered) > _MANY:
+            return np.array([self._best_below(values, score, posterior, offered.arms)])
+        return np.array([offered.best(values)])
 
     def _best_below(
-        self, bounds: Float[np.ndarray, " c"], score: Score, posterior: Predictive, available: Available
+        self, bounds: Float[np.ndarray, " k"], score: Score, posterior: Predictive, arms: Int[np.ndarray, " k"]
     ) -> int:
         """The arm of largest score, given upper bounds of all scores.
 
         Arms are evaluated in the order of their bounds until none that is left can win: of the 20,640 arms of Cadata
         often the first 1,000.
         """
-        arms = np.arange(len(bounds)) if available is None else available
-        order = np.argsort(-finite_values(bounds, arms), kind="stable")
+        order = np.argsort(-bounds, kind="stable")
         largest, best = -np.inf, -1
         for start in range(0, len(order), _AT_A_TIME):
             if bounds[order[start]] < largest:
@@ -254,17 +248,12 @@ class ArmSpace(Space):
                 largest, best = float(values[first]), int(block[first])
         return best
 
-    def _best(self, values: Float[np.ndarray, " c"], available: Available) -> int:
-        """The arm of largest value; ties go to the lowest index."""
-        best = int(np.argmax(finite_values(values, np.arange(len(values)) if available is None else available)))
-        return best if available is None else int(available[best])
-
     @property
     def middle(self) -> Action:
         return 0
 
-    def best(self, posterior: Predictive, evaluated: Actions, available: Available = None) -> Action:
-        return self._best(self._at_arms(posterior, available)[0], available)
+    def best(self, posterior: Predictive, evaluated: Actions, offered: Offer) -> Action:
+        return offered.best(finite_values(self._at_arms(posterior, offered)[0], offered.arms))
 
 
 def space_of(problem: Problem, search: Search | None = None) -> Space:

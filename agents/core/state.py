@@ -5,7 +5,7 @@
 - References that the attributes share stay shared.
 - An array that is a view of another one stays a view of it, with its strides: writing to one still changes the other,
   and no sum is rounded differently because a copy has another memory layout.
-- The problem, its arrays and its kernel are left out, as is every attribute that `Agent.not_saved` names. Wherever the
+- The problem, its arrays and its kernel are left out, as is every attribute that `not_saved` names. Wherever the
   state refers to one of these objects, `restore` puts in that of the agent it restores, which has been reset on the
   same problem.
 """
@@ -14,19 +14,24 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from agents.core.protocol import Agent
-
-__all__ = ["restore", "save"]
+__all__ = ["Saved", "restore", "save"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)  # equal values may be one object by chance
 
 
-def save(agent: Agent) -> bytes:
+@runtime_checkable
+class Saved(Protocol):
+    """What is saved: an agent, which keeps the problem of the episode as `problem` or not at all."""
+
+    not_saved: ClassVar[frozenset[str]]
+    """Names of the attributes that are left out."""
+
+
+def save(agent: Saved) -> bytes:
     """The attributes of `agent`.
 
     Raises:
@@ -43,7 +48,7 @@ def save(agent: Agent) -> bytes:
         ) from error
 
 
-def restore(agent: Agent, state: bytes) -> None:
+def restore(agent: Saved, state: bytes) -> None:
     """Give `agent` the attributes that `save` has written; it must have been reset on the same problem.
 
     Raises:
@@ -55,7 +60,7 @@ def restore(agent: Agent, state: bytes) -> None:
     vars(agent).update(kept, **attributes)
 
 
-def _outside(agent: Agent) -> dict[str, object]:
+def _outside(agent: Saved) -> dict[str, object]:
     """The objects that a state refers to by name: the agent, attributes in `not_saved`, and those of the problem."""
     found: dict[str, object] = {"agent": agent}
     problem = getattr(agent, "problem", None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -12,14 +14,13 @@ from agents.core.batch import Batch
 from agents.core.batch_rules import BatchRule, SequentialRule
 from agents.core.beliefs import ArmBeliefs, BoxBeliefs
 from agents.core.dual_band import DualArmBeliefs, DualBeliefs, DualBoxBeliefs
+from agents.core.fields import BandFields
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee
-from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
-from agents.core.space import Search
 from agents.core.widths import (
+    SEQUENTIAL_WIDTHS,
     AnalyticMixture,
     Constant,
     DualMixture,
@@ -35,22 +36,24 @@ from gpbandit_envs.problem import InitialData, Problem
 __all__ = ["UCBAgent"]
 
 
-class UCBAgent(GPAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class UCBAgent(BandFields, GPAgent):
     """Plays `argmax mean + width * sd`, with the mean as of the last feedback and the variance as of the last pick.
 
     With a `DualMixture` the upper bound is the least of several, one for each regulariser; see `agents.core.dual_band`.
 
+    A policy states its `named_widths`, and in `__post_init__` its `batch_rule` with the `batch_ratio` that follows from
+    it. It overrides `next_width` or `width_context` where its width is more than a schedule, and `unmet_condition`
+    where it does not meet what the theorem behind a schedule asks for. Other arguments: see `GPAgent` and `BandFields`.
+
     Args:
-        settings: Kernel, noise, norm bound, confidence level and existing data.
-        width: A name among `named_widths`, a number, or a `WidthSchedule`.
-        named_widths: The schedules behind the names of `width`.
-        design: The initial design, evaluated before the first bound is computed.
-        rule: When a batch ends; None for one evaluation at a time.
-        batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
-        search: How the bound is maximised on a box; None for a policy that plays on arms alone.
-        box_widths: Names of `width` that mean something else on a box.
+        width: Factor of the standard deviation: a name of `named_widths`, by default those of
+            `agents.exact.gp_ucb.GPUCB` but `"dmm"`; a number; or a `WidthSchedule`.
 
     Attributes:
+        current_width: The width of the bounds that choose, a factor of the posterior standard deviation.
+        batch_rule: When a batch ends; by default one evaluation at a time.
+        batch_ratio: The factor `C` by which a variance may shrink within a batch, for the width.
         schedule: The width schedule of the episode.
         norm_estimate: The guess at the norm; None where the norm bound is given.
         refuted: Whether the data of the episode have refuted the stated norm, noise or kernel. Only a `DualMixture`
@@ -60,31 +63,27 @@ class UCBAgent(GPAgent):
         ValueError: for a `DualMixture` in a policy that is not `takes_dual`, or with a norm to be doubled.
     """
 
-    not_saved = GPAgent.not_saved | {"schedule"}
-    takes_dual = False
-    """Whether the policy plays on the exact posterior, one evaluation at a time, by the upper bound alone."""
+    width: object = "theory"
 
-    def __init__(
-        self,
-        settings: GPSettings,
-        width: object,
-        named_widths: Mapping[str, WidthSchedule],
-        design: InitialDesign,
-        rule: BatchRule | None = None,
-        batch_ratio: float = 1.0,
-        search: Search | None = None,
-        box_widths: Mapping[str, WidthSchedule] | None = None,
-    ) -> None:
-        super().__init__(settings, design, search)
-        self.schedule = as_width(width, named_widths)
-        if isinstance(self.schedule, DualMixture) and (not self.takes_dual or settings.doubling):
+    not_saved = GPAgent.not_saved | {"schedule", "width", "norm_bound"}
+    doubles_norm = True
+    takes_dual: ClassVar[bool] = False
+    """Whether the policy plays on the exact posterior, one evaluation at a time, by the upper bound alone."""
+    named_widths: ClassVar[Mapping[str, WidthSchedule]] = SEQUENTIAL_WIDTHS
+    """The schedules behind the names of `width`."""
+    box_widths: ClassVar[Mapping[str, WidthSchedule]] = {}
+    """Names of `width` that mean something else on a box."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.schedule = as_width(self.width, self.named_widths)
+        if isinstance(self.schedule, DualMixture) and (not self.takes_dual or self.settings.doubling):
             why = "no norm that is doubled, for a norm that is refuted has no radius" if self.takes_dual else "GP-UCB"
-            raise ValueError(f"width: a dual mixture is for {why}; expected another width, got {width!r}")
-        self.width_setting = width_setting(width)
-        self._box_schedule = as_width(width, {**named_widths, **(box_widths or {})})
+            raise ValueError(f"width: a dual mixture is for {why}; expected another width, got {self.width!r}")
+        self._box_schedule = as_width(self.width, {**self.named_widths, **self.box_widths})
         self._arm_schedule = self.schedule
-        self.rule = SequentialRule() if rule is None else rule
-        self.batch_ratio = float(batch_ratio)
+        self.batch_rule: BatchRule = SequentialRule()
+        self.batch_ratio = 1.0
         self.norm_estimate: NormEstimate | None = None
         self.refuted = False
 
@@ -93,19 +92,19 @@ class UCBAgent(GPAgent):
         self.norm_estimate, self.refuted = None, False
         super().reset(problem, rng)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if isinstance(self.schedule, DualMixture):
             return DualArmBeliefs(self.problem, self.model, data, self.schedule.grid)
-        return super()._beliefs_on_arms(data)
+        return super().arm_beliefs(data)
 
-    def _beliefs_on_box(self, data: InitialData | None) -> BoxBeliefs:
+    def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
         if isinstance(self.schedule, DualMixture):
             assert self._search is not None
             return DualBoxBeliefs(self.problem, self.model, self._search, data, self.schedule.grid)
-        return super()._beliefs_on_box(data)
+        return super().box_beliefs(data)
 
-    def _begin_batch(self) -> None:
-        super()._begin_batch()
+    def begin_batch(self) -> None:
+        super().begin_batch()
         self._batch: Batch | None = None
         if self.model.doubling:
             self.norm_estimate = self.norm_estimate or NormEstimate(self.model)
@@ -113,10 +112,10 @@ class UCBAgent(GPAgent):
             self.norm_estimate.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
         # The inputs of a schedule cost a fifteenth of a step on 4,000 arms.
         if isinstance(self.schedule, Constant):
-            self.width = self.next_width(None, self.beliefs.n_pulls + 1, self.rng)
+            self.current_width = self.next_width(None, self.beliefs.n_pulls + 1, self.rng)
             return
         context = self.width_context()
-        self.width = self.next_width(context, self.beliefs.n_pulls + 1, self.rng)
+        self.current_width = self.next_width(context, self.beliefs.n_pulls + 1, self.rng)
         if isinstance(self.schedule, DualMixture):
             assert isinstance(self.beliefs, DualBeliefs)
             self._factors = self.schedule.factors(context, self.beliefs.misfits)
@@ -140,24 +139,24 @@ class UCBAgent(GPAgent):
         norm_bound = self.model.norm_bound if self.norm_estimate is None else self.norm_estimate.value
         return self.beliefs.width_context(norm_bound=norm_bound, batch_ratio=self.batch_ratio)
 
-    def _next(self, n: int, pending: Pending) -> Actions:
-        if isinstance(self.rule, SequentialRule):
-            self._closed = True
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        if isinstance(self.batch_rule, SequentialRule):
+            self.batch_closed = True
             if len(pending):
-                return self._nothing
+                return self.no_actions
             if isinstance(self.beliefs, DualBeliefs):
                 return self.beliefs.maximise_upper(self._factors, self.rng)
-            return self.beliefs.maximise(UpperConfidenceBound(self.width), self.rng)
+            return self.beliefs.maximise(UpperConfidenceBound(self.current_width), self.rng)
         if self._batch is None:
-            self._batch = self.arms.new_batch(self.width, pending.actions)
-            self._closed = self.rule.start(self._batch)
+            self._batch = self.arms.new_batch(self.current_width, pending.actions)
+            self.batch_closed = self.batch_rule.start(self._batch)
         batch, known = self._batch, len(self._batch.picks)
-        while not self._closed and (left := n + known - len(batch.picks)) > 0:
+        while not self.batch_closed and (left := n + known - len(batch.picks)) > 0:
             arm, count = batch.propose(left)
-            count, self._closed = self.rule.admit(batch, arm, count)
+            count, self.batch_closed = self.batch_rule.admit(batch, arm, count)
             batch.take(count)
-            if not self._closed:
-                self.rule.take_sure(batch, left - count)
+            if not self.batch_closed:
+                self.batch_rule.take_sure(batch, left - count)
         return np.array(batch.picks[known:], np.int64)
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
@@ -169,20 +168,19 @@ class UCBAgent(GPAgent):
 
     def band_guarantee(self) -> BandGuarantee:
         return self.settings.band_guarantee(
-            self.width_setting, self.schedule, self.delta, self._unmet(self.schedule), self.refuted
+            width_setting(self.width),
+            self.schedule,
+            self.model.delta,
+            self.unmet_condition(self.schedule),
+            self.refuted,
         )
-
-    @property
-    def uniform_start(self) -> int:
-        """Evaluations that are drawn uniformly before the first bound is computed."""
-        return self.design.n if isinstance(self.design, UniformDesign) else 0
 
     @property
     def is_mixture(self) -> bool:
         """Whether the width on arms is AMM or DMM."""
         return isinstance(self._arm_schedule, AnalyticMixture | DualMixture)
 
-    def _unmet(self, schedule: WidthSchedule) -> str:
+    def unmet_condition(self, schedule: WidthSchedule) -> str:
         """Which condition of the theorem behind `schedule` this policy does not meet; "" if none."""
         if isinstance(schedule, OfflineTheorem | NonAdaptive):
             return "its theorem asks for pulls that are chosen without their feedback"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from agents.core.batch_rules import ProductRule, SumRule
-from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
@@ -18,13 +16,14 @@ from gpbandit_envs.arguments import as_word
 __all__ = ["GPAUCB"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPAUCB(UCBAgent):
     """GP-BUCB with adaptive batches: mean frozen, variance hallucinated, until a bound on its drift exceeds `c`.
 
     The BBKB paper calls this policy GP-BUCB. `width="theory"` is `c` times the RKHS width with the data's own
     information gain, `"amm"` is `c` times the narrower one of Flynn and Reeb (2025), `"bayes"` is `c` times the width
     for a draw from the prior, `"practical"` the one of the BBKB experiments. Other arguments:
-    see `agents.core.ucb.UCBAgent`.
+    see `UCBAgent`.
 
     Args:
         c: Threshold `C >= 1` on the drift; 1 gives GP-UCB.
@@ -36,35 +35,22 @@ class GPAUCB(UCBAgent):
     policy_family = "batched GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        c: float = 2.0,
-        rule: Literal["product", "sum"] = "product",
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        n_start: int = 0,
-        initial: Initial = None,
-    ) -> None:
-        as_word("rule", rule, ("product", "sum"))
-        bound = ProductRule(c) if rule == "product" else SumRule(c)
-        super().__init__(
-            GPSettings(kernel, lam, norm_bound, delta, initial),
-            width,
-            {
-                "theory": InformationGain(),
-                "amm": AnalyticMixture(),
-                "practical": LogDeterminant(),
-                "bayes": FiniteBayes(),
-            },
-            UniformDesign(n_start),
-            bound,
-            batch_ratio=bound.c,
-        )
+    named_widths: ClassVar = {
+        "theory": InformationGain(),
+        "amm": AnalyticMixture(),
+        "practical": LogDeterminant(),
+        "bayes": FiniteBayes(),
+    }
+    c: float = 2.0
+    rule: Literal["product", "sum"] = "product"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_word("rule", self.rule, ("product", "sum"))
+        bound = ProductRule(self.c) if self.rule == "product" else SumRule(self.c)
+        self.batch_rule, self.batch_ratio = bound, bound.c
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         theorem = "Calandriello et al. (2020), Proposition 3"
-        start = self.uniform_start
+        start = self.n_start
         return ucb_guarantee(inputs, self.settings, self.batch_ratio, theorem, start, self.is_mixture)

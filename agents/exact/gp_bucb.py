@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp, log
-from typing import Any
 
 import numpy as np
 
 from agents.core.batch_rules import FixedRule
-from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, Model, NormBound
+from agents.core.gp_settings import Model
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.information import greedy_information, largest_gain
-from agents.core.initial_design import UncertaintyDesign, UniformDesign
+from agents.core.initial_design import UncertaintyDesign
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.problem import Problem
 
@@ -25,12 +23,13 @@ __all__ = ["GPBUCB", "initialization_size"]
 _LARGEST_C = 100.0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPBUCB(UCBAgent):
     """Pick `argmax mean_fb[t] + exp(C) width_fb[t] sd_{t-1}` with at most `batch_size` evaluations open.
 
     With feedback on request the batches have `batch_size` arms; under any other delay, the open evaluations are
     hallucinated whenever something new arrives, so every mapping `fb[t]` with `t - fb[t] <= batch_size` is played.
-    Named widths are those of GP-UCB, times `exp(c)`. Other arguments: see `agents.core.ucb.UCBAgent`.
+    Named widths are those of GP-UCB, times `exp(c)`. Other arguments: see `UCBAgent`.
 
     Args:
         batch_size: Largest number of open evaluations, `B >= 1`; 10 in the paper's experiments, 1 gives GP-UCB.
@@ -38,7 +37,7 @@ class GPBUCB(UCBAgent):
             the theorems need, `gain_within_batch` of the arms, for a width that a theorem stands behind (`"theory"`,
             `"amm"`, `"bayes"`), and 0 for a tuned one (`"practical"`, `"growing"`, a scaled one, a number). The former
             is large where noise is small: the first picks of 10 may tell 20 nats.
-        t_init: Arms to pull by uncertainty sampling before the first bound is computed. It lowers the `C` that the
+        t_init: Arms to pull by uncertainty sampling, in place of `n_start` uniform ones. It lowers the `C` that the
             theorems need, see `initialization_size`.
 
     Raises:
@@ -52,34 +51,25 @@ class GPBUCB(UCBAgent):
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        batch_size: int = 10,
-        c: float | None = None,
-        t_init: int = 0,
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        n_start: int = 0,
-        initial: Initial = None,
-    ) -> None:
-        if c is not None:  # the width, which grows by exp(C), is bounded like every other number
-            c = as_number("c", c, f"a number from 0 to {_LARGEST_C:g} or None", lambda c: 0 <= c <= _LARGEST_C)
-        t_init, n_start = as_count("t_init", t_init, 0), as_count("n_start", n_start, 0)
-        if t_init and n_start:
-            raise ValueError(f"t_init, n_start: expected at most one of the two starts, got {t_init!r} and {n_start!r}")
-        limit = FixedRule(batch_size)
-        super().__init__(
-            GPSettings(kernel, lam, norm_bound, delta, initial),
-            width,
-            SEQUENTIAL_WIDTHS,
-            UncertaintyDesign(n=t_init) if t_init else UniformDesign(n_start),
-            limit,
-            batch_ratio=exp(c or 0.0),
-        )
-        self.c, self.batch_size, self.t_init = c, limit.size, t_init
+    batch_size: int = 10
+    c: float | None = None
+    t_init: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.c is not None:  # the width, which grows by exp(C), is bounded like every other number
+            self.c = as_number(
+                "c", self.c, f"a number from 0 to {_LARGEST_C:g} or None", lambda c: 0 <= c <= _LARGEST_C
+            )
+        self.t_init = as_count("t_init", self.t_init, 0)
+        if self.t_init and self.n_start:
+            raise ValueError(
+                f"t_init, n_start: expected at most one of the two starts, got {self.t_init!r} and {self.n_start!r}"
+            )
+        if self.t_init:
+            self.design = UncertaintyDesign(n=self.t_init)
+        self.batch_rule, self.batch_ratio = FixedRule(self.batch_size), exp(self.c or 0.0)
+        self.batch_size = self.batch_rule.size
 
     @property
     def _takes_gain(self) -> bool:
@@ -111,7 +101,7 @@ class GPBUCB(UCBAgent):
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
-        start = self.t_init + self.uniform_start
+        start = self.t_init + self.n_start
         return ucb_guarantee(inputs, self.settings, ratio, theorem, start, self.is_mixture)
 
 

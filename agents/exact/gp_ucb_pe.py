@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool
 
 from agents.core.batch_rules import FixedRule
-from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS
 
 __all__ = ["GPUCBPE"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUCBPE(UCBAgent):
     """Pull `argmax mean + width sd`, then explore the arms that may still be best: `argmax sd` among them.
 
@@ -34,7 +30,7 @@ class GPUCBPE(UCBAgent):
 
     When feedback comes at other times than whole batches, every delivery begins a batch: its first pick is by the upper
     bound, with the open evaluations hallucinated, and pure exploration fills up to K open ones. Other arguments: see
-    `agents.exact.gp_ucb.GPUCB`.
+    `UCBAgent`.
 
     Args:
         batch_size: Batch size `K >= 1`; 1 gives GP-UCB.
@@ -49,37 +45,27 @@ class GPUCBPE(UCBAgent):
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        batch_size: int = 10,
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        n_start: int = 0,
-        initial: Initial = None,
-    ) -> None:
-        limit = FixedRule(batch_size)
-        super().__init__(
-            GPSettings(kernel, lam, norm_bound, delta, initial), width, SEQUENTIAL_WIDTHS, UniformDesign(n_start), limit
-        )
-        self.batch_size = limit.size
+    batch_size: int = 10
 
-    def _next(self, n: int, pending: Pending) -> Actions:
-        engine = self.arms.engine
-        engine.keep_open(0, pending.actions.tolist())
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.batch_rule = FixedRule(self.batch_size)
+        self.batch_size = self.batch_rule.size
+
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        posterior = self.exact
+        posterior.keep_open(pending.actions.tolist())
         region: Bool[np.ndarray, " A"] | None = None
         picks: list[int] = []
         for _ in range(min(n, self.batch_size - len(pending))):
-            if self._issued == 0 and not picks:
-                arm = engine.best_score(0, self.width, ahead=True)
+            if self.batch_issued == 0 and not picks:
+                arm = posterior.best_score(self.current_width, ahead=True)
             else:
                 region = self._relevant() if region is None else region
-                arm = int(np.argmax(np.where(region, engine.ahead(), -np.inf)))
-            engine.pull(0, arm)
+                arm = int(np.argmax(np.where(region, posterior.ahead(), -np.inf)))
+            posterior.pull(arm)
             picks.append(arm)
-        self._closed = len(pending) + len(picks) >= self.batch_size
+        self.batch_closed = len(pending) + len(picks) >= self.batch_size
         return np.array(picks, np.int64)
 
     def _relevant(self) -> Bool[np.ndarray, " A"]:
@@ -87,7 +73,7 @@ class GPUCBPE(UCBAgent):
         mean, sd = self.posterior.mean, np.sqrt(self.posterior.variance)
         context = self.width_context()
         wider = self.schedule(replace(context, t=context.t + self.batch_size))
-        region: np.ndarray = mean + 2 * wider * sd >= (mean - self.width * sd).max()
+        region: np.ndarray = mean + 2 * wider * sd >= (mean - self.current_width * sd).max()
         return region
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:

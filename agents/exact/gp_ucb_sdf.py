@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import ceil, log1p, sqrt
 from typing import Any
 
@@ -11,14 +11,11 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs
-from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings, NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS, Constant, WidthContext, WidthSchedule
+from agents.core.widths import Constant, WidthContext, WidthSchedule
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.problem import InitialData, Problem
 
@@ -27,6 +24,7 @@ __all__ = ["GPUCBSDF"]
 _PATIENCE = 20  # that of the authors' experiments, where the problem states no delay
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUCBSDF(UCBAgent):
     """Pull `argmax mean + width sd` with the feedback 0 for each evaluation whose own is not there, or came too late.
 
@@ -35,22 +33,16 @@ class GPUCBSDF(UCBAgent):
     `f >= 0`: rewards are shifted for that. The deviation is that of all pulls, open ones among them. A failed
     evaluation is one whose feedback never comes.
 
-    The width of `predict` is as of the last feedback. No theorem says that the band holds for f.
+    The width of `predict` is as of the last feedback. No theorem says that the band holds for f. Named widths have the
+    information of all pulls, open ones among them. Other arguments: see `UCBAgent`.
 
     Args:
-        kernel: Prior covariance; None for the problem's.
-        width: `"theory"`, `"amm"` and the other names of GP-UCB, with the information of all pulls; a number; or a
-            `WidthSchedule`.
         m: Largest delay that is waited for, in further evaluations; None for twice the mean delay that the problem
             states, as in the experiments of both papers, or 20.
         shift: Added to every reward, unit of the reward; None for the norm bound times the largest prior standard
             deviation, which no mean exceeds in size.
         widened: Whether the sum of the deviations of the last `m` arms is added to the width, as in the theorem; the
             experiments of Vakili et al. (2023) leave it out.
-        lam: Noise variance in the posterior; None for the problem's.
-        norm_bound: Bound `F` on the RKHS norm; None for the problem's, or 1.
-        delta: Allowed probability of failure; None for `1 / horizon`.
-        initial: Existing data `{"arms": [...], "rewards": [...]}`; None for the problem's, if it has some.
 
     References: Verma, Dai and Low (2022), Bayesian optimization under stochastic delayed feedback; Vakili et al.
     (2023), Delayed feedback in kernel bandits. Both were read as the code that the authors published. The theorem's
@@ -63,24 +55,16 @@ class GPUCBSDF(UCBAgent):
         frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        m: int | None = None,
-        shift: float | None = None,
-        widened: bool = True,
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        initial: Initial = None,
-    ) -> None:
-        self.m = None if m is None else as_count("m", m, 0)
-        self.shift = None if shift is None else as_number("shift", shift, "a finite number or None")
-        self.widened = bool(widened)
-        super().__init__(
-            GPSettings(kernel, lam, norm_bound, delta, initial), width, SEQUENTIAL_WIDTHS, UniformDesign(0)
-        )
+    m: int | None = None
+    shift: float | None = None
+    widened: bool = True
+    n_start: int = field(default=0, init=False)  # a pick is numbered with the others
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.m = None if self.m is None else as_count("m", self.m, 0)
+        self.shift = None if self.shift is None else as_number("shift", self.shift, "a finite number or None")
+        self.widened = bool(self.widened)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         patience = self.m
@@ -94,14 +78,14 @@ class GPUCBSDF(UCBAgent):
         self._gain = 0.0
         super().reset(problem, rng)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         model = self.model
         self._shift = model.norm_bound * sqrt(model.prior_variance) if self.shift is None else self.shift
-        return super()._beliefs_on_arms(None if data is None else replace(data, rewards=data.rewards + self._shift))
+        return super().arm_beliefs(None if data is None else replace(data, rewards=data.rewards + self._shift))
 
-    def _begin_batch(self) -> None:
-        super()._begin_batch()
-        self.width = self._width_now()
+    def begin_batch(self) -> None:
+        super().begin_batch()
+        self.current_width = self._width_now()
 
     def width_context(self) -> WidthContext:
         gain = self.beliefs.information_gain if self._made == 0 else self._gain
@@ -110,19 +94,19 @@ class GPUCBSDF(UCBAgent):
     def _width_now(self) -> float:
         width = self.schedule.value if isinstance(self.schedule, Constant) else self.schedule(self.width_context())
         if self.widened and self._recent:
-            width += float(np.sqrt(np.maximum(self.arms.engine.ahead()[list(self._recent)], 0.0)).sum())
+            width += float(np.sqrt(np.maximum(self.exact.ahead()[list(self._recent)], 0.0)).sum())
         return width
 
-    def _next(self, n: int, pending: Pending) -> Actions:
+    def next_actions(self, n: int, pending: Pending) -> Actions:
         self._number(pending)
-        engine, first = self.arms.engine, len(self._untold)
+        posterior, first = self.exact, len(self._untold)
         if self._made == 0:
             self._gain = self.beliefs.information_gain
         for _ in range(n):
-            sd = np.sqrt(np.maximum(engine.ahead(), 0.0))
-            arm = int(np.argmax(engine.mean_with_open(0.0) + self._width_now() * sd))
-            engine.pull(0, arm)
-            self._gain += 0.5 * log1p(float(sd[arm]) ** 2 / self.lam)
+            sd = np.sqrt(np.maximum(posterior.ahead(), 0.0))
+            arm = int(np.argmax(posterior.mean_with_open(0.0) + self._width_now() * sd))
+            posterior.pull(arm)
+            self._gain += 0.5 * log1p(float(sd[arm]) ** 2 / self.model.lam)
             self._untold.append(arm)
             self._recent.append(arm)
             self._made += 1
@@ -141,23 +125,22 @@ class GPUCBSDF(UCBAgent):
             zeros = np.zeros(len(self._untold))
             self.beliefs.observe(Feedback.of(np.arange(len(zeros)), np.array(self._untold, np.int64), zeros))
             self._untold = []
-        engine = self.arms.engine
         for i in np.argsort(feedback.tickets).tolist():  # the order within a delivery does not matter
             arm = int(feedback.actions[i])
             made_at = self._made_at.pop(int(feedback.tickets[i]), self._made - 1)
             in_time = self._made - made_at - 1 <= self._patience
             if self._zeros[arm] and in_time and not feedback.failed[i]:
                 reward = float(feedback.rewards[i]) + self._shift
-                engine.revise(0, arm, 0.0, reward)
+                self.exact.revise(arm, 0.0, reward)
                 self.arms.sums[arm] += reward
                 self._zeros[arm] -= 1
-        self._begin_batch()
+        self.begin_batch()
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, half = super().predict(X)
         return mean - self._shift, half
 
-    def _unmet(self, schedule: WidthSchedule) -> str:
+    def unmet_condition(self, schedule: WidthSchedule) -> str:
         return "its theorem is about the mean times the share of feedback that comes in time"
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 
-from agents.core.existing_data import Initial
-from agents.core.gp_settings import GPSettings
+from agents.core.acquisition import UpperConfidenceBound
+from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
-from agents.core.initial_design import UniformDesign
-from agents.core.protocol import Capabilities
+from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.regret_bounds import gp_ucb_bound, proven_exponent
-from agents.core.ucb import UCBAgent
-from agents.core.widths import WidthContext
 
 __all__ = ["IRGPUCB"]
 
 
-class IRGPUCB(UCBAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class IRGPUCB(GPAgent):
     """Pull `argmax mean_{t-1} + sqrt(zeta_t) sd_{t-1}` with `zeta_t = 2 log(A / 2) + Exp(1/2)`, drawn for each pull.
 
     The exponential distribution is that of rate 1/2, so that `zeta_t` has mean `2 + 2 log(A / 2)`. The expected regret
     on draws from the prior is at most that of GP-UCB with a width that does not grow with time. No single band holds
     the mean function at all times: the largest bound exceeds the largest mean in expectation over `zeta_t`, see
-    `docs/math/gp-ucb.md`; so no theorem guarantees the band of `predict`, the one last drawn.
-
-    Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        n_start: Arms drawn uniformly and evaluated before the first bound is computed.
-        initial: Existing data `{"arms": [...], "rewards": [...]}`; None for the problem's, if it has some.
+    `docs/math/gp-ucb.md`; so no theorem guarantees the band of `predict`, the one last drawn. Arguments: see `GPAgent`.
 
     Attributes:
-        width: `sqrt(zeta_t)` as drawn for the next pull.
-
-    Raises:
-        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
+        current_width: `sqrt(zeta_t)` as drawn for the next pull.
 
     Reference: Takeno, Inatsu and Karasuyama (2023), Randomized Gaussian process upper confidence bound with tighter
     Bayesian regret bounds, on finite arms; `docs/math/gp-ucb.md` has a proof of the property that its bound needs.
@@ -46,14 +35,16 @@ class IRGPUCB(UCBAgent):
     policy_family = "GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
 
-    def __init__(self, kernel: Any = None, lam: float | None = None, n_start: int = 0, initial: Initial = None) -> None:
-        start = UniformDesign(n_start)
-        super().__init__(GPSettings(kernel, lam, initial=initial), 0.0, {}, start)
-        self.n_start = start.n
-
-    def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
+    def begin_batch(self) -> None:
+        super().begin_batch()
         # For one or two arms the shift is negative or 0; a lower bound of 0 keeps the property.
-        return sqrt(max(2 * log(self.problem.n_arms / 2) + rng.exponential(2.0), 0.0))
+        self.current_width = sqrt(max(2 * log(self.problem.n_arms / 2) + self.rng.exponential(2.0), 0.0))
+
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        self.batch_closed = True
+        if len(pending):
+            return self.no_actions
+        return self.beliefs.maximise(UpperConfidenceBound(self.current_width), self.rng)
 
     def band_guarantee(self) -> BandGuarantee:
         return BandGuarantee(width="drawn")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -10,12 +11,12 @@ from scipy.special import ndtr
 
 from agents.exact.naive_batches import PlannedBatchAgent
 from gpbandit_envs.arguments import as_count, as_word
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 __all__ = ["SimulationMatching"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SimulationMatching(PlannedBatchAgent):
     """SM-UCB and SM-MEI: simulate sequential runs on posterior draws, then choose the arms that match them best.
 
@@ -25,12 +26,11 @@ class SimulationMatching(PlannedBatchAgent):
     the nearest chosen one. The GP-BUCB paper leaves some choices open; here they are: 20 simulations, distances between
     features scaled to unit variance, medoids among the simulated arms, a repeated arm once all simulated arms are
     matched, the width of the batch's start throughout a simulation, improvement over the largest posterior mean.
+    Other arguments: see `PlannedBatchAgent`.
 
     Args:
         policy: `"ucb"` (maximum upper confidence bound) or `"mei"` (maximum expected improvement).
-        batch_size: Batch size B >= 1; 10 in the GP-BUCB paper's experiments.
         n_simulations: Simulated runs a batch, >= 1.
-        **settings: As for `agents.exact.gp_ucb.GPUCB`.
 
     References: Azimi, Fern and Fern (2010), Batch Bayesian optimization via simulation matching; Desautels, Krause and
     Burdick (2012), section 5.
@@ -39,47 +39,40 @@ class SimulationMatching(PlannedBatchAgent):
     policy_family = "GP-UCB"
     not_saved = PlannedBatchAgent.not_saved | {"_features"}
 
-    def __init__(
-        self,
-        policy: Literal["ucb", "mei"] = "ucb",
-        kernel: Any = None,
-        width: object = "theory",
-        batch_size: int = 10,
-        n_simulations: int = 20,
-        lam: float | None = None,
-        norm_bound: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        super().__init__(kernel, width, batch_size, lam, norm_bound, delta, n_start)
-        self.policy = as_word("policy", policy, ("ucb", "mei"))
-        self.n_simulations = as_count("n_simulations", n_simulations, most=10_000)
+    policy: Literal["ucb", "mei"] = "ucb"
+    n_simulations: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_word("policy", self.policy, ("ucb", "mei"))
+        self.n_simulations = as_count("n_simulations", self.n_simulations, most=10_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
         spread = self.arms.features.std(axis=0)
         self._features = self.arms.features / np.where(spread > 0, spread, 1.0)
 
-    def _plan(self) -> np.ndarray:
+    def plan_batch(self) -> np.ndarray:
         return self._match(self._simulate())
 
     def _simulate(self) -> np.ndarray:
         """Arms of the simulated runs, shape (n_simulations, n), with n the length of the batch."""
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        imagined, each = self.arms.posterior.branches(self.n_simulations), np.arange(self.n_simulations)
-        runs = np.empty((self.n_simulations, self._length), np.int64)
+        imagined, each = self.exact.branches(self.n_simulations), np.arange(self.n_simulations)
+        runs = np.empty((self.n_simulations, self.next_length), np.int64)
         noise = self.rng.standard_normal(runs.shape)
         for step in range(runs.shape[1]):
-            variance = np.maximum(imagined.v, 0.0)
-            runs[:, step] = arms = self._sequential_choices(imagined.mean, np.sqrt(variance))
-            y = imagined.mean[each, arms] + np.sqrt(variance[each, arms] + self.lam) * noise[:, step]
-            imagined.update(each, arms, y)
+            mean = np.stack([one.mean for one in imagined])
+            variance = np.stack([one.variance for one in imagined])
+            runs[:, step] = arms = self._sequential_choices(mean, np.sqrt(variance))
+            y = mean[each, arms] + np.sqrt(variance[each, arms] + self.model.lam) * noise[:, step]
+            for one, arm, value in zip(imagined, arms.tolist(), y.tolist(), strict=True):
+                one.update_one(arm, value)
         return runs
 
     def _sequential_choices(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
         """The arm that the sequential policy pulls next in each run."""
         if self.policy == "ucb":
-            return np.argmax(mean + self.width * sd, axis=1)
+            return np.argmax(mean + self.current_width * sd, axis=1)
         gain = mean - mean.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(sd > 0, gain / sd, -np.inf)

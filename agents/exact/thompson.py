@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import BoxBeliefs
+from agents.core.fields import BandFields, SearchFields
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import GPSettings
-from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Actions, Capabilities, Pending
-from agents.core.space import Search
 from agents.core.widths import SEQUENTIAL_WIDTHS, as_width
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp import Kernel
@@ -47,30 +45,25 @@ class JointDraws:
         """`count` draws from `posterior`, of the same kernel and arms; deviations from its mean are times `scale`."""
         draws = rng.standard_normal((count, self._root.shape[1])) @ self._root.T
         draws += self._remaining * rng.standard_normal(draws.shape)
-        pulled = posterior.engine.distinct()
+        pulled = posterior.distinct()
         if len(pulled):
             noise = np.sqrt(posterior.lam / posterior.n[pulled])
             seen = draws[:, pulled] + noise * rng.standard_normal((count, len(pulled)))
-            draws -= posterior.engine.interpolate(seen)
+            draws -= posterior.interpolate(seen)
         draws *= scale
         draws += posterior.mean
         return draws
 
 
-class GPTS(GPAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPTS(SearchFields, GPAgent):
     """Thompson sampling: evaluate the maximiser of a joint draw from the posterior, one arm or point at a time.
 
     On finite arms this is ASYNC-TS with one worker. On a box the draw is a sample path: a prior sample by random
-    Fourier features plus the exact correction by the data, whose gradients are known.
+    Fourier features plus the exact correction by the data, whose gradients are known. Other arguments: see `GPAgent`.
 
     Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        n_start: Arms or points drawn uniformly and evaluated before the first draw.
         n_features: On a box, random features of a path.
-        candidates: On a box, Sobol points at which a path is evaluated first.
-        starts: On a box, points from which L-BFGS-B climbs.
-        iterations: On a box, largest number of steps of a climb.
 
     Raises:
         ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
@@ -84,19 +77,11 @@ class GPTS(GPAgent):
         frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )
     not_saved = GPAgent.not_saved | {"_draws"}
+    n_features: int = 1_024
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        lam: float | None = None,
-        n_start: int = 0,
-        n_features: int = 1_024,
-        candidates: int = 1_024,
-        starts: int = 8,
-        iterations: int = 60,
-    ) -> None:
-        super().__init__(GPSettings(kernel, lam), UniformDesign(n_start), Search(candidates, starts, iterations))
-        self.n_features = as_count("n_features", n_features, most=100_000)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.n_features = as_count("n_features", self.n_features, most=100_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
@@ -105,35 +90,31 @@ class GPTS(GPAgent):
         else:
             draw_fourier_sample(self.model.kernel, problem.dim, 1, np.random.default_rng(0))  # refuses other kernels
 
-    def _next(self, n: int, pending: Pending) -> Actions:
-        self._closed = True
+    def next_actions(self, n: int, pending: Pending) -> Actions:
+        self.batch_closed = True
         if len(pending):
-            return self._nothing
+            return self.no_actions
         if isinstance(self.beliefs, BoxBeliefs):
             return self.beliefs.maximise_draw(self.n_features, self.rng)
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        draw = self._draws.draw(self.arms.posterior, 1, self.rng)[0]
-        return np.array([self.arms.best_offered(self.arms.of_offered(draw))])
+        draw = self._draws.draw(self.exact, 1, self.rng)[0]
+        return np.array([self.beliefs.offered.best(self.beliefs.offered.of(draw))])
 
 
-class AsyncTS(GPAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class AsyncTS(BandFields, GPAgent):
     """Thompson sampling with up to `batch_size` evaluations open: pull the maximiser of a joint posterior draw.
 
     A draw is a prior draw plus the posterior's correction for what it misses at the pulled arms (Matheron's rule), so
     it is joint over all arms without their A x A covariance. The prior draw comes from a pivoted Cholesky factor of
-    small rank plus an independent remainder.
+    small rank plus an independent remainder. The norm bound, a number, and `delta` are for a named width. Other
+    arguments: see `GPAgent`.
 
     Args:
-        kernel: Prior covariance; None for the problem's.
         batch_size: Largest number of open evaluations; 30 in the BBKB experiments.
         width: How far a draw deviates from the posterior mean, in posterior standard deviations: 1 for Thompson
             sampling, another number, or a width of GP-UCB as theory needs it (Chowdhury and Gopalan 2017, Algorithm 2).
             The BBKB experiments take a tenth of one, `{"name": "practical", "scale": 0.1}`.
-        lam: Noise variance in the posterior; None for the problem's.
         max_rank: Largest rank of the prior's factor; memory is A times it.
-        norm_bound: Bound on the RKHS norm, for a named width; None for the problem's, or 1.
-        delta: Allowed probability of failure, for a named width; None for 1 / horizon.
-        n_start: Arms drawn uniformly and pulled before the first draw.
 
     Attributes:
         draw_width: The width of the draws since the last feedback; the band of `predict` is that of the posterior.
@@ -146,37 +127,29 @@ class AsyncTS(GPAgent):
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
-    not_saved = GPAgent.not_saved | {"_draws", "schedule"}
+    not_saved = GPAgent.not_saved | {"_draws", "schedule", "width", "norm_bound"}
+    batch_size: int = 30
+    width: object = 1.0
+    max_rank: int = 1000
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        batch_size: int = 30,
-        width: object = 1.0,
-        lam: float | None = None,
-        max_rank: int = 1000,
-        norm_bound: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        self.schedule = as_width(width, SEQUENTIAL_WIDTHS)
-        super().__init__(GPSettings(kernel, lam, norm_bound, delta), UniformDesign(n_start))
-        self.batch_size = as_count("batch_size", batch_size)
-        self.max_rank = as_count("max_rank", max_rank)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.schedule = as_width(self.width, SEQUENTIAL_WIDTHS)
+        self.batch_size = as_count("batch_size", self.batch_size)
+        self.max_rank = as_count("max_rank", self.max_rank)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
         self._draws = JointDraws(self.model.kernel, self.arms.features, self.max_rank)
 
-    def _begin_batch(self) -> None:
-        super()._begin_batch()
+    def begin_batch(self) -> None:
+        super().begin_batch()
         self.draw_width = self.schedule(self.beliefs.width_context(norm_bound=self.model.norm_bound))
 
-    def _next(self, n: int, pending: Pending) -> Actions:
+    def next_actions(self, n: int, pending: Pending) -> Actions:
         count = min(n, self.batch_size - len(pending))
-        return np.argmax(self.draw(count), axis=1) if count > 0 else self._nothing
+        return np.argmax(self.draw(count), axis=1) if count > 0 else self.no_actions
 
     def draw(self, count: int) -> Float[np.ndarray, "count A"]:
         """Joint draws from the posterior at all arms, their deviation from the mean times `draw_width`."""
-        assert isinstance(self.arms.posterior, ExactPosterior)
-        return self._draws.draw(self.arms.posterior, count, self.rng, self.draw_width)
+        return self._draws.draw(self.exact, count, self.rng, self.draw_width)

@@ -1,6 +1,7 @@
 """Experiments of one's own: ask what to try, tell what came of it, in true units and names."""
 
-from agents.experiment.experiment import Evaluation, Experiment
+from agents.experiment.evaluations import Evaluation
+from agents.experiment.experiment import Experiment
 from agents.experiment.parameters import log
 
 __all__ = ["Evaluation", "Experiment", "log"]

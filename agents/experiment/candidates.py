@@ -1,8 +1,8 @@
-"""Tables: candidates that can be tried, and evaluations from before."""
+"""Tables: of candidates that can be tried, and as they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from agents.core.protocol import Action
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
@@ -17,7 +18,7 @@ from gpbandit_envs.domain import Dimension
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Candidates", "as_frame"]
+__all__ = ["Candidates", "as_frame", "points_in"]
 
 Table = Any
 """A pandas DataFrame, the path of a CSV file, a list of dicts, or a dict of columns."""
@@ -49,6 +50,19 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
     return table.rename(columns=str)
+
+
+def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
+    """The points in the rows of a frame, whatever other columns it has.
+
+    Raises:
+        ValueError: if a column is missing.
+    """
+    frame = frame.rename(columns=str)
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise ValueError(f"points: expected the columns {', '.join(names)}, got none named {', '.join(missing)}")
+    return frame[list(names)].to_dict("records")  # type: ignore[return-value]
 
 
 def _refuse_mixed(name: str, frame: pd.DataFrame) -> None:
@@ -153,6 +167,27 @@ class Candidates:
 
     def _key(self, point: Mapping[str, Any]) -> tuple[object, ...]:
         return tuple(_canonical(plain(point[name])) for name in self.names)
+
+    @property
+    def coordinates(self) -> list[str]:
+        """What the coordinates of the unit cube are called."""
+        return self.varying.coordinates
+
+    def problem_fields(self) -> dict[str, Any]:
+        """What a problem says of them."""
+        return {"dim": self.arms.shape[1], "arms": self.arms}
+
+    def proposed(self, action: Action) -> tuple[Point, int]:
+        """The candidate that an action stands for, and the action."""
+        return dict(self.points[int(action)]), int(action)
+
+    def stated(self, point: Any) -> tuple[Point, int]:
+        """The candidate that a point names, and its action; raises as `arm`."""
+        return self.proposed(self.arm(point))
+
+    def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
+        """Which actions are `action`."""
+        return [i for i, each in enumerate(actions) if each == action]
 
     def arm(self, point: Any) -> int:
         """The index of a candidate.

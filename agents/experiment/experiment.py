@@ -1,15 +1,17 @@
-"""Experiments of one's own, by asking and telling, in true units and names."""
+"""Experiments of one's own, by asking and telling, in true units and names.
+
+`ask` makes a copy of the policy that knows all that has been told, lets it choose around the points that are open, and
+keeps the copy; `tell` notes what came of a point.
+
+Beside this file: `setup`, what an experiment begins with; `parameters` and `candidates`, what can be tried; `history`,
+what was tried and what came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved.
+"""
 
 from __future__ import annotations
 
 import copy
-import difflib
-import json
-import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -17,60 +19,31 @@ import numpy as np
 from jaxtyping import Bool
 
 from agents.core.protocol import Action, Agent, Feedback, Pending
-from agents.core.registry import load_entry_point, make
 from agents.core.space import space_of
-from agents.experiment.candidates import Candidates, Table, as_frame
-from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain, same_points
-from gpbandit_envs.arguments import LARGEST, as_count, as_word
-from gpbandit_envs.atomic import written_whole
+from agents.experiment import file
+from agents.experiment.candidates import Candidates, Table, as_frame, points_in
+from agents.experiment.evaluations import Evaluation, as_outcome, row_named
+from agents.experiment.history import History
+from agents.experiment.parameters import Parameters, Point
+from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
+from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from agents.experiment.check import Check
+    from agents.experiment.leave_one_out import Check
 
-__all__ = ["DEFAULT_AGENT", "Evaluation", "Experiment"]
+__all__ = ["Experiment"]
 
-DEFAULT_AGENT = "MAP-BUCB"
-_FORMAT, _SCHEMA = "gpbandit-envs experiment", 1
-_STATUS = "status"  # a column of results()
-_ALIKE = 0.8  # likeness of names, see difflib: two letters of five exchanged
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
 _REPLACEMENTS = 1_024  # points of a box among which that for one close to a failed point is chosen
+_BATCHES = f"{DEFAULT_AGENT!r}, the default, goes on while points are open"
 
-Status = Literal["open", "done", "failed", "withdrawn"]
 OnFailure = Literal["avoid", "worst"]
-
-
-@dataclass
-class Evaluation:
-    """One evaluation.
-
-    Attributes:
-        point: What was, or is to be, tried.
-        action: It as policies see it: the number of a candidate, or a point of the unit cube.
-        status: `"open"` until told.
-        outcome: What came of it, unit of the outcome; None unless `"done"`.
-        asked: Whether the policy proposed it; False for one that was told without having been asked.
-        counts_as: For a failed one, the outcome that the policy was given in place of none, if any.
-    """
-
-    point: Point
-    action: Action
-    status: Status = "open"
-    outcome: float | None = None
-    asked: bool = True
-    counts_as: float | None = None
-
-    @property
-    def number(self) -> float | None:
-        """What the policy learns of it: its outcome, or what it counts as; None for nothing."""
-        return self.counts_as if self.outcome is None else self.outcome
 
 
 class Experiment:
@@ -144,132 +117,53 @@ class Experiment:
         log: Sequence[str] = (),
     ) -> None:
         self.outcome, self.minimise, self.repeats = str(outcome), bool(minimise), bool(repeats)
-        self.seed, self.prior_mean = as_count("seed", seed, 0), _finite("prior_mean", prior_mean)
+        self.seed, self.prior_mean = as_count("seed", seed, 0), as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
-        self._id, self._settings = _as_agent(agent)
-        self.parameters: Parameters | None = None
-        self.candidates: Candidates | None = None
-        before = []
-        if isinstance(parameters, Mapping):
-            if log:
-                raise ValueError("log: expected only for a table of candidates; here agents.log(low, high) says it")
-            self.parameters = Parameters.of(parameters)
-        else:
-            frame = as_frame("parameters", parameters)
-            if self._is_among(frame):
-                known = frame[frame[self.outcome].notna()]
-                before = [] if len(known) == 0 else [known]
-                frame = frame.drop(columns=self.outcome)
-            self.candidates = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(log))
-        for name in self._names:
-            if name in (self.outcome, _STATUS):
-                raise ValueError(
-                    f"parameters: expected names other than {self.outcome!r} and {_STATUS!r}, which are columns of "
-                    f"results(), got {name!r}; outcome= is the name of the outcome"
-                )
-        if data is not None:
-            before.append(as_frame("data", data))
-        elif failures:
+        self._id, self._settings = as_agent(agent)
+        self._choices, known = as_choices(parameters, self.outcome, log)
+        if data is None and failures:
             raise ValueError(
                 "failures: expected only with data=; in a table of candidates a row without an outcome is one to try"
             )
-        self._before: list[Evaluation] = []
-        self._evaluations: list[Evaluation] = []
-        failed: list[tuple[int, Point]] = []
-        for rows in before:
-            failed += self._take_over(rows, bool(failures))
-        self._events: list[dict[str, Any]] = []
-        self._told: list[int] = []  # not yet known to the policy
-        self._problem = self._describe(horizon, kernel, noise_std)
-        self._agent = self._begin()
+        self._history = History(
+            self._choices, self.outcome, minimise=self.minimise, prior_mean=self.prior_mean, repeats=self.repeats
+        )
+        failed = []
+        for rows in (known, None if data is None else as_frame("data", data)):
+            if rows is not None:
+                failed += self._history.take_over(rows, bool(failures))
+        self._problem = Problem(
+            name="the experiment",
+            kernel=None if kernel is None else as_kernel(kernel),
+            noise_std=noise_std,
+            horizon=horizon,
+            knowledge="learned",
+            initial=self._initial(),
+            **self._choices.problem_fields(),
+        )
+        self._agent = begin(self._id, self._settings, self._problem, self.seed)
         for i, point in failed:
-            with _row_named(i):
+            with row_named(i):
                 self.tell(point, failed=True)
 
-    # What is set up once.
+    def _initial(self) -> InitialData | None:
+        """What is known before the first question, as policies have it."""
+        before = self._history.before
+        if not before:
+            return None
+        actions = np.array([each.action for each in before])
+        rewards = np.array([self._history.reward(each) for each in before])
+        return InitialData(rewards=rewards, **{"points" if self.candidates is None else "arms": actions})
 
-    def _is_among(self, frame: pd.DataFrame) -> bool:
-        """Whether a column has the outcome's name.
+    @property
+    def parameters(self) -> Parameters | None:
+        """What can be set; None if there is a table of candidates."""
+        return self._choices if isinstance(self._choices, Parameters) else None
 
-        Raises:
-            ValueError: if one differs from it in spelling alone, or none has it and one is close: it would become a
-                parameter.
-        """
-        wanted, there = self.outcome.strip().casefold(), self.outcome in frame.columns
-        others = {name.strip().casefold(): name for name in frame.columns if name != self.outcome}
-        close = [wanted] if wanted in others else difflib.get_close_matches(wanted, others, n=1, cutoff=_ALIKE)
-        if close and (close[0] == wanted or not there):
-            raise ValueError(
-                f"outcome: expected the name of a column, got {self.outcome!r}; did you mean {others[close[0]]!r}? "
-                "A setting needs a name less like it"
-            )
-        return there
-
-    def _take_over(self, frame: pd.DataFrame, failures: bool) -> list[tuple[int, Point]]:
-        """Take over the outcomes in a table; returns the rows that have none, with their numbers."""
-        if not self._is_among(frame):
-            raise ValueError(
-                f"data: expected a column {self.outcome!r} with the outcomes, got {', '.join(frame.columns)}; "
-                "outcome= names it"
-            )
-        import pandas as pd
-
-        failed = []
-        for i, row in enumerate(frame.to_dict("records")):
-            point = {str(name): plain(value) for name, value in row.items()}
-            outcome = point.pop(self.outcome)
-            with _row_named(i):
-                if pd.isna(outcome):
-                    if not failures:
-                        raise ValueError(
-                            f"{self.outcome}: expected a number, got none; leave out rows not measured yet, or give "
-                            "failures=True if each row without one failed"
-                        )
-                    failed.append((i, point))
-                    continue
-                new = self._evaluation(point, asked=False)
-                self._refuse_repeat(new)
-                new.outcome, new.status = _finite(self.outcome, outcome), "done"
-            self._before.append(new)
-        return failed
-
-    def _describe(self, horizon: int | None, kernel: Any, noise_std: float | None) -> Problem:
-        initial = None
-        if self._before:
-            actions = np.array([each.action for each in self._before])
-            rewards = np.array([self._reward(each) for each in self._before])
-            initial = InitialData(rewards=rewards, **{"points" if self.candidates is None else "arms": actions})
-        fields: dict[str, Any] = {
-            "name": "the experiment",
-            "kernel": None if kernel is None else as_kernel(kernel),
-            "noise_std": noise_std,
-            "horizon": horizon,
-            "knowledge": "learned",
-            "initial": initial,
-        }
-        if self.candidates is not None:
-            return Problem(dim=self.candidates.arms.shape[1], arms=self.candidates.arms, **fields)
-        assert self.parameters is not None
-        domain = self.parameters.domain
-        return Problem(dim=domain.dim, notes={"domain": domain.to_spec()}, **fields)
-
-    def _begin(self) -> Agent:
-        # A class of one's own is 'module:Class', as in suites.
-        agent = load_entry_point(self._id)(**self._settings) if ":" in self._id else make(self._id, **self._settings)
-        wanted, kind = (
-            ("finite", "tables of candidates") if self._problem.is_finite else ("box", "ranges of parameters")
-        )
-        if wanted not in agent.capabilities.domains:
-            raise ValueError(f"agent: {self._id!r} does not play on {kind}; {DEFAULT_AGENT!r}, the default, does")
-        lacking = agent.capabilities.needs - agent.arguments_state()
-        stated = {"kernel": self._problem.kernel, "noise": self._problem.noise_std, "horizon": self._problem.horizon}
-        for need, argument in (("kernel", "kernel"), ("noise", "noise_std"), ("horizon", "horizon")):
-            if need in lacking and stated[need] is None:
-                raise ValueError(
-                    f"{argument}: {self._id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise"
-                )
-        agent.reset(self._problem, np.random.default_rng(self.seed))
-        return agent
+    @property
+    def candidates(self) -> Candidates | None:
+        """The candidates; None if there are ranges of parameters."""
+        return self._choices if isinstance(self._choices, Candidates) else None
 
     # Asking.
 
@@ -297,9 +191,8 @@ class Experiment:
         if agent.capabilities.batch == "sequential" and count > 1:
             raise ValueError(f"n: {self._id!r} proposes one point at a time, expected ask(); {_BATCHES}")
         new = self._proposals(agent, count)
-        self._agent, self._told = agent, []
-        self._evaluations += new
-        self._events.append({"ask": [each.point for each in new]})
+        self._agent = agent
+        self._history.ask(new)
         points = [dict(each.point) for each in new]
         return points[0] if n is None else points
 
@@ -327,40 +220,31 @@ class Experiment:
                     break  # the policy has ended its batch
                 raise ValueError(
                     f"ask: {self._id!r} waits for {len(pending)} open points, the first "
-                    f"{self._open()[0].point!r}; tell or withdraw them; {_BATCHES}"
+                    f"{self._history.open[0].point!r}; tell or withdraw them; {_BATCHES}"
                 )
             action = actions[0] if heeds else self._replaced(agent, actions[0], available, len(new))
-            new.append(self._proposal(action))
+            new.append(self._history.proposed(action))
         return new
-
-    def _proposal(self, action: Action) -> Evaluation:
-        if self.candidates is not None:
-            return Evaluation(dict(self.candidates.points[int(action)]), int(action))
-        assert self.parameters is not None
-        domain = self.parameters.domain
-        # The point that is shown, which is rounded, is the one that the policy learns about.
-        point = self.parameters.point(domain.values(np.asarray(action)[None])[0])
-        return Evaluation(point, domain.unit(self.parameters.row(point)[None])[0])
 
     def _available(self, new: Sequence[Evaluation]) -> Bool[np.ndarray, " A"] | None:
         """The candidates that may be proposed; None on ranges."""
         if self.candidates is None:
             return None
         available = np.ones(len(self.candidates.points), bool)
-        for each in [*self._before, *self._evaluations, *new]:
+        for each in [*self._history.all, *new]:
             if each.status == "failed" or (not self.repeats and each.status != "withdrawn"):
                 available[each.action] = False
         return available
 
     def _replaced(self, agent: Agent, action: Action, available: np.ndarray | None, turn: int) -> Action:
         """The action, or what takes the place of one that is not available."""
-        rng = np.random.default_rng([self.seed, len(self._evaluations), turn])
+        rng = np.random.default_rng([self.seed, len(self._history.own), turn])
         if available is not None:
             if available[action]:
                 return action
             left = np.flatnonzero(available)
             return int(left[_largest_bound(agent, self._problem.arms[left], rng)])  # type: ignore[index]
-        failed = [each.action for each in self._evaluations if each.status == "failed"]
+        failed = [each.action for each in self._history.own if each.status == "failed"]
         if not _near(np.asarray(action)[None], failed)[0]:
             return action
         others = space_of(self._problem).random(_REPLACEMENTS, rng)
@@ -383,20 +267,7 @@ class Experiment:
             TypeError: if the point is no dict.
             ValueError: if the point is out of range or was told already, or the outcome is no finite number.
         """
-        if failed and outcome is not None:
-            raise ValueError(f"outcome: expected none with failed=True, got {outcome!r}")
-        value = None if failed else _finite(self.outcome, outcome)
-        found = self._find(point)
-        if found is None:
-            new = self._evaluation(point, asked=False)
-            self._refuse_repeat(new)
-            self._evaluations.append(new)
-            found = len(self._evaluations) - 1
-        told = self._evaluations[found]
-        told.outcome, told.status = value, "failed" if failed else "done"
-        self._told.append(found)
-        event: dict[str, Any] = {"tell": found, "failed": True} if failed else {"tell": found, "outcome": value}
-        self._events.append(event if told.asked else {**event, "point": told.point})
+        self._history.tell(point, outcome, failed)
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
         """Say that an open point will not be tried; it may be proposed again.
@@ -404,78 +275,32 @@ class Experiment:
         Raises:
             ValueError: if it is not open.
         """
-        found = self._find(point)
-        if found is None:
-            raise ValueError(f"point: expected one of the {len(self._open())} open points, got {dict(point)!r}")
-        self._evaluations[found].status = "withdrawn"
-        self._events.append({"withdraw": found})
-
-    def _evaluation(self, point: Any, asked: bool) -> Evaluation:
-        if self.candidates is not None:
-            arm = self.candidates.arm(point)
-            return Evaluation(dict(self.candidates.points[arm]), arm, asked=asked)
-        assert self.parameters is not None
-        row = self.parameters.row(point)
-        return Evaluation(self.parameters.exact_point(row), self.parameters.domain.unit(row[None])[0], asked=asked)
-
-    def _find(self, point: Any) -> int | None:
-        """The oldest open evaluation of a point."""
-        wanted = self._evaluation(point, asked=False).action
-        numbers = [i for i, each in enumerate(self._evaluations) if each.status == "open"]
-        same = self._same(wanted, [self._evaluations[i] for i in numbers])
-        return numbers[same[0]] if same else None
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        """Names of the parameters."""
-        return tuple(self.candidates.names if self.parameters is None else self.parameters.names)  # type: ignore[union-attr]
-
-    def _same(self, action: Action, evaluations: Sequence[Evaluation]) -> list[int]:
-        if self.candidates is not None:
-            return [i for i, each in enumerate(evaluations) if each.action == action]
-        return same_points(np.asarray(action), [np.asarray(each.action) for each in evaluations])
-
-    def _refuse_repeat(self, new: Evaluation) -> None:
-        if self.repeats:
-            return
-        known = [each for each in [*self._before, *self._evaluations] if each.status in ("done", "failed")]
-        same = self._same(new.action, known)
-        if same:
-            each = known[same[0]]
-            was = "failed" if each.outcome is None else f"{self.outcome} {each.outcome:g}"
-            raise ValueError(f"point: {new.point!r} has been told already ({was}); repeats=True allows it twice")
+        self._history.withdraw(point)
 
     # What is known.
 
     def _informed(self) -> Agent:
         """A copy of the policy that knows all that has been told."""
         agent = copy.deepcopy(self._agent, {id(self._problem): self._problem})
-        told = [(i, self._evaluations[i]) for i in self._told]
+        told = [(i, self._history.own[i]) for i in self._history.untold]
         if told:
             self._count_failures([each for _, each in told])
             failed = np.array([each.number is None for _, each in told])
-            rewards = np.array([np.nan if each.number is None else self._reward(each) for _, each in told])
+            rewards = np.array([np.nan if each.number is None else self._history.reward(each) for _, each in told])
             actions = np.array([each.action for _, each in told])
             agent.observe(Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed))
         return agent
 
     def _count_failures(self, told: Sequence[Evaluation]) -> None:
         """Let those that failed count as the worst outcome, if that is wanted and there is one."""
-        done = [each for each in [*self._before, *self._evaluations] if each.status == "done"]
+        done = [each for each in self._history.all if each.status == "done"]
         if self.on_failure == "worst" and done:
-            worst = min(done, key=self._reward).outcome
+            worst = min(done, key=self._history.reward).outcome
             for each in told:
                 each.counts_as = worst if each.status == "failed" else None
 
-    def _reward(self, evaluation: Evaluation) -> float:
-        assert evaluation.number is not None
-        return (-1.0 if self.minimise else 1.0) * (evaluation.number - self.prior_mean)
-
-    def _open(self) -> list[Evaluation]:
-        return [each for each in self._evaluations if each.status == "open"]
-
     def _pending(self, new: Sequence[Evaluation]) -> Pending:
-        open_ = [(i, each.action) for i, each in enumerate([*self._evaluations, *new]) if each.status == "open"]
+        open_ = [(i, each.action) for i, each in enumerate([*self._history.own, *new]) if each.status == "open"]
         if not open_:
             return Pending.empty(self._problem)
         return Pending(np.array([i for i, _ in open_]), np.array([action for _, action in open_]))
@@ -483,7 +308,7 @@ class Experiment:
     @property
     def open(self) -> list[Point]:
         """The points that have been asked and not told, oldest first."""
-        return [dict(each.point) for each in self._open()]
+        return [dict(each.point) for each in self._history.open]
 
     def best(self) -> tuple[Point, float]:
         """The evaluated point of best outcome, averaged over its repeats, and that outcome.
@@ -491,25 +316,14 @@ class Experiment:
         Raises:
             ValueError: if nothing has succeeded yet.
         """
-        groups: list[list[Evaluation]] = []
-        for each in [*self._before, *self._evaluations]:
-            if each.status == "done":
-                same = self._same(each.action, [group[0] for group in groups])
-                if same:
-                    groups[same[0]].append(each)
-                else:
-                    groups.append([each])
-        if not groups:
-            raise ValueError("best: expected at least one outcome, got none yet")
-        top = max(groups, key=lambda group: float(np.mean([self._reward(each) for each in group])))
-        return dict(top[0].point), float(np.mean([each.outcome for each in top if each.outcome is not None]))
+        return self._history.best()
 
     def recommend(self) -> Point:
         """The point that the policy would deploy: on tables it may be one that was not tried."""
         action = self._informed().recommend()
-        evaluated = [*self._before, *self._evaluations]
-        same = self._same(action, evaluated)
-        return dict((evaluated[same[0]] if same else self._proposal(action)).point)
+        evaluated = self._history.all
+        same = self._history.same(action, evaluated)
+        return dict((evaluated[same[0]] if same else self._history.proposed(action)).point)
 
     def predict(self, points: Point | Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
@@ -529,27 +343,16 @@ class Experiment:
 
         index = None
         if isinstance(points, pd.DataFrame):
-            index, points = points.index, self._points_of(points)
+            index, points = points.index, points_in(points, self._choices.names)
         if not len(points):  # policies need not expect empty arrays
             return pd.DataFrame({"mean": [], "half_width": []}, dtype=np.float64)
         points = [points] if isinstance(points, Mapping) else points
-        actions = np.array([self._evaluation(point, asked=False).action for point in points])
+        actions = np.array([self._history.stated(point).action for point in points])
         X = actions if self._problem.arms is None else self._problem.arms[actions]
         found = self._informed().predict(X)
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
-        mean = (-1.0 if self.minimise else 1.0) * found[0] + self.prior_mean
-        return pd.DataFrame({"mean": mean, "half_width": found[1]}, index=index)
-
-    def _points_of(self, frame: pd.DataFrame) -> list[Point]:
-        """The points in the rows of a frame."""
-        frame = frame.rename(columns=str)
-        missing = [name for name in self._names if name not in frame.columns]
-        if missing:
-            raise ValueError(
-                f"points: expected the columns {', '.join(self._names)}, got none named {', '.join(missing)}"
-            )
-        return frame[list(self._names)].to_dict("records")  # type: ignore[return-value]
+        return pd.DataFrame({"mean": self._history.outcomes(found[0]), "half_width": found[1]}, index=index)
 
     def check(self) -> Check:
         """Whether to believe the model: every outcome predicted from all the others, in numbers and in a sentence.
@@ -561,40 +364,13 @@ class Experiment:
 
         Reference: Rasmussen and Williams (2006), eq. 5.12; kernel, noise and prior mean are learnt from all outcomes.
         """
-        import pandas as pd
+        from agents.experiment.leave_one_out import check_of
 
-        from agents.experiment.check import Check, fewest_outcomes, posterior_of
-        from gpbandit_envs.gp.leave_one_out import leave_one_out
-
-        agent, posterior = posterior_of(self._informed(), self._id)
-        evaluations = [*self._before, *self._evaluations]
-        known = [(i, each) for i, each in enumerate(evaluations) if each.number is not None]
-        if not known:
-            raise ValueError("check: expected at least one outcome, got none yet")
-        X = agent.space.coordinates(np.array([each.action for _, each in known]))
-        y = np.array([self._reward(each) for _, each in known])
-        mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean)
-        mean = (-1.0 if self.minimise else 1.0) * mean + self.prior_mean
-        predictions = pd.DataFrame(
-            {"outcome": [each.outcome for _, each in known], "mean": mean, "sd": np.sqrt(variance)},
-            index=[i for i, _ in known],
-        )
-        varying = self.parameters if self.candidates is None else self.candidates.varying
-        assert varying is not None
-        return Check(
-            self.outcome,
-            predictions.dropna(),  # what a failure counts as was not measured
-            math.sqrt(posterior.lam),
-            dict(zip(varying.coordinates, agent.hyperparameters[0].lengthscales, strict=True)),
-            fewest_outcomes(agent),
-        )
+        return check_of(self._informed(), self._id, self._history, self.outcome, self._choices.coordinates)
 
     def results(self) -> pd.DataFrame:
         """One row per evaluation, in order: the parameters, the outcome and its status; data from before come first."""
-        import pandas as pd
-
-        rows = [(each, "before") for each in self._before] + [(each, each.status) for each in self._evaluations]
-        return pd.DataFrame([{**each.point, self.outcome: each.outcome, _STATUS: status} for each, status in rows])
+        return self._history.table()
 
     def plot(self) -> go.Figure:
         """Outcomes in the order of evaluation with the best so far, and against every parameter, as a Plotly figure.
@@ -604,21 +380,16 @@ class Experiment:
         """
         from agents.experiment.plot import outcome_figure
 
-        return outcome_figure(self.results(), self._names, self.outcome, minimise=self.minimise)
+        return outcome_figure(self.results(), self._choices.names, self.outcome, minimise=self.minimise)
 
     def __repr__(self) -> str:
         if self.candidates is not None:
-            tried = {each.action for each in [*self._before, *self._evaluations] if each.status != "withdrawn"}
+            tried = {each.action for each in self._history.all if each.status != "withdrawn"}
             n = len(self.candidates.points)
             what = f"{n} candidates, {n - len(tried)} untried, of {', '.join(self.candidates.names)}"
         else:
-            assert self.parameters is not None
-            what = ", ".join(self.parameters.names)
-        counts = {"before": len(self._before)}
-        for each in self._evaluations:
-            counts[each.status] = counts.get(each.status, 0) + 1
-        told = ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "nothing told"
-        return f"Experiment({what}; {self._id}; {told})"
+            what = ", ".join(self._choices.names)
+        return f"Experiment({what}; {self._id}; {self._history})"
 
     # Files.
 
@@ -629,40 +400,20 @@ class Experiment:
             TypeError: if a setting of the policy has no JSON form.
             OSError: if the file cannot be written.
         """
-        where = Path(path)
-        problem = self._problem
         setup = {
-            "parameters": None if self.parameters is None else [each.to_spec() for each in self.parameters.all],
-            "candidates": None
-            if self.candidates is None
-            else {name: [point[name] for point in self.candidates.points] for name in self.candidates.names},
-            "log": [] if self.candidates is None else list(self.candidates.log),
             "agent": [self._id, self._settings],
             "outcome": self.outcome,
             "minimise": self.minimise,
             "seed": self.seed,
             "repeats": self.repeats,
             "on_failure": self.on_failure,
-            "horizon": problem.horizon,
-            "kernel": None if problem.kernel is None else problem.kernel.to_spec(),
-            "noise_std": problem.noise_std,
+            "horizon": self._problem.horizon,
+            "kernel": None if self._problem.kernel is None else self._problem.kernel.to_spec(),
+            "noise_std": self._problem.noise_std,
             "prior_mean": self.prior_mean,
-            "data": [{**each.point, self.outcome: each.outcome} for each in self._before],
+            "data": [{**each.point, self.outcome: each.outcome} for each in self._history.before],
         }
-        content = {
-            "format": _FORMAT,
-            "schema": _SCHEMA,
-            "written_by": __version__,
-            "setup": setup,
-            "events": self._events,
-        }
-        try:
-            text = json.dumps(content, indent=1, allow_nan=False)
-        except TypeError as error:
-            raise TypeError(f"agent: expected settings with a JSON form, got {self._settings!r} ({error})") from None
-        with written_whole(where) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
-        return where
+        return file.write(Path(path), self._choices, setup, self._history.events)
 
     @classmethod
     def load(cls, path: str | Path) -> Experiment:
@@ -675,100 +426,33 @@ class Experiment:
             ValueError: if the file is none of `save`, or of a later version.
             OSError: if it cannot be read.
         """
-        if Path(path).is_dir():
-            raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-            known = content["format"] == _FORMAT
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
-            known = False
-        if not known:
-            raise ValueError(f"{path}: expected a file written by Experiment.save")
-        schema = content.get("schema")
-        if schema != _SCHEMA:
-            hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
-            raise ValueError(f"{path}: expected schema {_SCHEMA}, got {schema!r}{hint}")
-        setup = content["setup"]
-        spec, columns = setup.pop("parameters"), setup.pop("candidates")
-        setup["data"] = setup["data"] or None
-        id, settings = setup.pop("agent")
-        if columns is None:
-            parameters = [Parameter.from_spec(entry) for entry in spec]
-            lab = cls({parameter.name: parameter for parameter in parameters}, (id, settings), **setup)
-        else:
-            lab = cls(as_frame("candidates", columns), (id, settings), **setup)
-        lab._replay(content["events"], str(path))
-        return lab
-
-    def _replay(self, events: list[dict[str, Any]], path: str) -> None:
-        same = True
+        setup, events = file.read(Path(path))
+        lab, same = cls(**setup), True
         for i, event in enumerate(events):
             try:
                 if "ask" in event:
-                    same = self._replay_asked(event) and same
-                elif "withdraw" in event:
-                    self._evaluations[event["withdraw"]].status = "withdrawn"
+                    same = lab._ask_again(event) and same
                 else:
-                    self._replay_told(event)
+                    lab._history.note(event)
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise ValueError(f"{path}: event {i} (counted from 0): {error}") from error
-            self._events.append(event)
         if not same:
             warnings.warn(
-                f"{path}: its policy would now have proposed other points; those that were tried are kept", stacklevel=3
+                f"{path}: its policy would now have proposed other points; those that were tried are kept", stacklevel=2
             )
+        return lab
 
-    def _replay_asked(self, event: dict[str, Any]) -> bool:
+    def _ask_again(self, event: file.Event) -> bool:
         """Whether the policy proposes what it proposed then; that is kept in any case."""
-        recorded = [self._evaluation(point, asked=True) for point in event["ask"]]
+        then = [self._history.stated(point, asked=True) for point in event["ask"]]
         agent = self._informed()
         try:
-            new = self._proposals(agent, len(recorded))
+            now = self._proposals(agent, len(then))
         except ValueError:
-            new = []
-        self._agent, self._told = agent, []
-        self._evaluations += recorded
-        return [each.point for each in new] == [each.point for each in recorded]
-
-    def _replay_told(self, event: dict[str, Any]) -> None:
-        if "point" in event:
-            self._evaluations.append(self._evaluation(event["point"], asked=False))
-        told = self._evaluations[event["tell"]]
-        told.outcome, told.status = event.get("outcome"), "failed" if event.get("failed") else "done"
-        self._told.append(event["tell"])
-
-
-_BATCHES = f"{DEFAULT_AGENT!r}, the default, goes on while points are open"
-
-
-def _as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
-    if isinstance(agent, str):
-        return agent, {}
-    if (
-        isinstance(agent, (tuple, list))
-        and len(agent) == 2
-        and isinstance(agent[0], str)
-        and isinstance(agent[1], Mapping)
-    ):
-        return agent[0], copy.deepcopy(dict(agent[1]))
-    raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT!r}, or a pair of id and settings, got {agent!r}")
-
-
-@contextmanager
-def _row_named(i: int) -> Iterator[None]:
-    """Name the row of `data` in its errors."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"data, row {i} (counted from 0): {error}") from None
-
-
-def _finite(name: str, value: Any) -> float:
-    value = plain(value)
-    if not is_number(value) or not abs(value) <= LARGEST:
-        hint = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
-        raise ValueError(f"{name}: expected a finite number, got {value!r}{hint}")
-    return float(value)
+            now = []
+        self._agent = agent
+        self._history.ask(then)
+        return [each.point for each in now] == [each.point for each in then]
 
 
 def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"]:

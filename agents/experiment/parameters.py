@@ -6,7 +6,6 @@ their index; `Domain` maps rows to the unit cube.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.arguments import LARGEST
+from agents.core.protocol import Action
+from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.domain import Dimension, Domain
 
-__all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain", "same_points"]
+__all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain"]
 
 Point = dict[str, Any]
 """One value for every parameter, by name."""
@@ -101,8 +101,8 @@ class Parameter:
 
     def _hint(self, value: Any) -> str:
         names = [label for label in self.labels if isinstance(label, str)]
-        close = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
-        return f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(value, names, "")
+        return f"; {hint}" if hint else ""
 
     def to_spec(self) -> dict[str, Any]:
         """JSON form."""
@@ -244,9 +244,7 @@ class Parameters:
             raise TypeError(f"point: expected a dict with {', '.join(self.names)}, got {point!r}")
         for name in point:
             if name not in self.names:
-                close = difflib.get_close_matches(str(name), self.names, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names)}"
-                raise ValueError(f"point: no parameter {name!r}; {hint}")
+                raise ValueError(f"point: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
         missing = [name for name in self.names if name not in point]
         if missing:
             raise ValueError(f"point: expected a value for {', '.join(self.names)}, missing {', '.join(missing)}")
@@ -262,19 +260,32 @@ class Parameters:
             for parameter, x in zip(self.all, row.tolist(), strict=True)
         }
 
+    def problem_fields(self) -> dict[str, Any]:
+        """What a problem says of them."""
+        return {"dim": self.domain.dim, "notes": {"domain": self.domain.to_spec()}}
+
+    def proposed(self, action: Action) -> tuple[Point, Float[np.ndarray, " d"]]:
+        """The point that is shown for an action, which is rounded, and the action that the policy learns about."""
+        point = self.point(self.domain.values(np.asarray(action)[None])[0])
+        return point, self.domain.unit(self.row(point)[None])[0]
+
+    def stated(self, point: Any) -> tuple[Point, Float[np.ndarray, " d"]]:
+        """A point as it was stated, with its action; raises as `row`."""
+        row = self.row(point)
+        return self.exact_point(row), self.domain.unit(row[None])[0]
+
+    def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
+        """Which actions are `action`, up to rounding."""
+        if len(actions) == 0:
+            return []
+        return np.flatnonzero(np.abs(np.asarray(actions) - action).max(axis=1) <= _SAME).tolist()
+
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Parameters:
         """The parameters of `{name: setting}`; see `as_parameter`."""
         if not settings:
             raise ValueError("parameters: expected at least one, got none")
         return cls(tuple(as_parameter(str(name), setting) for name, setting in settings.items()))
-
-
-def same_points(x: Float[np.ndarray, " d"], rows: Sequence[np.ndarray]) -> list[int]:
-    """Which points of the unit cube are `x`, up to rounding."""
-    if len(rows) == 0:
-        return []
-    return np.flatnonzero(np.abs(np.asarray(rows) - x).max(axis=1) <= _SAME).tolist()
 
 
 def is_number(value: Any) -> bool:

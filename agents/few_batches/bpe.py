@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.fields import BandFields, ModelFields
 from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import GPSettings, NoiseOfArms, NormBound
+from agents.core.gp_settings import GPSettings, NoiseOfArms
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
@@ -29,7 +30,8 @@ _FIRST = 8  # evaluations of the first batch, where lengths double
 _WIDTHS = {"theory": OfflineTheorem(), "sub-gaussian": TwoSidedOffline(), "growing": GrowingWidth()}
 
 
-class BPE(FiniteArmAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class BPE(ModelFields, BandFields, FiniteArmAgent):
     """Few batches, each of pure exploration among the arms that may still be best.
 
     In batch i, pick `N_i` arms, each of largest variance given the picks of this batch alone; observe them all; keep
@@ -43,8 +45,10 @@ class BPE(FiniteArmAgent):
     With `noise="by_arm"` and doubling lengths it is VA-PE, variance-aware phased elimination: the posterior has the
     noise variance of each arm, so that a batch goes to the arms in proportion to their noise.
 
+    The norm bound is a number: a guess that has to be doubled comes too late, as eliminated arms do not return. Other
+    arguments: see `ModelFields` and `BandFields`.
+
     Args:
-        kernel: Prior covariance; None for the problem's.
         width: `"theory"` (the offline bound, proven for Gaussian noise), `"sub-gaussian"` (the same with `2 A` for A,
             proven for all sub-Gaussian noise), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
             (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, evaluated once a batch,
@@ -56,14 +60,11 @@ class BPE(FiniteArmAgent):
             there is no noise.
         posterior: `"batch"` (each batch on its own, as the theory requires) or `"full"` (all data).
         sampling: `"variance"` (the arm of largest variance) or `"uniform"` (REDS), which goes with `posterior="batch"`.
-        lam: Noise variance in the posterior; None for the problem's.
-        norm_bound: Bound `Psi` on the RKHS norm, a number; None for the problem's, or 1. A guess that has to be doubled
-            comes too late: eliminated arms do not return.
-        delta: Allowed probability of failure; None for `1 / T`.
         noise: `"common"`, or `"by_arm"` (VA-PE) for the noise variance of each arm, where the problem states them.
 
     Attributes:
-        delta: Nominal failure probability of the band of `predict`, from `reset` on.
+        model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
+        current_width: The width of the current batch.
 
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
@@ -75,42 +76,35 @@ class BPE(FiniteArmAgent):
     here they are drawn from the arms, with replacement.
     """
 
-    not_saved = FiniteArmAgent.not_saved | {"_model"}
+    not_saved = FiniteArmAgent.not_saved | {"model", "schedule", "width", "norm_bound"}
     policy_family = "elimination"
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        n_batches: int | None = None,
-        lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel",
-        posterior: Literal["batch", "full"] = "batch",
-        sampling: Literal["variance", "uniform"] = "variance",
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-        noise: NoiseOfArms = "common",
-    ) -> None:
-        self._given = GPSettings(kernel, lam, norm_bound, delta, noise=noise)
-        self.kernel = self._given.kernel
-        self.lam = self._given.lam or 0.0  # 0 until the first reset
-        self._schedule = as_width(width, _WIDTHS)
-        self._width_setting = width_setting(width)
-        if self._schedule.depends_on_pulls:
+    width: object = "theory"
+    n_batches: int | None = None
+    lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel"
+    posterior: Literal["batch", "full"] = "batch"
+    sampling: Literal["variance", "uniform"] = "variance"
+    noise: NoiseOfArms = "common"
+
+    def __post_init__(self) -> None:
+        self.settings = GPSettings.of(self)
+        self.kernel = self.settings.kernel
+        self.schedule = as_width(self.width, _WIDTHS)
+        if self.schedule.depends_on_pulls:
             # A batch has its width before its pulls, when its posterior is still the prior.
             raise ValueError(
                 "width: expected 'theory', 'growing', a number or a schedule of t and the problem alone, got "
-                f"{self._schedule!r}, which depends on the pulls"
+                f"{self.schedule!r}, which depends on the pulls"
             )
-        self._n_batches = None if n_batches is None else as_count("n_batches", n_batches)
-        self._lengths = as_word("lengths", lengths, ("kernel", "theorem", "equal", "doubling"))
-        if self._lengths == "doubling" and n_batches is not None:
-            raise ValueError(f"n_batches: expected None with lengths='doubling', got {n_batches!r}")
-        self._full = as_word("posterior", posterior, ("batch", "full")) == "full"
-        self._uniform = as_word("sampling", sampling, ("variance", "uniform")) == "uniform"
+        self.n_batches = None if self.n_batches is None else as_count("n_batches", self.n_batches)
+        as_word("lengths", self.lengths, ("kernel", "theorem", "equal", "doubling"))
+        if self.lengths == "doubling" and self.n_batches is not None:
+            raise ValueError(f"n_batches: expected None with lengths='doubling', got {self.n_batches!r}")
+        self._full = as_word("posterior", self.posterior, ("batch", "full")) == "full"
+        self._uniform = as_word("sampling", self.sampling, ("variance", "uniform")) == "uniform"
         if self._uniform and self._full:
             raise ValueError("posterior: expected 'batch' with sampling='uniform', got 'full'")
 
@@ -122,53 +116,52 @@ class BPE(FiniteArmAgent):
             problem = replace(problem, arms=self._grid.points())
         super().reset(problem, rng)
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         problem = self.problem
-        model = self._given.resolve(problem)
+        self.model = self.settings.resolve(problem)
         assert problem.horizon is not None
         assert problem.arms is not None
-        self._prior, self.lam, self.delta = model.kernel, model.lam, model.delta
-        self.batch_lengths = self._plan(problem.horizon, problem.dim)
-        self._context = model.width_context(problem, 1)
+        self.batch_lengths = self.plan_lengths(problem.horizon, problem.dim)
+        self._context = self.model.width_context(problem, 1)
         self.alive = np.arange(problem.n_arms)
         self.batch = 0
         self.inconsistent = False
         self._floor = -np.inf
         self.best = 0
-        self._model = model
         everywhere = slice(1) if self._uniform else slice(None)  # without data it is the prior, wherever asked
-        self.posterior = self.known = self._posterior_on(everywhere)
+        self.batch_posterior = self.known = self._posterior_on(everywhere)
         self._begin_batch()
-        self._known_width = self.width
+        self._known_width = self.current_width
 
-    def _plan(self, horizon: int, dim: int) -> list[int]:
-        if self._n_batches is None:
-            return doubling_lengths(horizon) if self._lengths == "doubling" else growing_lengths(horizon)
-        n_batches = min(self._n_batches, horizon)
-        if self._lengths == "equal":
+    def plan_lengths(self, horizon: int, dim: int) -> list[int]:
+        """The lengths of all batches of an episode."""
+        if self.n_batches is None:
+            return doubling_lengths(horizon) if self.lengths == "doubling" else growing_lengths(horizon)
+        n_batches = min(self.n_batches, horizon)
+        if self.lengths == "equal":
             return equal_lengths(horizon, n_batches)
-        prior = _bare(self._prior)
+        prior = _bare(self.model.kernel)
         eta = prior.nu / (2 * prior.nu + dim) if isinstance(prior, Matern) else 0.5
-        return constant_number_lengths(horizon, n_batches, eta, rescaled=self._lengths == "kernel")
+        return constant_number_lengths(horizon, n_batches, eta, rescaled=self.lengths == "kernel")
 
     def _begin_batch(self) -> None:
         arms = self.problem.arms
         assert arms is not None
         if not (self._full or self._uniform):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
-            self.posterior = self._posterior_on(self.alive)
-        self.posterior.engine.keep_open(0, ())  # what failed, or was given up
+            self.batch_posterior = self._posterior_on(self.alive)
+        self.batch_posterior.keep_open(())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
-        self.width = self._width_of(self.batch + 1)
+        self.current_width = self._width_of(self.batch + 1)
 
     def _posterior_on(self, arms: np.ndarray | slice) -> ExactPosterior:
         """The posterior of no data over some of the arms."""
         assert self.problem.arms is not None
-        return ExactPosterior(self._prior, self.problem.arms[arms], self._model.noise_of(arms))
+        return ExactPosterior(self.model.kernel, self.problem.arms[arms], self.model.noise_of(arms))
 
     def _width_of(self, batch: int) -> float:
-        schedule, scale = self._schedule, 1.0
+        schedule, scale = self.schedule, 1.0
         while isinstance(schedule, Scaled):
             scale *= schedule.scale
             schedule = schedule.schedule
@@ -192,11 +185,10 @@ class BPE(FiniteArmAgent):
 
     def _most_uncertain(self) -> int:
         """Pull the surviving arm of largest variance given all pulls so far."""
-        engine = self.posterior.engine
-        variance = engine.ahead()
+        variance = self.batch_posterior.ahead()
         k = int(np.argmax(variance[self.alive] if self._full else variance))
         arm = int(self.alive[k])
-        engine.pull(0, arm if self._full else k)
+        self.batch_posterior.pull(arm if self._full else k)
         return arm
 
     def _to_actions(self, arms: np.ndarray) -> Actions:
@@ -216,7 +208,7 @@ class BPE(FiniteArmAgent):
         """Planned length of the current batch."""
         return self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         # Feedback may come before the batch is complete; the bounds wait for all of it.
         for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist(), strict=True):
             n, s = self._waiting.get(arm, (0.0, 0.0))
@@ -226,14 +218,14 @@ class BPE(FiniteArmAgent):
         arms = np.array(sorted(self._waiting), np.int64)
         counts, sums = np.array([self._waiting[arm] for arm in arms.tolist()]).T
         mean, variance = self._condition(arms, counts, sums)
-        self.known = self.posterior
+        self.known = self.batch_posterior
         sd = np.sqrt(variance)
-        upper, lower = mean + self.width * sd, mean - self.width * sd
+        upper, lower = mean + self.current_width * sd, mean - self.current_width * sd
         # An upper bound below an older lower bound: some interval was wrong. This batch's bounds decide all the same.
         self.inconsistent |= bool(upper.max() < self._floor)
         self._floor = max(self._floor, float(lower.max()))
         self.best = int(self.alive[np.argmax(mean)])
-        self._known_width = self.width
+        self._known_width = self.current_width
         self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
         self.batch += 1
         self._begin_batch()
@@ -243,12 +235,12 @@ class BPE(FiniteArmAgent):
         if self._uniform:
             # A posterior over the pulled arms alone, asked for the others once: no rows over a million arms.
             assert self.problem.arms is not None
-            self.posterior = self._posterior_on(arms)
-            self.posterior.update(np.arange(len(arms)), counts, sums)
-            return self.posterior.at(self.problem.arms[self.alive])
-        self.posterior.update(arms if self._full else np.searchsorted(self.alive, arms), counts, sums)
+            self.batch_posterior = self._posterior_on(arms)
+            self.batch_posterior.update(np.arange(len(arms)), counts, sums)
+            return self.batch_posterior.at(self.problem.arms[self.alive])
+        self.batch_posterior.update(arms if self._full else np.searchsorted(self.alive, arms), counts, sums)
         survivors = self.alive if self._full else np.arange(len(self.alive))
-        return self.posterior.mean[survivors], self.posterior.variance[survivors]
+        return self.batch_posterior.mean[survivors], self.batch_posterior.variance[survivors]
 
     def recommend(self) -> Action:
         """The arm of largest posterior mean among those that were alive in the last complete batch."""
@@ -264,11 +256,11 @@ class BPE(FiniteArmAgent):
         return mean, self._known_width * np.sqrt(variance)
 
     def band_guarantee(self) -> BandGuarantee:
-        return self._given.band_guarantee(self._width_setting, self._schedule, self.delta, self._unmet())
+        return self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta, self._unmet())
 
     def _unmet(self) -> str:
         """Which condition of the theorem behind the width these settings do not meet; "" if none."""
-        if self._full and isinstance(self._schedule, OfflineTheorem):
+        if self._full and isinstance(self.schedule, OfflineTheorem):
             return "its theorem is for the data of one batch alone, and the posterior has those of all"
         if self._grid is not None:
             return "its theorem covers the points of the grid that stands for the box, and no others"
@@ -278,18 +270,18 @@ class BPE(FiniteArmAgent):
         problem, F = inputs.problem, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
         # Theorem 1 is about the regret at the horizon, with the batch lengths, the picks and the data of Algorithm 1.
-        other = self._n_batches is not None or self._uniform or self._full
+        other = self.n_batches is not None or self._uniform or self._full
         if F is None or inputs.t != problem.horizon or other:
             return RegretGuarantee(exponent)
-        batches, delta = np.array(self._plan(inputs.t, problem.dim)), self._given.delta_on(problem)
-        sides = 2 if isinstance(self._schedule, TwoSidedOffline) else 1
+        sides = 2 if isinstance(self.schedule, TwoSidedOffline) else 1
+        batches, delta = np.array(self.plan_lengths(inputs.t, problem.dim)), self.settings.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, sides * A, delta, kappa2, inputs.lam)
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1", gaussian_noise=sides == 1)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {
-            "width": self.width,
+            "width": self.current_width,
             "information_gain": self.known.information_gain,
             "d_eff": self.known.effective_dimension(),
             "alive": float(len(self.alive)),

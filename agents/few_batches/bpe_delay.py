@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import ceil, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
 
-from agents.core.gp_settings import NormBound
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
@@ -20,6 +20,7 @@ from gpbandit_envs.problem import Problem
 __all__ = ["BPEDelay", "extended_lengths"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BPEDelay(BPE):
     """BPE for feedback that is late: each batch goes on for as long as a delay may take, and uses what has arrived.
 
@@ -29,13 +30,9 @@ class BPEDelay(BPE):
     delay this is BPE. The band holds if delays do not depend on rewards: which feedback arrives is then no choice.
 
     Args:
-        kernel: Prior covariance; None for the problem's.
-        width: As for `agents.few_batches.bpe.BPE`; the paper's experiments have `sqrt(6)`.
+        width: As for `BPE`; the paper's experiments have `sqrt(6)`.
         delay: A `Delay`, or its fields as a mapping; None for the problem's, or none where it states none.
         extension: `"paper"` or `"tail"`; see `extended_lengths`.
-        lam: Noise variance in the posterior; None for the problem's.
-        norm_bound: Bound on the RKHS norm, a number; None for the problem's, or 1.
-        delta: Allowed probability of failure; None for `1 / T`.
 
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
@@ -44,28 +41,27 @@ class BPEDelay(BPE):
     the order of `sqrt(T gamma_T) + E[tau]`, logarithms aside; checked against the code that the authors published.
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        width: object = "theory",
-        delay: Delay | Mapping[str, float] | None = None,
-        extension: Literal["paper", "tail"] = "paper",
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-    ) -> None:
-        super().__init__(kernel, width, lam=lam, norm_bound=norm_bound, delta=delta)
-        self._delay = _as_delay(delay)
-        self._extension = as_word("extension", extension, ("paper", "tail"))
+    delay: Delay | Mapping[str, float] | None = None
+    extension: Literal["paper", "tail"] = "paper"
+    n_batches: None = field(default=None, init=False)  # batches are those of Algorithm 1, extended
+    lengths: Literal["kernel"] = field(default="kernel", init=False)
+    posterior: Literal["batch"] = field(default="batch", init=False)
+    sampling: Literal["variance"] = field(default="variance", init=False)
+    noise: Literal["common"] = field(default="common", init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.delay = _as_delay(self.delay)
+        as_word("extension", self.extension, ("paper", "tail"))
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._late: set[int] = set()
         self._ended: dict[str, Any] = {}
         super().reset(problem, rng)
 
-    def _plan(self, horizon: int, dim: int) -> list[int]:
-        delay = self._delay or self.problem.delay or Delay(mean=0.0)
-        return extended_lengths(horizon, delay, self.delta, self._extension == "tail")
+    def plan_lengths(self, horizon: int, dim: int) -> list[int]:
+        delay = _as_delay(self.delay) or self.problem.delay or Delay(mean=0.0)
+        return extended_lengths(horizon, delay, self.model.delta, self.extension == "tail")
 
     def select(self, n: int, pending: Pending) -> Actions:
         if self._issued == self._length and self._waiting:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.fields import BandFields, ModelFields
 from agents.core.finite import FiniteArmAgent, group_pulls
-from agents.core.gp_settings import GPSettings, NormBound
+from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
@@ -25,14 +26,16 @@ Enlargement = Literal["theory", "tight"] | float
 _WIDTHS = {"theory": NonAdaptive(), "sub-gaussian": TwoSidedNonAdaptive()}
 
 
-class RGPPE(FiniteArmAgent):
+@dataclass(kw_only=True, eq=False, repr=False)
+class RGPPE(ModelFields, BandFields, FiniteArmAgent):
     """Epochs of pure exploration of few arms, each pulled so often that an adversary cannot hide its mean.
 
     Epoch h plans `l_h = 2^(h+1)` picks of largest variance among the arms that are left, and looks for the arm anew
     only when the information has grown by `log(eta)`; see `rare_switching`. Each picked arm is pulled as often as it
     was picked, and at least `psi l_h` times. By the feedback of this epoch alone the arms with
     `mean + W sd >= max (mean - W sd)` are kept, where `W` is the width and an enlargement for the budget C. The mean is
-    of the arms' average feedback, which is the posterior mean as it is. Existing data are not used.
+    of the arms' average feedback, which is the posterior mean as it is. Existing data are not used. `lam` is 1 in the
+    paper's experiments; the norm bound is a number. Other arguments: see `ModelFields` and `BandFields`.
 
     Args:
         corruption: Budget `C >= 0`, unit of the reward; None for the problem's, or 0 if it states none.
@@ -46,13 +49,9 @@ class RGPPE(FiniteArmAgent):
             `log(eta) / (2 gamma_T)` in Theorem 3.
         eta: How much larger the determinant `det(I + K / lam)` is when the arm is looked for anew, >= 1; 2 in the
             paper's experiments, 1 for every pick.
-        kernel: Prior covariance; None for the problem's.
-        lam: Noise variance in the posterior; None for the problem's; 1 in the paper's experiments.
-        norm_bound: Bound `F` on the RKHS norm, a number; None for the problem's, or 1.
-        delta: Allowed probability of failure; None for `1 / T`.
 
     Attributes:
-        delta: Nominal failure probability of the band of `predict`, from `reset` on.
+        model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
         epoch: Number h of the epoch, from 0.
         alive: The arms that are left.
 
@@ -64,49 +63,41 @@ class RGPPE(FiniteArmAgent):
     """
 
     policy_family = "elimination"
-    not_saved = FiniteArmAgent.not_saved | {"_model"}
+    not_saved = FiniteArmAgent.not_saved | {"model", "schedule", "width", "norm_bound"}
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
 
-    def __init__(
-        self,
-        corruption: float | None = None,
-        width: object = "theory",
-        enlargement: Enlargement = "theory",
-        psi: float = 0.5,
-        eta: float = 2.0,
-        kernel: Any = None,
-        lam: float | None = None,
-        norm_bound: NormBound = None,
-        delta: float | None = None,
-    ) -> None:
-        self._given = GPSettings(kernel, lam, norm_bound, delta)
-        self.kernel = self._given.kernel
-        self.lam = self._given.lam or 0.0  # 0 until the first reset
-        self._schedule, self._width_setting = as_width(width, _WIDTHS), width_setting(width)
-        if self._schedule.depends_on_pulls:
+    corruption: float | None = None
+    width: object = "theory"
+    enlargement: Enlargement = "theory"
+    psi: float = 0.5
+    eta: float = 2.0
+
+    def __post_init__(self) -> None:
+        self.settings = GPSettings.of(self)
+        self.kernel = self.settings.kernel
+        self.schedule = as_width(self.width, _WIDTHS)
+        if self.schedule.depends_on_pulls:
             raise ValueError(
-                f"width: expected 'theory', a number or a schedule of t and the problem alone, got {self._schedule!r}, "
+                f"width: expected 'theory', a number or a schedule of t and the problem alone, got {self.schedule!r}, "
                 "which depends on the pulls"
             )
-        self._corruption = None
-        if corruption is not None:
-            self._corruption = as_number("corruption", corruption, "a finite number >= 0 or None", lambda C: C >= 0)
-        self._enlargement: Enlargement = enlargement
-        if enlargement not in ("theory", "tight"):
+        if self.corruption is not None:
+            wanted = "a finite number >= 0 or None"
+            self.corruption = as_number("corruption", self.corruption, wanted, lambda C: C >= 0)
+        if self.enlargement not in ("theory", "tight"):
             wanted = "'theory', 'tight' or a finite number >= 0"
-            self._enlargement = as_number("enlargement", enlargement, wanted, lambda share: share >= 0)
-        self._psi = as_number("psi", psi, "a number in (0, 1]", lambda psi: 0 < psi <= 1)
-        self._eta = as_number("eta", eta, "a finite number >= 1", lambda eta: eta >= 1)
+            self.enlargement = as_number("enlargement", self.enlargement, wanted, lambda share: share >= 0)
+        self.psi = as_number("psi", self.psi, "a number in (0, 1]", lambda psi: 0 < psi <= 1)
+        self.eta = as_number("eta", self.eta, "a finite number >= 1", lambda eta: eta >= 1)
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         problem = self.problem
-        self._model = model = self._given.resolve(problem)
-        self.lam, self.delta = model.lam, model.delta
+        self.model = self.settings.resolve(problem)
         stated = problem.misspecification.get("corruption", 0.0)
-        self.allowed = stated if self._corruption is None else self._corruption
-        self._context = model.width_context(problem, 1)
+        self.allowed = stated if self.corruption is None else self.corruption
+        self._context = self.model.width_context(problem, 1)
         self.alive = np.arange(problem.n_arms)
         self.epoch, self.best = 0, 0
         self.known = self._posterior_on(self.alive)
@@ -115,15 +106,15 @@ class RGPPE(FiniteArmAgent):
 
     def _posterior_on(self, arms: Int[np.ndarray, " n"]) -> ExactPosterior:
         assert self.problem.arms is not None
-        return ExactPosterior(self._model.kernel, self.problem.arms[arms], self.lam)
+        return ExactPosterior(self.model.kernel, self.problem.arms[arms], self.model.lam)
 
     def _begin_epoch(self) -> None:
         """Plan the pulls of an epoch: the arms in the order in which they were first picked."""
         length = 2 ** (self.epoch + 1)
-        picked, picks = rare_switching(self._posterior_on(self.alive), length, self._eta)
-        self._least = self._psi * length
+        picked, picks = rare_switching(self._posterior_on(self.alive), length, self.eta)
+        self._least = self.psi * length
         self._plan_counts = np.maximum(picks, ceil(self._least))
-        self._plan = self.alive[picked]
+        self._planned = self.alive[picked]
         self._ends = np.cumsum(self._plan_counts)
         self._issued = self._answered = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
@@ -139,7 +130,7 @@ class RGPPE(FiniteArmAgent):
         last = min(self._issued + n, self._length)
         places = np.searchsorted(self._ends, np.arange(self._issued, last), side="right")
         self._issued = last
-        picks: np.ndarray = self._plan[places]
+        picks: np.ndarray = self._planned[places]
         return picks
 
     def observe(self, feedback: Feedback) -> None:
@@ -164,14 +155,14 @@ class RGPPE(FiniteArmAgent):
 
     def _width_after(self, counts: np.ndarray) -> float:
         """`W` of this epoch, if each of its arms was pulled so often."""
-        width = self._schedule(replace(self._context, t=self.epoch + 1))
+        width = self.schedule(replace(self._context, t=self.epoch + 1))
         pulls = float(counts.sum())
-        if self._enlargement == "theory":
+        if self.enlargement == "theory":
             least = min(self._least, float(counts.min()))  # less than planned if an evaluation failed
-            return width + self.allowed * sqrt(pulls) / (least * self.lam)
-        if self._enlargement == "tight":
-            return width + self.allowed / sqrt(float(counts.min()) * self.lam)
-        return width + float(self._enlargement) * self.allowed / sqrt(pulls)
+            return width + self.allowed * sqrt(pulls) / (least * self.model.lam)
+        if self.enlargement == "tight":
+            return width + self.allowed / sqrt(float(counts.min()) * self.model.lam)
+        return width + float(self.enlargement) * self.allowed / sqrt(pulls)
 
     def recommend(self) -> Action:
         """The arm of largest posterior mean among those that were left in the last complete epoch."""
@@ -183,8 +174,8 @@ class RGPPE(FiniteArmAgent):
         return mean, self._known_width * np.sqrt(variance)
 
     def band_guarantee(self) -> BandGuarantee:
-        stated = self._given.band_guarantee(self._width_setting, self._schedule, self.delta)
-        holds = self._enlargement == "tight" or (self._enlargement == "theory" and self.lam <= 1)
+        stated = self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta)
+        holds = self.enlargement == "tight" or (self.enlargement == "theory" and self.model.lam <= 1)
         enough = holds and self.allowed >= self.problem.misspecification.get("corruption", 0.0)
         return replace(stated, tolerates=frozenset({"corruption"} if enough else ()))
 

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Predictive, UpperConfidenceBound
-from agents.core.finite import some_or_all
+from agents.core.fields import SearchFields
+from agents.core.finite import Offer
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.space import Available, Search, space_of
+from agents.core.space import space_of
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start
@@ -95,13 +96,16 @@ class Mixture:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LearnedAgent(Agent):
+class LearnedAgent(SearchFields, Agent):
     """Evaluates `argmax mean + width sd` of a Gaussian process whose hyperparameters are estimated during the episode.
 
     The initial design `D_0` consists of the problem's existing data and uniform actions. The features of arms are
     scaled to the unit cube; rewards are standardised for the estimate, so that the prior mean is their average.
-    The problem's kernel and noise are not used. A subclass decides in `_plan` whether its next action is a random one,
-    and when it estimates.
+    The problem's kernel and noise are not used. Other arguments: see `SearchFields`.
+
+    A subclass says in `estimate` how, and in `plan_next` when, and whether its next action is a random one; it
+    overrides `record_evaluation` where it learns from single rewards. Besides `estimate` there are `fit_map` and
+    `update_posterior` to call. See `docs/guides/agent.md`.
 
     Args:
         family: `"matern52"`, `"matern32"` or `"se"`, with one lengthscale per feature.
@@ -111,13 +115,10 @@ class LearnedAgent(Agent):
         prior: Priors and bounds of the hyperparameters, their JSON form, or a reading of the UHE-BO paper's
             Gamma(1e-3, 10): `"gamma-mean"`, which None stands for, or `"gamma-rate"`.
         fits: Starts of each MAP estimate, the first one at the previous estimate.
-        candidates: On a box, points at which the acquisition function is evaluated first.
-        starts: On a box, points from which L-BFGS-B climbs.
-        iterations: On a box, largest number of steps of a climb.
 
     Attributes:
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
-        available: The arms among which it selects and recommends, in increasing order; None for all.
+        offered: The arms among which it selects and recommends.
         y: Their rewards, shape (n,).
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
@@ -134,9 +135,6 @@ class LearnedAgent(Agent):
     n_initial: int | None = None
     prior: HyperPrior | Mapping[str, Any] | str | None = None
     fits: int = 2
-    candidates: int = 1_024
-    starts: int = 8
-    iterations: int = 60
 
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", contexts=True)
     not_saved = Agent.not_saved | {"space"}
@@ -147,7 +145,7 @@ class LearnedAgent(Agent):
         self.fits = as_count("fits", self.fits, most=10_000)
         self.prior = None if self.prior is None else as_hyper_prior(self.prior)
         self.n_initial = None if self.n_initial is None else as_count("n_initial", self.n_initial)
-        self._search = Search(self.candidates, self.starts, self.iterations)
+        self._search = self.search()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem, self.rng = problem, rng
@@ -155,14 +153,14 @@ class LearnedAgent(Agent):
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
             self.actions, self.y = problem.initial.actions, problem.initial.rewards
-        self.available: Available = None
-        self._prior = self._default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
+        self.offered = Offer.all(problem)
+        self.hyper_prior = self.default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
         self._guess()
         self._continue()
 
-    def _default_prior(self, dim: int) -> HyperPrior:
+    def default_prior(self, dim: int) -> HyperPrior:
         """The priors of the hyperparameters of `dim` features, where none are given."""
         return HyperPrior()
 
@@ -171,13 +169,13 @@ class LearnedAgent(Agent):
         """Set `hyperparameters` and `prior_mean` from all data."""
 
     @abstractmethod
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         """Set `explores`, and bring hyperparameters and posterior up to date; called after `D_0` at new feedback."""
 
-    def _evaluated(self, reward: float) -> None:
-        """Record the reward of an evaluation after `D_0`, NaN if it failed; called before `_plan`."""
+    def record_evaluation(self, reward: float) -> None:
+        """Record the reward of an evaluation after `D_0`, NaN if it failed; called before `plan_next`."""
 
-    def _condition(self) -> None:
+    def update_posterior(self) -> None:
         """Compute the posterior from hyperparameters and data."""
         parts = [
             GPRegression(known.kernel(self.family), self.X, self.y, known.noise, self.prior_mean)
@@ -195,7 +193,7 @@ class LearnedAgent(Agent):
         """Whether `D_0` is still being collected."""
         return len(self.y) < self.design_size
 
-    def _fit_map(
+    def fit_map(
         self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None = None
     ) -> None:
         """Set the hyperparameters to their MAP estimate from rewards `y` at `X`."""
@@ -204,7 +202,7 @@ class LearnedAgent(Agent):
             y,
             self.rng,
             family=self.family,
-            prior=self._prior,
+            prior=self.hyper_prior,
             starts=self.fits,
             warm=self.hyperparameters[:1],
             units=units,
@@ -222,15 +220,15 @@ class LearnedAgent(Agent):
         if len(pending):
             return Pending.empty(self.problem).actions
         if self.explores:
-            return self.space.random(1, self.rng, self.available)
-        return self._maximiser(self.posterior)
+            return self.space.random(1, self.rng, self.offered)
+        return self.maximise_bound(self.posterior)
 
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
-        self.available = some_or_all(arms, self.problem)
+        self.offered = Offer.among(arms, self.problem)
 
-    def _maximiser(self, posterior: Predictive) -> Actions:
+    def maximise_bound(self, posterior: Predictive) -> Actions:
         """The action of largest upper confidence bound, as an array of one."""
-        return self.space.best_score(UpperConfidenceBound(self.width), posterior, self.X, self.rng, self.available)
+        return self.space.best_score(UpperConfidenceBound(self.width), posterior, self.X, self.rng, self.offered)
 
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.
@@ -240,21 +238,21 @@ class LearnedAgent(Agent):
                 self.actions = np.concatenate([self.actions, feedback.actions[i : i + 1]])
                 self.y = np.append(self.y, feedback.rewards[i])
             if not initial:
-                self._evaluated(float(feedback.rewards[i]))
+                self.record_evaluation(float(feedback.rewards[i]))
         if self.in_initial_design:
             self._guess()
         self._continue()
-        if not self.explores and self.available is None:
+        if not self.explores and self.offered.some is None:
             # Now, so that whoever times observing and selecting has timed it before asking for a recommendation.
             self.space.prepare(self.posterior)
 
     def _continue(self) -> None:
         if self.in_initial_design:
-            self._condition()
+            self.update_posterior()
         else:
-            self._plan()
+            self.plan_next()
 
-    def _scaled_reward(self, y: float) -> float:
+    def scaled_reward(self, y: float) -> float:
         """A reward scaled to [0, 1] by the extremes of `D_0`; 0 if the evaluation failed."""
         low, high = float(self.y[: self.design_size].min()), float(self.y[: self.design_size].max())
         if np.isnan(y):
@@ -263,7 +261,7 @@ class LearnedAgent(Agent):
 
     def recommend(self) -> Action:
         """The arm that is offered, or the evaluated point of a box, of largest posterior mean."""
-        return self.space.best(self.posterior, self.actions, self.available)
+        return self.space.best(self.posterior, self.actions, self.offered)
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.posterior.at(self.space.scaled(np.asarray(X, np.float64)))

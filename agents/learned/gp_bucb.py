@@ -44,16 +44,16 @@ class MAPBUCB(LearnedAgent):
         self.failed = Pending.empty(problem).actions
         super().reset(problem, rng)
 
-    def _default_prior(self, dim: int) -> HyperPrior:
+    def default_prior(self, dim: int) -> HyperPrior:
         return HyperPrior.informative(dim)
 
     def estimate(self) -> None:
-        self._fit_map(self.X, self.y)
+        self.fit_map(self.X, self.y)
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = False
         self.estimate()
-        self._condition()
+        self.update_posterior()
 
     def observe(self, feedback: Feedback) -> None:
         order = np.argsort(feedback.tickets)
@@ -64,9 +64,9 @@ class MAPBUCB(LearnedAgent):
         open_ = pending.actions
         for _ in range(n):
             if len(self.y) + len(open_) < self.design_size:
-                pick = self.space.random(1, self.rng, self.available)
+                pick = self.space.random(1, self.rng, self.offered)
             else:
-                pick = self._maximiser(self._hallucinated(np.concatenate([self.failed, open_])))
+                pick = self.maximise_bound(self._hallucinated(np.concatenate([self.failed, open_])))
             open_ = np.concatenate([open_, pick])
         return open_[len(pending) :]
 

@@ -23,12 +23,12 @@ class MAPUCB(LearnedAgent):
     policy_family = "estimated kernel"
 
     def estimate(self) -> None:
-        self._fit_map(self.X, self.y)
+        self.fit_map(self.X, self.y)
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = False
         self.estimate()
-        self._condition()
+        self.update_posterior()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,13 +59,13 @@ class MCMCUCB(LearnedAgent):
             self.y,
             self.rng,
             family=self.family,
-            prior=self._prior,
+            prior=self.hyper_prior,
             start=self.hyperparameters[-1],
             burn_in=self.burn_in,
             samples=self.samples,
         )
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = False
         self.estimate()
-        self._condition()
+        self.update_posterior()

@@ -99,7 +99,7 @@ class LBGPUCB(LearnedAgent):
         self._longest = 0.0  # theta_0, once D_0 is there
         super().reset(problem, rng)
 
-    def _evaluated(self, reward: float) -> None:
+    def record_evaluation(self, reward: float) -> None:
         self._t += 1
         if not np.isnan(reward):
             variance = self.posterior.at(self.X[-1:])[1]  # as it was when the point was chosen
@@ -131,7 +131,9 @@ class LBGPUCB(LearnedAgent):
 
     def estimate(self) -> None:
         if not self._longest:
-            found = isotropic_estimate(self.X, self.y, family=self.family, prior=self._prior, noise=self._known_noise)
+            found = isotropic_estimate(
+                self.X, self.y, family=self.family, prior=self.hyper_prior, noise=self._known_noise
+            )
             self._longest = found.lengthscales[0]
         nu, dim = _SMOOTHNESS[self.family], self.problem.dim
         self.candidate = min(self.active, key=lambda i: (suspected_regret(self._n[i] + 1, i, dim, nu, self.norm), i))
@@ -139,14 +141,14 @@ class LBGPUCB(LearnedAgent):
         lengths = (self._longest * exp(-self.candidate / dim),) * dim
         known = Hyperparameters(scale**2, self._known_noise or scale**2, lengths)
         if self._known_noise is None:
-            known = noise_estimate(self.X, self.y, known, family=self.family, prior=self._prior)
+            known = noise_estimate(self.X, self.y, known, family=self.family, prior=self.hyper_prior)
         self.hyperparameters = [known]
         self.prior_mean = offset
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = False
         self.estimate()
-        self._condition()
+        self.update_posterior()
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {"candidate": float(self.candidate), "active_candidates": float(len(self.active))}

@@ -40,15 +40,15 @@ class ShrinkingAgent(LearnedAgent):
     def estimate(self) -> None:
         if self._map:
             self.hyperparameters = self._map  # where the search for the next estimate begins
-        self._fit_map(self.X, self.y)
+        self.fit_map(self.X, self.y)
         self._map = list(self.hyperparameters)
         self.g = self._divisor()
         self.hyperparameters = [self._shrunk(self.g)]
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = False
         self.estimate()
-        self._condition()
+        self.update_posterior()
 
     def _shrunk(self, g: float) -> Hyperparameters:
         known = self._map[0]
@@ -145,5 +145,5 @@ class WangDeFreitas(ShrinkingAgent):
     def _is_uncertain(self, k: int) -> bool:
         """Whether the next point under the `k`-th divisor of the grid has the required standard deviation."""
         posterior = self._posterior_of(float(_GRID[k]))
-        variance = posterior.at(self.space.coordinates(self._maximiser(posterior)))[1]
+        variance = posterior.at(self.space.coordinates(self.maximise_bound(posterior)))[1]
         return bool(variance[0] >= self.kappa**2 * self._map[0].variance)

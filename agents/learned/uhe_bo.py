@@ -135,20 +135,20 @@ class UHEBO(LearnedAgent):
     def _gamma(t: int) -> float:
         return exploration_rate(t / 2)  # line 5
 
-    def _evaluated(self, reward: float) -> None:
+    def record_evaluation(self, reward: float) -> None:
         self._t += 1
         if not np.isnan(reward):
             self._pair_best = max(self._pair_best, reward)
         if self._t % 2 == 0:
             if self.sampling == "exp3" and np.isfinite(self._pair_best):
-                self._exp3.update(self._gamma(self._t), self._scaled_reward(self._pair_best))  # lines 19-20
+                self._exp3.update(self._gamma(self._t), self.scaled_reward(self._pair_best))  # lines 19-20
             self._pair_best = -np.inf
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.explores = self._explores_next()
         if not self.explores:
             self.estimate()
-        self._condition()
+        self.update_posterior()
 
     def _explores_next(self) -> bool:
         """Whether the next action is a random one; called once an evaluation, as it may draw."""
@@ -161,16 +161,16 @@ class UHEBO(LearnedAgent):
 
     def estimate(self) -> None:
         if self.loss == "plain":
-            self._fit_map(self.X, self.y)
+            self.fit_map(self.X, self.y)
         else:
             # Lines 14-15; pseudo-observations are standardised like the data, since the posterior is given the data.
             _, offset, scale = Observations.of(self.X, self.y).standardised()
             points = self.space.coordinates(self.space.random(round(self.pseudo * len(self.y)), self.rng))
             nearest = cdist(points, self.X, "sqeuclidean").argmin(axis=1)  # the oldest, where one was evaluated again
-            self._fit_map(points, self.y[nearest], units=(offset, scale))
+            self.fit_map(points, self.y[nearest], units=(offset, scale))
         if self.noise == "data":
             known = self.hyperparameters[0]
-            self.hyperparameters = [noise_estimate(self.X, self.y, known, family=self.family, prior=self._prior)]
+            self.hyperparameters = [noise_estimate(self.X, self.y, known, family=self.family, prior=self.hyper_prior)]
         elif self._known_noise is not None:
             self.hyperparameters = [replace(known, noise=self._known_noise) for known in self.hyperparameters]
 
@@ -200,19 +200,19 @@ class Portfolio(LearnedAgent):
         self._failed = False
         super().reset(problem, rng)
 
-    def _evaluated(self, reward: float) -> None:
+    def record_evaluation(self, reward: float) -> None:
         self._t += 1
         self._failed = bool(np.isnan(reward))
 
     def estimate(self) -> None:
-        self._fit_map(self.X, self.y)
+        self.fit_map(self.X, self.y)
 
-    def _plan(self) -> None:
+    def plan_next(self) -> None:
         self.estimate()
-        self._condition()
+        self.update_posterior()
         if self._t > 0:
             mean = np.nan if self._failed else float(self.posterior.at(self.X[-1:])[0][0])
-            self._exp3.update(exploration_rate(self._t), self._scaled_reward(mean))
+            self._exp3.update(exploration_rate(self._t), self.scaled_reward(mean))
         self.explores = self._exp3.draw(exploration_rate(self._t + 1), self.rng) == _RANDOM
 
     def diagnostics(self) -> Mapping[str, float]:

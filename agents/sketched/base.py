@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.acquisition import UpperConfidenceBound
-from agents.core.batch_rules import BatchRule
-from agents.core.beliefs import ArmBeliefs
+from agents.core.beliefs import PooledBeliefs
 from agents.core.existing_data import per_pull_leverage
-from agents.core.gp_settings import GPSettings, Model
+from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch
-from agents.core.initial_design import InitialDesign
 from agents.core.ucb import UCBAgent
 from agents.core.widths import BKBTheorem2, WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
@@ -57,11 +55,11 @@ class SketchSettings:
         self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 
-class SketchedBeliefs(ArmBeliefs):
+class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
     """A sketched posterior over all arms, rebuilt on a freshly drawn dictionary whenever feedback arrives.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
+        problem, model, data: As for `agents.core.beliefs.ArmBeliefs`.
         sketch: How dictionaries are drawn.
         rng: Draws them.
 
@@ -69,8 +67,6 @@ class SketchedBeliefs(ArmBeliefs):
         resparsifications: Dictionaries drawn so far.
         n_drawn: Arms in the last dictionary `S_t`, those that depend on others included; the posterior leaves them out.
     """
-
-    posterior: SketchedArmPosterior
 
     def __init__(
         self,
@@ -119,9 +115,6 @@ class SketchedBeliefs(ArmBeliefs):
             return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
         return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
 
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
-
     def diagnostics(self) -> Mapping[str, float]:
         return {
             **super().diagnostics(),
@@ -131,38 +124,42 @@ class SketchedBeliefs(ArmBeliefs):
         }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SketchedUCBAgent(UCBAgent):
     """A UCB policy whose posterior is rebuilt on a freshly drawn dictionary after every batch.
 
+    From existing data BLESS draws the first dictionary. Other arguments: see `UCBAgent`.
+
     Args:
-        settings, width, named_widths, design, rule, batch_ratio: As for `UCBAgent`.
-        sketch: How dictionaries are drawn.
+        qbar: Oversampling of the dictionary; 2 in the experiments of the BBKB paper.
+        draws: `"pull"`: every pull is drawn, as the papers write; `"arm"`: every arm, as their authors' code does, so
+            that dictionaries mostly grow and the posterior is extended rather than rebuilt.
+        resampling: `"fresh"`: new random numbers for every dictionary, as in the papers; `"coupled"`: one number a
+            pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
+        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for no
+            limit: about two rows of length A for every arm of the dictionary.
+        n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the papers.
     """
 
     policy_family = "sketched"
-    least_lam = 0.0
+    least_lam: ClassVar[float] = 0.0
     """Regularisation that the policy's theorem asks for, unit of the squared reward."""
+    qbar: float = 2.0
+    draws: Draws = "arm"
+    resampling: Resampling = "fresh"
+    max_memory: int | str | None = None
+    n_start: int = 1
 
-    def __init__(
-        self,
-        settings: GPSettings,
-        width: object,
-        named_widths: Mapping[str, WidthSchedule],
-        design: InitialDesign,
-        rule: BatchRule | None = None,
-        batch_ratio: float = 1.0,
-        *,
-        sketch: SketchSettings,
-    ) -> None:
-        super().__init__(settings, width, named_widths, design, rule, batch_ratio)
-        self._sketch_settings = sketch
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._sketch_settings = SketchSettings(self.qbar, self.draws, self.resampling, self.max_memory)
 
     def sketch(self) -> Sketch:
         assert isinstance(self.beliefs, SketchedBeliefs)
         return Sketch(self.beliefs.posterior, self.beliefs.resparsifications)
 
-    def _unmet(self, schedule: WidthSchedule) -> str:
-        return self._unmet_on(self.problem, schedule, self.lam, self.model.prior_variance)
+    def unmet_condition(self, schedule: WidthSchedule) -> str:
+        return self._unmet_on(self.problem, schedule, self.model.lam, self.model.prior_variance)
 
     def _unmet_on(self, problem: Problem, schedule: WidthSchedule, lam: float, prior_variance: float) -> str:
         """Which condition of the theorem behind `schedule` this policy does not meet on a problem; "" if none.
@@ -175,7 +172,7 @@ class SketchedUCBAgent(UCBAgent):
             lam: Noise variance in the posterior.
             prior_variance: Largest prior variance `kappa^2` of an arm.
         """
-        sketch, horizon = self._sketch_settings, problem.horizon
+        sketch, horizon, delta = self._sketch_settings, problem.horizon, self.settings.delta_on(problem)
         if not schedule.for_sketch:
             return "its proof is for the exact posterior, and this one is sketched"
         if sketch.resampling != "fresh":
@@ -186,7 +183,6 @@ class SketchedUCBAgent(UCBAgent):
             return "its theorem asks for a qbar that depends on the horizon, which is not known"
         if problem.initial is not None or self.settings.initial is not None:
             return "its theorem is for a dictionary that follows the pulls from the first, and these begin with data"
-        delta = self.settings.delta_on(problem)
         if delta > _LARGEST_DELTA:
             return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"
         eps = schedule.eps if isinstance(schedule, BKBTheorem2) else 0.5
@@ -197,7 +193,7 @@ class SketchedUCBAgent(UCBAgent):
             return "it is printed with log(kappa^2 t), which its proof bounds by 1 + log(1 + kappa^2 t / lam)"
         return ""
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
 
 

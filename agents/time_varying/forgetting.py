@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
-from agents.core.gp_settings import GPSettings, Model
-from agents.core.initial_design import UniformDesign
+from agents.core.gp_settings import Model
 from agents.core.protocol import Action, Capabilities, Feedback, Need
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS, WidthContext, WidthSchedule
+from agents.core.widths import WidthContext, WidthSchedule
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.gp.weighted import WeightedPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["RGPUCB", "SWGPUCB", "WGPUCB", "FadingBeliefs", "WeightedBeliefs", "WindowBeliefs"]
+__all__ = ["SWGPUCB", "WGPUCB", "FadingBeliefs", "RestartGPUCB", "WeightedBeliefs", "WindowBeliefs"]
 
 _FADED = 1e-12  # of the weight of a pull at present
 
 
-class WeightedBeliefs(ArmBeliefs):
+class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     """The posterior given evaluations whose weights change with time. The time of an evaluation is its ticket.
 
     A subclass says how. Existing data are from just before the first evaluation.
@@ -35,8 +33,6 @@ class WeightedBeliefs(ArmBeliefs):
     Args:
         problem, model, data: As for `ArmBeliefs`.
     """
-
-    posterior: WeightedPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
         self.weights, self.weighted_sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
@@ -75,9 +71,6 @@ class WeightedBeliefs(ArmBeliefs):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
-
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
 
 
 class WindowBeliefs(WeightedBeliefs):
@@ -133,30 +126,24 @@ class _ForgettingUCB(UCBAgent):
         frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )
 
-    def _unmet(self, schedule: WidthSchedule) -> str:
+    def unmet_condition(self, schedule: WidthSchedule) -> str:
         return "its theorem asks for a mean that stays as it is, or for a bound on how much it changes"
 
 
-class RGPUCB(_ForgettingUCB):
+@dataclass(kw_only=True, eq=False, repr=False)
+class RestartGPUCB(_ForgettingUCB):
     """GP-UCB that forgets everything after every block of evaluations.
 
-    What it recommends is that of the last block until the present one has feedback.
+    What it recommends is that of the last block until the present one has feedback. This is `R-GP-UCB`; `RGP-UCB` is
+    `agents.exact.rgp_ucb.RobustGPUCB`, which is robust. Other arguments: see `UCBAgent`.
 
     Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
         block: Evaluations between two restarts; None for `12 eps^(-1/4)` with the problem's rate of drift, as the
             paper's experiments have it (not checked against its text).
-        width: As for `GPUCB`, but `"dmm"`; `"bayes"` in the paper.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        norm_bound: Bound on the RKHS norm; None for the problem's, or 1 if it states none.
-        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
-        n_start: Arms drawn uniformly and evaluated before the first bound is computed.
+        width: See `UCBAgent`; `"bayes"` in the paper.
 
     Attributes:
         restarts: How often it has forgotten everything.
-
-    Raises:
-        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Bogunovic, Scarlett and Cevher (2016), Time-varying Gaussian process bandit optimization, Algorithm 1.
     """
@@ -165,19 +152,12 @@ class RGPUCB(_ForgettingUCB):
         frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise", "drift"}), contexts=True
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        block: int | None = None,
-        width: object = "bayes",
-        lam: float | None = None,
-        norm_bound: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        settings = GPSettings(kernel, lam, norm_bound, delta)
-        super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
-        self.block = None if block is None else as_count("block", block)
+    block: int | None = None
+    width: object = "bayes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.block = None if self.block is None else as_count("block", self.block)
         self.restarts = 0
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -198,104 +178,75 @@ class RGPUCB(_ForgettingUCB):
         self._evaluated += len(feedback)
         super().observe(feedback)
 
-    def _begin_batch(self) -> None:
+    def begin_batch(self) -> None:
         if self._length and self._evaluated >= (self.restarts + 1) * self._length:
             offered = self.beliefs.offered
             self._before = self.beliefs.recommend()
-            self.beliefs = self._beliefs_on_arms(None)
+            self.beliefs = self.arm_beliefs(None)
             self.beliefs.offered = offered
             self.restarts += 1
-        super()._begin_batch()
+        super().begin_batch()
 
     def width_context(self) -> WidthContext:
         return replace(super().width_context(), t=self._evaluated + 1)
 
     def recommend(self) -> Action:
         """The action of largest posterior mean; that of the last block while the present one has no feedback."""
-        offered = self.beliefs.offered
-        if self.beliefs.n_pulls == 0 and self._before is not None and (offered is None or self._before in offered):
+        if self.beliefs.n_pulls == 0 and self._before is not None and self._before in self.beliefs.offered:
             return self._before
         return super().recommend()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SWGPUCB(_ForgettingUCB):
     """GP-UCB on the last evaluations alone. With a window of the horizon or more it is GP-UCB.
 
+    `width="theory"` is the paper's form without its term for the variation. Other
+    arguments: see `UCBAgent`.
+
     Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
         window: How many evaluations it remembers. In theory the best one grows as the square root of the horizon over
             the total variation of the function in the RKHS, which nobody knows.
-        width: As for `GPUCB`, but `"dmm"`; `"theory"` is the paper's form without its term for the variation.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        norm_bound: Bound on the RKHS norm; None for the problem's, or 1 if it states none.
-        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
-        n_start: Arms drawn uniformly and evaluated before the first bound is computed.
-
-    Raises:
-        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Zhou and Shroff (2021), No-regret algorithms for time-varying Bayesian optimization, Algorithm 2.
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        window: int = 100,
-        width: object = "theory",
-        lam: float | None = None,
-        norm_bound: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        settings = GPSettings(kernel, lam, norm_bound, delta)
-        super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
-        self.window = as_count("window", window)
+    window: int = 100
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.window = as_count("window", self.window)
+
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.problem.horizon is not None and self.window >= self.problem.horizon:
-            return super()._beliefs_on_arms(data)
+            return super().arm_beliefs(data)
         return WindowBeliefs(self.problem, self.model, data, self.window)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGPUCB(_ForgettingUCB):
     """GP-UCB on a weighted posterior: an evaluation of age `s` has the weight `eta^s`, that is noise `lam / eta^s`.
 
     With `eta = 1` it is GP-UCB. The standard deviation is that of the weighted posterior. It is at least that of the
     estimate itself, `sd^2 = lam phi^T V^-1 (sum_s eta^2s phi_s phi_s^T + lam I) V^-1 phi` with `V` the same sum of
     `eta^s` plus `lam I`, which weighted linear bandits use (Russac et al. 2019). The statement of the policy is
-    not checked against the paper's text, which could not be consulted.
+    not checked against the paper's text, which could not be consulted. `width="theory"` is the paper's form without its
+    term for the variation. Other arguments: see `UCBAgent`.
 
     Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
         eta: The factor by which a weight fades in a step, in (0, 1].
-        width: As for `GPUCB`, but `"dmm"`; `"theory"` is the paper's form without its term for the variation.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        norm_bound: Bound on the RKHS norm; None for the problem's, or 1 if it states none.
-        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
-        n_start: Arms drawn uniformly and evaluated before the first bound is computed.
-
-    Raises:
-        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Deng, Zhou, Kim, Tewari, Gupta and Shroff (2022), Weighted Gaussian process bandits for non-stationary
     environments.
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        eta: float = 0.98,
-        width: object = "theory",
-        lam: float | None = None,
-        norm_bound: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        settings = GPSettings(kernel, lam, norm_bound, delta)
-        super().__init__(settings, width, SEQUENTIAL_WIDTHS, UniformDesign(n_start))
-        self.eta = as_number("eta", eta, "a factor in (0, 1]", lambda e: 0 < e <= 1)
+    eta: float = 0.98
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.eta = as_number("eta", self.eta, "a factor in (0, 1]", lambda e: 0 < e <= 1)
+
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self.eta == 1:
-            return super()._beliefs_on_arms(data)
+            return super().arm_beliefs(data)
         return FadingBeliefs(self.problem, self.model, data, self.eta)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.beliefs import ArmBeliefs
-from agents.core.gp_settings import GPSettings, Model
+from agents.core.gp_settings import Model
 from agents.core.guarantees import BandGuarantee
-from agents.core.initial_design import UniformDesign
 from agents.core.protocol import Capabilities, Feedback, Need
 from agents.core.ucb import UCBAgent
 from agents.core.widths import FiniteBayes, Logarithmic, WidthContext
@@ -24,7 +22,7 @@ from gpbandit_envs.problem import InitialData, Problem
 __all__ = ["TVGPUCB", "DriftingBeliefs"]
 
 
-class DriftingBeliefs(ArmBeliefs):
+class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     """The exact posterior of the present function. The time of an evaluation is its ticket.
 
     Existing data are as of the first evaluation. A failed evaluation takes its time as any other does.
@@ -33,8 +31,6 @@ class DriftingBeliefs(ArmBeliefs):
         problem, model, data: As for `ArmBeliefs`.
         eps: Rate of drift, in (0, 1].
     """
-
-    posterior: DriftingPosterior
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None, eps: float) -> None:
         self._eps = eps
@@ -67,9 +63,6 @@ class DriftingBeliefs(ArmBeliefs):
     def information_gain(self) -> float:
         return self.posterior.information_gain
 
-    def best_score(self, width: float) -> int:
-        return self.best_offered(self._scores(UpperConfidenceBound(width)))
-
     def width_context(self, **more: float) -> WidthContext:
         return self.model.width_context(self.problem, self.n_pulls + 1, information_gain=self.information_gain, **more)
 
@@ -81,6 +74,7 @@ class DriftingBeliefs(ArmBeliefs):
         }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TVGPUCB(UCBAgent):
     """Evaluate `argmax mean_t + width_t sd_t` of the function at the time of the evaluation, which drifts at a rate.
 
@@ -90,18 +84,13 @@ class TVGPUCB(UCBAgent):
     `width="bayes"` is the paper's for finite arm sets, that of Srinivas et al. (2010): at every time the posterior is
     Gaussian, and the bound is one of unions over arms and times. Its experiments take `sqrt(0.8 log(4 t))`, from 1.4 to
     2.6 in a thousand evaluations (not checked against its text), which a number such as 2.0 stands for here. Widths
-    that depend on the pulls, such as `"theory"`, are for functions that stay as they are.
+    that depend on the pulls, such as `"theory"`, are for functions that stay as they are. Other arguments: see
+    `UCBAgent`.
 
     Args:
         kernel: Prior covariance at one time: spec, kernel or scikit-learn kernel; None for the problem's.
         eps: Rate of drift in [0, 1]; None for the problem's.
         width: `"bayes"`, `"growing"`, a number, or a `WidthSchedule` that does not depend on the pulls.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
-        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
-        n_start: Arms drawn uniformly and evaluated before the first bound is computed.
-
-    Raises:
-        ValueError: if a number is out of range, or at `reset` if neither problem nor argument states what is needed.
 
     Reference: Bogunovic, Scarlett and Cevher (2016), Time-varying Gaussian process bandit optimization, Algorithm 2.
     """
@@ -111,20 +100,16 @@ class TVGPUCB(UCBAgent):
         frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise", "drift"}), contexts=True
     )
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        eps: float | None = None,
-        width: object = "bayes",
-        lam: float | None = None,
-        delta: float | None = None,
-        n_start: int = 0,
-    ) -> None:
-        widths = {"bayes": FiniteBayes(), "growing": Logarithmic()}
-        super().__init__(GPSettings(kernel, lam, None, delta), width, widths, UniformDesign(n_start))
+    named_widths: ClassVar = {"bayes": FiniteBayes(), "growing": Logarithmic()}
+    width: object = "bayes"
+    eps: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.schedule.depends_on_pulls:
-            raise ValueError(f"width: expected one that does not depend on the pulls, got {width!r}")
-        self.eps = None if eps is None else as_number("eps", eps, "a rate in [0, 1] or None", lambda e: 0 <= e <= 1)
+            raise ValueError(f"width: expected one that does not depend on the pulls, got {self.width!r}")
+        if self.eps is not None:
+            self.eps = as_number("eps", self.eps, "a rate in [0, 1] or None", lambda e: 0 <= e <= 1)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         eps = problem.drift if self.eps is None else self.eps
@@ -133,9 +118,9 @@ class TVGPUCB(UCBAgent):
         self._rate = eps
         super().reset(problem, rng)
 
-    def _beliefs_on_arms(self, data: InitialData | None) -> ArmBeliefs:
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         if self._rate == 0:
-            return super()._beliefs_on_arms(data)
+            return super().arm_beliefs(data)
         return DriftingBeliefs(self.problem, self.model, data, self._rate)
 
     def arguments_state(self) -> frozenset[Need]:
@@ -147,4 +132,4 @@ class TVGPUCB(UCBAgent):
         return replace(found, own_model=own_model, time_varying=self._rate > 0)
 
     def diagnostics(self) -> Mapping[str, float]:
-        return {"width": self.width, **self.beliefs.diagnostics(), "batch_length": float(self.batch_length)}
+        return {"width": self.current_width, **self.beliefs.diagnostics(), "batch_length": float(self.batch_length)}

@@ -6,7 +6,6 @@ of one candidate. Numbers stay as they are; a column of text becomes one column 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Hashable, Iterable, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gpbandit_envs.arguments import LARGEST, shown
+from gpbandit_envs.arguments import LARGEST, did_you_mean, shown
 from gpbandit_envs.datasets.table import Table
 
 if TYPE_CHECKING:
@@ -138,9 +137,8 @@ def _check_columns(columns: list[str], target: str, categorical: Sequence[str], 
     for argument, wanted in (("target", [target]), ("categorical", categorical), ("ignore", ignore)):
         for column in wanted:
             if column not in columns:
-                close = difflib.get_close_matches(str(column), columns, n=1)
-                hint = f"did you mean {close[0]!r}? " if close else ""
-                raise ValueError(f"{argument}: there is no column {column!r}; {hint}the columns are {_list(columns)}")
+                hint = did_you_mean(column, columns, f"the columns are {_list(columns)}")
+                raise ValueError(f"{argument}: there is no column {column!r}; {hint}")
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise ValueError(f"table: expected different names of columns, got {twice[0]!r} twice")

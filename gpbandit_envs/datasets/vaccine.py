@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_member
 from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
 from gpbandit_envs.datasets.table import Table
@@ -135,11 +135,9 @@ def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
             found[peptide].append(ic50)
     if not found:
         alleles = count_peptides(path)
-        close = difflib.get_close_matches(wanted, alleles, n=5, cutoff=0.5)
-        common = [allele for allele, _ in alleles.most_common(5)]
-        raise ValueError(
-            f"allele: expected one of {len(alleles)} alleles such as {', '.join(close or common)}, got {wanted!r}"
-        )
+        common = ", ".join(repr(allele) for allele, _ in alleles.most_common(5))
+        hint = did_you_mean(wanted, alleles, f"there are {common} and others", n=5, cutoff=0.5)
+        raise ValueError(f"allele: expected one of {len(alleles)} alleles, got {wanted!r}; {hint}")
     peptides = sorted(found)
     values = np.full((len(peptides), max(map(len, found.values()))), np.nan)
     for row, peptide in zip(values, peptides):

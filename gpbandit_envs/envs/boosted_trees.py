@@ -117,9 +117,6 @@ def xgboost(
 
     Args:
         program: Whose modules: `"kc1"`, 2,109 of which 326 have a defect, or `"pc1"`, 1,109 and 77.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     find("SoftwareDefect").choose({"program": program})  # before the cache, to which a list is no key
     return training_recipe(defects(program), noise_std, kernel, noise, {"cost": "passes over a column"})

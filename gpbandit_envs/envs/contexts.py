@@ -65,10 +65,8 @@ def rkhs_context(
         combine: `"product"`, by which actions are alike in like contexts, or `"sum"`, by which a context adds the same
             to all actions (Krause and Ong 2011, section 5.1).
         norm: RKHS norm, unit of the reward.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Kernel of the `dim + context_dim` features that draws the function and is stated to policies, in place
             of those of `lengthscale`, `context_lengthscale` and `combine`.
-        noise: Noise model, a name or a spec; Gaussian if None.
         n_centres: Number of terms of the expansion.
         observe: Whether the observation is the number of the context or its features.
         unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
@@ -153,7 +151,6 @@ def direct_arylation_context(
         noise_std: Standard deviation of the noise; the reactions have no replicates.
         kernel: Prior stated to policies; if None, the product of SE kernels of lengthscale 5 of the given compound and
             of everything else.
-        noise: Noise model, a name or a spec; Gaussian if None.
         unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
     """
     as_word("context", context, ("base", "ligand", "solvent"))
@@ -185,7 +182,6 @@ def neurostimulation_context(
         noise_std: Standard deviation of the noise; the scores have no replicates.
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3 of the place times SE of lengthscale 1
             of the rat, by which two rats have a correlation of 0.37 at the same place.
-        noise: Noise model, a name or a spec; Gaussian if None.
         unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
     """
     rats = sorted(int(str(rat)) for rat in datasets.cards()["Neurostimulation"].options["rat"])

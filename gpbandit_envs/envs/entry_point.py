@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
@@ -22,6 +23,14 @@ COMMON_ARGUMENTS: tuple[str, ...] = tuple(
 )
 """Keywords that every environment takes, besides those of its recipe."""
 
+_SHARED_MEANINGS = {
+    "grid": "Points per axis of the regular grid that serves as arm set; None for the whole box.",
+    "noise_std": "Standard deviation of the noise, unit of the reward.",
+    "kernel": "Prior stated to policies, on the unit cube; none if None.",
+    "noise": "Noise model, a name or a spec; Gaussian if None.",
+}
+"""What a keyword of a recipe means where its docstring says nothing else."""
+
 _VECTOR_ARGUMENTS = ("max_episode_steps", "autoreset_mode")
 
 
@@ -36,7 +45,8 @@ class EntryPoint:
     `num_envs`; and its `metadata` decides which rendering wrappers are added.
 
     Args:
-        recipe: Builds the recipe from keywords.
+        recipe: Builds the recipe from keywords. Its docstring need not say what `grid`, `noise_std`, `kernel` and
+            `noise` mean where they mean what they do in most environments: it is added.
 
     Attributes:
         parameters: The keywords of `recipe`, by name.
@@ -48,6 +58,8 @@ class EntryPoint:
         self._recipe = recipe
         self.parameters = inspect.signature(recipe).parameters
         functools.update_wrapper(self, recipe)
+        if inspect.isfunction(recipe) and recipe.__doc__ is not None:
+            self.__doc__ = _documented(recipe.__doc__, self.parameters)
 
     def recipe(self, **kwargs: Any) -> EnvRecipe:
         """The recipe of these keywords, for environments that are made of another one."""
@@ -81,6 +93,14 @@ class EntryPoint:
         recipe = self._recipe(**own)
         single, many = _kinds(recipe)
         return single(recipe, **common) if num_envs is None else many(num_envs, recipe, **common)
+
+
+def _documented(docstring: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    """A docstring that ends with its arguments, where each has a meaning, in the order of the signature."""
+    text, _, arguments = inspect.cleandoc(docstring).partition("\n\nArgs:\n")
+    meanings = _SHARED_MEANINGS | dict(re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", arguments, flags=re.MULTILINE))
+    stated = [f"    {name}: {meanings[name]}" for name in parameters if name in meanings]
+    return "\n".join([text, "", "Args:", *stated]) if stated else text
 
 
 def _kinds(recipe: EnvRecipe) -> tuple[type[BanditEnv], Callable[..., BanditVectorEnv]]:

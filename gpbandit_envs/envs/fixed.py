@@ -29,79 +29,36 @@ __all__ = [
 ]
 
 
-@EntryPoint
-def branin(
-    *, grid: int | None = None, noise_std: float = 0.1, kernel: KernelLike = None, noise: NoiseLike = None
-) -> EnvRecipe:
-    """Branin's function, negated: three equal maxima -0.398 on [-5, 10] x [0, 15].
+def _formula(name: str, noise_std: float, summary: str) -> EntryPoint:
+    """The entry point of a closed form: the five differ in name, default noise and what there is to say of them."""
 
-    Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
-    """
-    return _closed_form("branin", grid, noise_std, kernel, noise)
+    def recipe(
+        *, grid: int | None = None, noise_std: float = noise_std, kernel: KernelLike = None, noise: NoiseLike = None
+    ) -> EnvRecipe:
+        return _modelled(_gridded(ClosedForm(FORMULAS[name]), grid), noise_std, kernel, noise)
+
+    recipe.__name__ = recipe.__qualname__ = name
+    recipe.__doc__ = summary
+    return EntryPoint(recipe)
 
 
-@EntryPoint
-def cosines(
-    *, grid: int | None = None, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
-) -> EnvRecipe:
-    """Cosines (Azimi et al. 2010): many local maxima on [0, 1]^2, the best 1.6 at (0.3125, 0.3125).
-
-    Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
-    """
-    return _closed_form("cosines", grid, noise_std, kernel, noise)
-
-
-@EntryPoint
-def rosenbrock(
-    *, grid: int | None = None, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
-) -> EnvRecipe:
-    """Rosenbrock's valley, negated (Azimi et al. 2010): flat around the maximum 10 at (1, 1), on [0, 1]^2.
-
-    Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
-    """
-    return _closed_form("rosenbrock", grid, noise_std, kernel, noise)
-
-
-@EntryPoint
-def hartmann3(
-    *, grid: int | None = None, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
-) -> EnvRecipe:
-    """Hartmann's function in 3 dimensions, negated: four bumps on [0, 1]^3, the best 3.8628.
-
-    Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
-    """
-    return _closed_form("hartmann3", grid, noise_std, kernel, noise)
-
-
-@EntryPoint
-def hartmann6(
-    *, grid: int | None = None, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
-) -> EnvRecipe:
-    """Hartmann's function in 6 dimensions, negated: six local maxima on [0, 1]^6, the best 3.3224.
-
-    Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
-    """
-    return _closed_form("hartmann6", grid, noise_std, kernel, noise)
+branin = _formula("branin", 0.1, "Branin's function, negated: three equal maxima -0.398 on [-5, 10] x [0, 15].")
+cosines = _formula(
+    "cosines",
+    0.01,
+    "Cosines (Azimi et al. 2010): many local maxima on [0, 1]^2, the best 1.6 at (0.3125, 0.3125).",
+)
+rosenbrock = _formula(
+    "rosenbrock",
+    0.01,
+    "Rosenbrock's valley, negated (Azimi et al. 2010): flat around the maximum 10 at (1, 1), on [0, 1]^2.",
+)
+hartmann3 = _formula(
+    "hartmann3", 0.01, "Hartmann's function in 3 dimensions, negated: four bumps on [0, 1]^3, the best 3.8628."
+)
+hartmann6 = _formula(
+    "hartmann6", 0.01, "Hartmann's function in 6 dimensions, negated: six local maxima on [0, 1]^6, the best 3.3224."
+)
 
 
 @EntryPoint
@@ -124,10 +81,6 @@ def h1(
     Args:
         form: Where the 1 stands, `"inside"` or `"outside"` the root.
         half_side: Half the side of the box around the origin, at least 10, so that the peak is inside.
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     as_word("form", form, ("inside", "outside"))
     side = as_number("half_side", half_side, "a finite number >= 10", lambda side: side >= 10)
@@ -148,10 +101,6 @@ def deceptive(
 
     Args:
         dim: Number of coordinates `d`.
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     family = ClosedForm(deceptive_formula(positive_int("dim", dim)))
     return _modelled(_gridded(family, grid), noise_std, kernel, noise)
@@ -164,10 +113,7 @@ def bpe_f1(
     """f1 of Li and Scarlett (2022), rebuilt: one clear peak, SE lengthscale 0.5, RKHS norm sqrt(2).
 
     Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     return _expansion(BPE_F1, grid, noise_std, kernel, noise)
 
@@ -179,10 +125,7 @@ def bpe_f2(
     """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks, side 2, SE lengthscale 0.5, RKHS norm sqrt(6).
 
     Args:
-        grid: Points per axis of the regular grid that serves as arm set; None for the whole box.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     return _expansion(BPE_F2, grid, noise_std, kernel, noise, BPE_F2_SIDE)
 
@@ -200,10 +143,6 @@ def _modelled(family: ArmFamily | BoxFamily, noise_std: float, kernel: KernelLik
         norm_bound=None,
         knowledge="learned",
     )
-
-
-def _closed_form(name: str, grid: int | None, noise_std: float, kernel: KernelLike, noise: NoiseLike) -> EnvRecipe:
-    return _modelled(_gridded(ClosedForm(FORMULAS[name]), grid), noise_std, kernel, noise)
 
 
 def _expansion(

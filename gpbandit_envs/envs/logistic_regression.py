@@ -93,10 +93,5 @@ def logistic_regression(*, noise_std: float = 0.01, kernel: KernelLike = None, n
     The optimum is the best known value; the maximum is unknown, and `certificate.optimum_tol` is its distance to an
     accuracy of 1. A policy that beats it has negative regret. The noise is added to the accuracy, as training is
     deterministic.
-
-    Args:
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     return training_recipe(vehicles(), noise_std, kernel, noise, {"cost": "gradient steps"})

@@ -123,9 +123,6 @@ def lunar_landing(
 
     Args:
         n_terrains: Number of terrains.
-        noise_std: Standard deviation of the noise, unit of the reward.
-        kernel: Prior stated to policies, on the unit cube; none if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     training = controller(positive_int("n_terrains", n_terrains))
     return training_recipe(training, noise_std, kernel, noise, {"cost": "simulated seconds"})

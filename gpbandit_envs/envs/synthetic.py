@@ -39,10 +39,8 @@ def rkhs(
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of an SE kernel that draws the function; default 0.2.
         norm: RKHS norm, unit of the reward.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the
             function is drawn with that SE kernel and the stated prior is misspecified.
-        noise: Noise model, a name or a spec; Gaussian if None.
         n_centres: Number of terms of the expansion.
     """
     drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
@@ -80,10 +78,8 @@ def gp_sample(
             the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the
             function is drawn with that Matern kernel and the stated prior is misspecified.
-        noise: Noise model, a name or a spec; Gaussian if None.
         n_features: Number of random features beyond 5,000 arms.
     """
     drawn, stated, is_true = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
@@ -124,10 +120,8 @@ def needle(
         lengthscale: Lengthscale of an SE kernel under which the norm holds; default 0.2.
         height: Mean at the needle's tip, unit of the reward.
         norm: RKHS norm; the larger it is against the height, the narrower is the needle.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Prior stated to policies, and the kernel under which the norm holds unless `lengthscale` is also given;
             SE or Matern with one lengthscale.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family = NeedleArms(drawn, even_arms(n_arms, dim), height, norm)
@@ -154,7 +148,6 @@ def variance_starvation(
         n_arms: Number of evenly spaced arms `A`.
         noise_std: Standard deviation of the noise, unit of the reward; the paper does not state its own.
         kernel: Kernel that draws the function, and prior stated to policies; SE of lengthscale 0.1 if None.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     both = SE(0.1) if kernel is None else as_kernel(kernel)
     arms = even_arms(n_arms, 1)
@@ -199,9 +192,7 @@ def tv_gp_sample(
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         eps: Rate of drift in [0, 1], stated to policies; after `1 / eps` steps the correlation with the present is 0.6.
         lengthscale: Lengthscale of the SE kernel that draws the functions and is stated to policies.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     family = DriftingGP(SE(lengthscale) if kernel is None else as_kernel(kernel), even_arms(n_arms, dim), eps)
     return EnvRecipe(family=family, noise=as_noise(noise, noise_std), kernel=family.kernel, norm_bound=None)
@@ -231,9 +222,7 @@ def change_points(
         rate: Probability that an evaluation is a change point; there are `1 / rate` evaluations between two on average.
         lengthscale: Lengthscale of the SE kernel that draws the functions and is stated to policies.
         norm: RKHS norm of every function, unit of the reward.
-        noise_std: Standard deviation of the noise, unit of the reward.
         kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
-        noise: Noise model, a name or a spec; Gaussian if None.
         n_centres: Number of terms of the expansions.
     """
     drawn = SE(lengthscale) if kernel is None else as_kernel(kernel)

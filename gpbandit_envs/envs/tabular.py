@@ -179,7 +179,6 @@ def abalone(
         noise_std: Standard deviation of the noise; 0.01 in the BBKB paper.
         kernel: Prior stated to policies; if None, SE of lengthscale 17.5, as the BBKB paper's Table 1 has it for BKB
             and BBKB.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     return table_recipe("Abalone", SE(17.5), noise_std, kernel, noise, scaling=_feature_scaling(scaling))
 
@@ -205,7 +204,6 @@ def cadata(
             standardised and then divided by the largest norm of an arm (`"unit-norm"`).
         noise_std: Standard deviation of the noise; 0.01 in the BBKB paper.
         kernel: Prior stated to policies; if None, SE of lengthscale 12.5, as in the BBKB paper's Table 1.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     chosen = _feature_scaling(scaling)
     return table_recipe("Cadata", SE(12.5), noise_std, kernel, noise, scaling=chosen, columns=columns)
@@ -229,7 +227,6 @@ def neurostimulation(
         rat: Which of 23 rats; 3, 9 and 10 showed no response and are left out.
         noise_std: Standard deviation of the noise; the scores have no replicates.
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     default = Matern(0.3, nu=2.5)
     return table_recipe("Neurostimulation", default, noise_std, kernel, noise, scaling="by the widest column", rat=rat)
@@ -248,7 +245,6 @@ def oer_plates(
         plate: Which of four plates: 3496, 3851, 3860 or 4098.
         noise_std: Standard deviation of the noise; the compositions have no replicates.
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     default = Matern(0.3, nu=2.5)
     return table_recipe("OERPlates", default, noise_std, kernel, noise, scaling="by the widest column", plate=plate)
@@ -280,7 +276,6 @@ def direct_arylation(*, noise_std: float = 0.02, kernel: KernelLike = None, nois
     Args:
         noise_std: Standard deviation of the noise; the reactions have no replicates.
         kernel: Prior stated to policies; if None, SE of lengthscale 5.
-        noise: Noise model, a name or a spec; Gaussian if None.
     """
     return table_recipe("DirectArylation", SE(5.0), noise_std, kernel, noise)
 

@@ -48,6 +48,10 @@ class ArmPosterior(ABC):
     def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """Posterior variance at `arms`, at least 0."""
 
+    def best_score(self, width: float) -> int:
+        """The arm that maximises `mean + width * sd`; ties go to the lowest index."""
+        return int(np.argmax(self.mean + width * np.sqrt(self.variance)))
+
     @abstractmethod
     def effective_dimension(self) -> float:
         """`sum_s var(x_s) / lam` over all pulls; `Tr(K_t (K_t + lam I)^-1)` for the exact posterior."""

@@ -171,6 +171,10 @@ class KernelRows:
                 row[:] = self._kept_row(slot)
         return out
 
+    def between(self, arms: Int[np.ndarray, " p"], others: Int[np.ndarray, " q"]) -> Float[np.ndarray, "p q"]:
+        """Covariances of `arms` with `others`, computed from the kernel."""
+        return self.kernel(self.X[arms], self.X[others])
+
     def at(self, positions: Int[np.ndarray, " s"], arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, "s p"]:
         """Covariances of the added arms at `positions` with `arms`, from kept rows where there are any."""
         slots = self._slot[self._arms[positions]]

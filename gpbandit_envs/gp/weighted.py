@@ -79,7 +79,7 @@ class WeightedPosterior(ArmPosterior):
     ) -> Float[np.ndarray, "p q"]:
         if others is None:
             return self.rows.take(arms) - self._W[:, arms].T @ self._W
-        return self.rows.kernel(self.rows.X[arms], self.rows.X[others]) - self._W[:, arms].T @ self._W[:, others]
+        return self.rows.between(arms, others) - self._W[:, arms].T @ self._W[:, others]
 
     reducible_covariance = covariance
 

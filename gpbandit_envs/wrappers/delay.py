@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from gpbandit_envs.arguments import positive_int
-from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw
+from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
 
@@ -218,14 +218,15 @@ class _Steps(DelayModel):
 
     def reset(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._step = 0
+        self._clock = StepClock()
 
     def launch(self, cost: float) -> float:
-        return self._step + self.draw(self._rng)
+        return self._clock.start(self.draw(self._rng))
 
     def tick(self) -> float:
-        self._step += 1
-        return float(self._step - 1)
+        now = float(self._clock.now)
+        self._clock.step()
+        return now
 
     def draw(self, rng: np.random.Generator) -> float:
         """A delay, in steps."""
@@ -297,15 +298,13 @@ class Workers(DelayModel):
         self._workers = positive_int("workers", workers)
 
     def reset(self, rng: np.random.Generator) -> None:
-        self._free = [0.0] * self._workers
+        self._clock = WorkerClock(self._workers)
 
     def launch(self, cost: float) -> float:
-        end = self._free[0] + cost
-        heapq.heapreplace(self._free, end)
-        return end
+        return self._clock.start(cost)
 
     def tick(self) -> float:
-        return self._free[0]
+        return self._clock.now if self._clock.free else self._clock.wait()
 
 
 class OnRequest(_Steps):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Board, open_results
 from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
@@ -25,7 +25,7 @@ from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
 from leaderboards.show.overview import best_found_text
 from leaderboards.show.shared import Site, make_site
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import StoreView
 from leaderboards.work.schedule import RunReport
 
@@ -133,9 +133,7 @@ class Results:
             raise ValueError("b: expected at least one agent, got none")
         for name, agent in (("a", a), *(("b", other) for other in others)):
             if agent not in summary.agents:
-                close = difflib.get_close_matches(agent, summary.agents, n=1)
-                hint = f"did you mean {close[0]!r}? " if close else ""
-                raise ValueError(f"{name}: no agent {agent!r}; {hint}there are {', '.join(map(repr, summary.agents))}")
+                raise ValueError(f"{name}: no agent {agent!r}; {did_you_mean(agent, summary.agents)}")
         named = [a, *others]
         for name in named:
             if named.count(name) > 1:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +12,18 @@ import numpy as np
 
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
-from leaderboards.play.build import check_agent_ref, is_own_env, make_env, missing_extra, not_here
+from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, SETTLED, Verdict, judged, other_instance, otherwise_ended, parted_after
 from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["CheckReport", "check_board", "one_of_each_task", "sample"]
+__all__ = ["CheckReport", "check_board", "one_of_each_task"]
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
@@ -40,18 +39,6 @@ class CheckReport:
 
     verdicts: tuple[Verdict, ...]
     stale: dict[str, str]
-
-
-def sample(keys: Iterable[str], seed: str, share: float = 0.01) -> list[str]:
-    """A share of `keys`, at least one, that follows from `seed`: the hash of a commit, which comes after the runs.
-
-    Raises:
-        ValueError: if the share is not above 0 and at most 1.
-    """
-    if not 0 < share <= 1:
-        raise ValueError(f"share: expected a number above 0 and at most 1, got {share!r}")
-    order = sorted(keys, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
-    return order[: max(math.ceil(share * len(order)), 1)]
 
 
 def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Executor) -> CheckReport:
@@ -82,7 +69,7 @@ def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor)
     specs = [board.spec(key) for key in keys]
     lacking = _without_extras(specs)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
-    run_missing([board.spec(key) for key in keys if key not in away], again, executor, together=True)
+    run_missing([board.spec(key) for key in keys if key not in away], again, executor)
     return [
         Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
         for key in keys
@@ -95,7 +82,7 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
     needs: dict[str, list[str]] = {}
     for spec in specs:
         if fingerprint(spec.agent) is not None:
-            builds[spec.agent.key] = functools.partial(check_agent_ref, spec.agent)
+            builds[spec.agent.key] = functools.partial(build_agent, spec.agent)
             needs.setdefault(spec.agent.key, []).append(spec.key)
         if is_own_env(spec.env.id):
             builds[spec.env.key] = functools.partial(_build, spec)
@@ -109,7 +96,7 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
 
 
 def _build(spec: RunSpec) -> None:
-    make_env(spec.env, spec.horizon).close()
+    build_env(spec.env, spec.horizon).close()
 
 
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:

@@ -32,9 +32,8 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
 from leaderboards.store.kept import KEPT, KeptRun
-from leaderboards.store.limits import MOST_JSON, read_limited
 from leaderboards.store.run_file import Origin, RunEntry, Seeds, first_error
 
 __all__ = [

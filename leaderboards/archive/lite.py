@@ -20,11 +20,13 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
-__all__ = ["LiteChoice", "agreement", "block_ranks", "choose_lite"]
+__all__ = ["LiteChoice", "agreement", "block_ranks", "choose_lite", "without_data"]
 
+_WITH_DATA = {row.id for row in ENVIRONMENTS if row.data is not None}
 _RESAMPLES = 200
 _SEED = 20_260_102
 
@@ -87,6 +89,11 @@ def block_ranks(summary: Summary) -> tuple[list[str], list[str], Float[np.ndarra
             ranks[i, :, j] = [finals[repetition] for repetition in order]
         ranks[i] = scipy.stats.rankdata(ranks[i], axis=-1)
     return tasks, agents, ranks
+
+
+def without_data(summary: Summary) -> list[str]:
+    """The tasks whose environments need no data beside the package."""
+    return [task for task, about in summary.tasks.items() if about.env.id not in _WITH_DATA]
 
 
 def choose_lite(summary: Summary, n_tasks: int, repetitions: int, among: Collection[str] | None = None) -> LiteChoice:

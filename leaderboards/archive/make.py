@@ -24,14 +24,13 @@ from leaderboards.archive.files import (
     write_index,
 )
 from leaderboards.archive.keep import keep
-from leaderboards.archive.read import Board
-from leaderboards.play.build import check_agent_ref, missing_extra
+from leaderboards.archive.read import Board, board_folder
+from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.limits import read_limited
 from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
@@ -39,7 +38,7 @@ from leaderboards.verify.verify import other_instance
 from leaderboards.work.play import Listener, Stage, Workforce, play_suite
 from leaderboards.work.schedule import RunReport
 
-__all__ = ["KEEPER", "file_names", "play_board", "renew", "write_board"]
+__all__ = ["KEEPER", "file_names", "make_board", "play_board", "write_board"]
 
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
@@ -60,6 +59,45 @@ def file_names(agents: Iterable[Ref]) -> dict[str, str]:
             stem = f"{stem}-{hashlib.sha256(agent.key.encode()).hexdigest()[:8]}".strip("-")
         found[agent.key] = stem + SUFFIX
     return found
+
+
+def make_board(
+    suite: Suite,
+    results: Store,
+    workers: int = 1,
+    say: Callable[[str], None] = print,
+    *,
+    play: bool = True,
+    alone: bool = False,
+    native: bool = False,
+) -> None:
+    """Play what the package's board of a suite lacks and write its files; what was played is kept, whatever stops it.
+
+    Args:
+        suite: The suite.
+        results: Where whole traces are kept.
+        workers: Runs at a time.
+        say: Told how it goes.
+        play: Whether to play, or to keep what has been played alone.
+        alone: Whether nothing else ran, so that policy times can be compared.
+        native: See `play_board`.
+
+    Raises:
+        StoreError: if runs disagree about an instance, or an agent of another package has no source.
+        OSError: if a folder cannot be written.
+        SuiteError: if the suite cannot be run, or the folder holds another.
+    """
+    folder = board_folder(suite.name)
+    there = Board(folder) if (folder / INDEX).is_file() else None
+    try:
+        if play:
+            play_board(suite, results, there, workers, say, native=native)
+    finally:
+        if results.keys():
+            found = write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
+            size = sum(path.stat().st_size for path in folder.iterdir())
+            wanted = sum(1 for _ in suite.specs())
+            say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
 
 
 def play_board(
@@ -98,7 +136,7 @@ def play_board(
         for entry in suite.agents
     ]
     workforce = Workforce(workers, portable=not native)
-    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), together=True, stages=stages)
+    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), stages=stages)
 
 
 class _Sayer(Listener):
@@ -122,7 +160,7 @@ def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:
     """The suite without the agents whose optional library is missing."""
     there = []
     for entry in suite.agents:
-        if reason := missing_extra(functools.partial(check_agent_ref, entry.ref)):
+        if reason := missing_extra(functools.partial(build_agent, entry.ref)):
             say(f"left out: {entry.ref.label}, {reason}")
         else:
             there.append(entry)
@@ -220,22 +258,6 @@ def _before(board: Board, wanted: Mapping[str, RunSpec]) -> _Before:
             (found.counting if key in counting else found.failed).setdefault(agent, {})[key] = run
             found.sources[agent] = source
     return found
-
-
-def renew(folder: Path, names: Iterable[str]) -> Board:
-    """State the present fingerprint of agents whose runs have been found to be the same; names are those of files.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    values = json.loads(read_limited(folder / INDEX))
-    board = Board(folder)
-    for name in names:
-        run = next(run for run in board.entries().values() if run.file == name)
-        values["files"][name]["source"] |= {"fingerprint": fingerprint(run.spec.agent), "version": __version__}
-    with written_whole(folder / INDEX) as temporary:
-        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    return Board(folder)
 
 
 def _counting(board: Board) -> dict[str, RunEntry]:

@@ -24,9 +24,8 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.files import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index, stated_content
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, load_suite, suite_names
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.limits import read_limited
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.provenance import TrustLevel
 from leaderboards.store.run_file import RunEntry
@@ -119,6 +118,14 @@ class Board(StoreView):
             for name, file in self.index.files.items()
             if file.source.fingerprint is not None and self._current(name) != file.source.fingerprint
         }
+
+    def missing(self) -> dict[str, list[str]]:
+        """The environments on which an agent of the suite has runs that are not here, by its label."""
+        gaps: dict[str, dict[str, None]] = {}
+        for spec in self.suite().specs():
+            if spec.key not in self._entries:
+                gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
+        return {agent: list(envs) for agent, envs in gaps.items()}
 
     def _current(self, name: str) -> str | None:
         """The fingerprint that the agent of a file has as it is installed."""

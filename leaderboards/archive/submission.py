@@ -28,18 +28,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 import agents
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
-from leaderboards.archive.files import Source
+from leaderboards.archive.files import INDEX, Source
 from leaderboards.archive.keep import keep
 from leaderboards.archive.make import write_board
-from leaderboards.archive.read import Board, open_results
+from leaderboards.archive.read import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
-from leaderboards.store.folder import StoreError
-from leaderboards.store.limits import read_limited
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_since
@@ -425,6 +424,19 @@ def faults(submission: Submission) -> list[str]:
 def _has_module(files: Mapping[str, str], module: str) -> bool:
     path = module.replace(".", "/")
     return f"{path}.py" in files or f"{path}/__init__.py" in files
+
+
+def is_submission(folder: Path) -> bool:
+    """Whether a folder is that of a submission, and not of results."""
+    return (folder / LIST).is_file()
+
+
+def same_on_board(submission: Submission) -> list[str]:
+    """`same_traces` on the package's board of the suite; empty if there is none."""
+    suite = submission.store.suite()
+    if suite is None or not (board_folder(suite.part_of or suite.name) / INDEX).is_file():
+        return []
+    return same_traces(submission, board_of(BOARD, suite))
 
 
 def same_traces(submission: Submission, board: Board) -> list[str]:

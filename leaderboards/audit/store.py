@@ -23,8 +23,7 @@ from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit
 from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import reason_of
-from leaderboards.store.limits import MOST_VALUES
-from leaderboards.store.quarantine import Quarantine
+from leaderboards.store.intact import MOST_VALUES, Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import Store, StoreError
 from leaderboards.work.local import ExecutorError, process_pool

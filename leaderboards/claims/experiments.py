@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from types import MappingProxyType
+from typing import Any
 
+from gpbandit_envs.arguments import did_you_mean
 from leaderboards.claims import (
     bbkb,
     bbkb_nas,
@@ -25,39 +28,24 @@ from leaderboards.claims import (
     reds,
     starvation,
     theorems,
-    tried,
     uhe,
     widths,
 )
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 
-__all__ = ["EXPERIMENTS", "PAPERS", "Experiment", "Quick", "experiment"]
+__all__ = ["EXPERIMENTS", "PAPERS", "TRIED", "Experiment", "Quick", "experiment"]
 
-PAPERS: Mapping[str, str] = MappingProxyType(
-    {
-        "bkb": "Calandriello et al. (2019), Gaussian process optimization with adaptive sketching",
-        "bbkb": "Calandriello et al. (2020), Near-linear time Gaussian process optimization with adaptive batching",
-        "gp-bucb": "Desautels, Krause and Burdick (2012), Parallelizing exploration-exploitation tradeoffs with "
-        "Gaussian process bandit optimization",
-        "bpe": "Li and Scarlett (2022), Gaussian process bandit optimization with few batches",
-        "uhe-bo": "Ha et al. (2023), Provably efficient Bayesian optimization with unbiased Gaussian process "
-        "hyperparameter estimation",
-        "krause-ong": "Krause and Ong (2011), Contextual Gaussian process bandit optimization",
-        "bogunovic": "Bogunovic, Scarlett and Cevher (2016), Time-varying Gaussian process bandit optimization",
-        "zhou-shroff": "Zhou and Shroff (2021), No-regret algorithms for time-varying Bayesian optimization",
-        "deng": "Deng et al. (2022), Weighted Gaussian process bandits for non-stationary environments",
-        "iwazaki-takeno": "Iwazaki and Takeno (2025), Improved regret analysis in Gaussian process bandits: optimality "
-        "for noiseless reward, RKHS norm, and non-stationary variance",
-        "iwazaki": "Iwazaki (2025), Gaussian process upper confidence bound achieves nearly-optimal regret in "
-        "noise-free Gaussian process bandits",
-        "rgp-pe": "Bogunovic et al. (2022), A robust phased elimination algorithm for corruption-tolerant Gaussian "
-        "process bandits",
-        "bpe-delay": "Vakili et al. (2023), Delayed feedback in kernel bandits",
-        "reds": "Salgia, Vakili and Zhao (2024), Random exploration in Bayesian optimization",
-        "flynn-reeb": "Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression",
-    }
-)
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((resources.files("leaderboards.claims") / name).read_text(encoding="utf-8"))
+
+
+PAPERS: Mapping[str, str] = MappingProxyType(_read("papers.toml"))
+"""The papers by key, in the order of the documentation."""
+
+TRIED: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType(_read("tried.toml"))
+"""By experiment, what was tried where a verdict is not what the paper says: `text`, and the `claims` that it is of."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +94,13 @@ class Experiment:
         return tuple(paper for paper in PAPERS if paper in papers)
 
 
-def _noted(claims: tuple[Claim, ...], notes: Mapping[str, str]) -> tuple[Claim, ...]:
-    """Claims with what was tried where a verdict was not what the paper says."""
-    unknown = set(notes) - {claim.name for claim in claims}
-    if unknown:
-        raise ValueError(f"notes: expected names of claims, got {sorted(unknown)}")
-    return tuple(replace(one, note=f"{one.note} {notes.get(one.name, '')}".strip()) for one in claims)
+def _noted(found: Experiment) -> Experiment:
+    """The experiment with what was tried in the notes of its claims."""
+    claims = []
+    for one in found.claims:
+        texts = [note["text"] for note in TRIED.get(found.name, ()) if one.name in note["claims"]]
+        claims.append(replace(one, note=" ".join([one.note, *texts]).strip()))
+    return replace(found, claims=tuple(claims))
 
 
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
@@ -132,25 +121,23 @@ _REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
-        found.name: found
+        found.name: _noted(found)
         for found in (
             Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
-            Experiment("bbkb-abalone", "bbkb", _noted(bbkb.abalone(), tried.ABALONE), _BBKB_QUICK),
-            Experiment("bbkb-cadata", "bbkb", _noted(bbkb.cadata(), tried.CADATA), replace(_BBKB_QUICK, repetitions=4)),
-            Experiment("bbkb-scalings", "bbkb", _noted(bbkb.scalings(), tried.SCALINGS), _SCALINGS_QUICK),
+            Experiment("bbkb-abalone", "bbkb", bbkb.abalone(), _BBKB_QUICK),
+            Experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4)),
+            Experiment("bbkb-scalings", "bbkb", bbkb.scalings(), _SCALINGS_QUICK),
             *(
-                Experiment(name, "bbkb", _noted(bbkb_nas.architectures(bench), notes), quick, columns=bbkb_nas.COLUMNS)
-                for name, bench, notes, quick in (
-                    ("bbkb-nas", "NASBench201", tried.NAS201, Quick(8, 400, environments=("NASBench201",))),
-                    ("bbkb-nas101", "NASBench101", {}, Quick(3, 1_000, environments=("NASBench101",))),
+                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS)
+                for name, bench, quick in (
+                    ("bbkb-nas", "NASBench201", Quick(8, 400, environments=("NASBench201",))),
+                    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",))),
                 )
             ),
             Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
-            Experiment("gpbucb-cosines", "gp-bucb", _noted(gp_bucb.cosines(), tried.COSINES), _BUCB_QUICK),
-            Experiment(
-                "gpbucb-rosenbrock", "gp-bucb", _noted(gp_bucb.rosenbrock(), tried.ROSENBROCK), _ROSENBROCK_QUICK
-            ),
+            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
+            Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _ROSENBROCK_QUICK),
             Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
             Experiment(
                 "gpbucb-vaccine",
@@ -162,36 +149,31 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment(
                 "bpe-f1",
                 "bpe",
-                _noted(bpe.fixed_function("Fig. 3", "Fig. 5", "Fig. 7", "Fig. 9"), tried.F1),
+                bpe.fixed_function("Fig. 3", "Fig. 5", "Fig. 7", "Fig. 9"),
                 _BPE_QUICK,
             ),
             Experiment(
                 "bpe-f2",
                 "bpe",
-                _noted(
-                    (
-                        *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
-                        *bpe.second_function("Fig. 4", "Fig. 10"),
-                    ),
-                    tried.F2,
+                (
+                    *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
+                    *bpe.second_function("Fig. 4", "Fig. 10"),
                 ),
                 _BPE_QUICK,
             ),
             Experiment(
                 "uhe-synthetic",
                 "uhe-bo",
-                _noted(uhe.synthetic(), tried.UHE),
+                uhe.synthetic(),
                 Quick(12, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
             ),
             Experiment(
                 "uhe-real",
                 "uhe-bo",
-                _noted(uhe.real(), tried.UHE_REAL),
+                uhe.real(),
                 Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
             ),
-            Experiment(
-                "uhe-estimates", "uhe-bo", _noted(estimates.CLAIMS, tried.ESTIMATES), Quick(4), estimates.study, 20
-            ),
+            Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
             Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
             Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
             Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK),
@@ -226,7 +208,5 @@ def experiment(name: str) -> Experiment:
         meant = [one.name for one in EXPERIMENTS.values() if (name and one.name.startswith(name)) or name in one.papers]
         if meant:
             raise ValueError(f"name: no experiment {name!r}; expected one of {', '.join(meant)}")
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"name: no experiment {name!r}; {hint}there are {', '.join(EXPERIMENTS)}")
+        raise ValueError(f"name: no experiment {name!r}; {did_you_mean(name, EXPERIMENTS)}")
     return EXPERIMENTS[name]

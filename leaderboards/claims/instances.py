@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
@@ -31,7 +31,7 @@ def instance(suite_name: str, task: str, repetition: int) -> tuple[Problem, Floa
     spec = RunSpec(
         env=env_ref, agent=suite.agents[0].ref, repetition=repetition, horizon=suite.horizon, seed=suite.seed
     )
-    env = make_env(env_ref, suite.horizon)
+    env = build_env(env_ref, suite.horizon)
     try:
         env.reset(seed=env_seed(spec))
         problem = stated_problem(env, suite.horizon)

@@ -14,8 +14,9 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.score.statistics import mean_interval
 from leaderboards.store.store import Store
+from leaderboards.work.play import Listener, Played, Workforce, play_suite
 
-__all__ = ["Reproduction", "check", "suite_of"]
+__all__ = ["Reproduction", "check", "play", "suite_of"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,26 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
             }
         )
     return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions, "source": ""})
+
+
+def play(
+    experiment: Experiment,
+    store: Store,
+    workforce: Workforce,
+    listener: Listener,
+    quick: bool = False,
+    repetitions: int | None = None,
+) -> Played:
+    """Play what a folder lacks of an experiment, see `leaderboards.work.play.play_suite`.
+
+    Raises:
+        ValueError: if the experiment is a study.
+        SuiteError: if an environment cannot be built, or the folder holds another suite.
+        OSError: if the folder cannot be written.
+    """
+    suite = suite_of(experiment, quick, repetitions)
+    suite.check()
+    return play_suite(suite, store, suite.specs(), workforce, listener)
 
 
 def check(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
@@ -126,7 +126,7 @@ class Runs:
 
 @functools.cache
 def _least_regret_before(ref: Ref, horizon: int, seed: int) -> float:
-    env = make_env(ref, horizon)
+    env = build_env(ref, horizon)
     try:
         env.reset(seed=seed)
         data = stated_problem(env, horizon).initial

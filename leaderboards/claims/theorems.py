@@ -26,7 +26,7 @@ from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, 
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
 from leaderboards.claims.runs import Runs
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.suite import load_suite
 from leaderboards.score.metrics import batch_lengths
@@ -60,7 +60,7 @@ def task_problem() -> Problem:
     """The problem description of the task; its arms, kernel, noise and norm are those of every repetition."""
     suite = load_suite(SUITE)
     entry = suite.environments[0].ref
-    env = make_env(entry, suite.horizon)
+    env = build_env(entry, suite.horizon)
     try:
         env.reset(seed=0)
         return stated_problem(env, suite.horizon)

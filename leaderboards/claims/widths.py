@@ -22,8 +22,7 @@ from jaxtyping import Float
 
 from agents.core.dual_band import DualArms, intersection
 from agents.core.widths import AnalyticMixture, DualMixture, InformationGain, WidthContext
-from gpbandit_envs.gp.exact import ExactPosteriors
-from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.instances import instance
@@ -72,11 +71,11 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
     assert problem.noise_std
     assert problem.norm_bound is not None
     lam, band, least = problem.noise_std**2, DualMixture(), 1e-9 * math.sqrt(problem.kernel.diag(problem.arms).max())
-    dual = DualArms(ExactPosteriors(KernelRows(problem.kernel, problem.arms), lam), band.grid)
+    dual = DualArms(ExactPosterior(problem.kernel, problem.arms, lam), band.grid)
     largest = np.zeros(4)
     for t, (arm, reward) in enumerate(zip(arms.tolist(), rewards.tolist())):
         for posterior in dual.posteriors:
-            posterior.update(np.zeros(1, np.int64), np.array([arm]), np.array([reward]))
+            posterior.update_one(arm, reward)
         plain = dual.posteriors[0]
         context = WidthContext(
             t=t + 2,
@@ -86,12 +85,12 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
             norm_bound=problem.norm_bound,
             delta=1 / len(arms),
             prior_variance=float(plain.rows.prior.max()),
-            information_gain=float(plain.information_gain[0]),
+            information_gain=plain.information_gain,
         )
         factors = band.factors(context, dual.misfits())
-        known_means = ((posterior.mean[0], np.maximum(posterior.v[0], 0.0)) for posterior in dual.posteriors)
+        known_means = ((posterior.mean, posterior.variance) for posterior in dual.posteriors)
         lower, upper = intersection(known_means, factors)
-        sd = np.sqrt(np.maximum(plain.v[0], 0.0))
+        sd = np.sqrt(plain.variance)
         known = sd > least  # below, a half-width is rounding
         half, amm, theory = (upper - lower)[known] / 2, AnalyticMixture()(context), InformationGain()(context)
         error = np.abs(mean - (upper + lower) / 2)[known]

@@ -14,11 +14,11 @@ from rich.progress import Progress
 from leaderboards.audit.conic import require_cvxpy
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
-from leaderboards.cli.errors import UserError, results_folder, user_errors
-from leaderboards.cli.results import choose
+from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store.store import Store
+from leaderboards.verify.replay import choose
 
 __all__ = ["audit"]
 
@@ -55,7 +55,8 @@ def audit(
             raise UserError(str(error)) from None
     with user_errors(directory):
         store = Store(results_folder(directory))
-        keys = choose(store, row or [])
+        with option_errors("row"):
+            keys = choose(store, row or [])
         if repetitions is not None:
             numbers = store.runs()["repetition"]
             keys = [key for key in keys if numbers[key] < repetitions]

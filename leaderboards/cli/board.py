@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.check import check_board, one_of_each_task, sample
-from leaderboards.archive.files import INDEX
+from leaderboards.archive.check import check_board
 from leaderboards.archive.lite import choose_lite
-from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.archive.lite import without_data as tasks_without_data
+from leaderboards.archive.make import make_board
 from leaderboards.archive.read import Board, board, board_folder, board_names, pack_board
+from leaderboards.archive.renew import renew_unchanged
 from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
@@ -21,6 +22,7 @@ from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.suite import load_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.work.local import LocalExecutor
 
@@ -56,11 +58,7 @@ def list_boards() -> None:
         files = len({run.file for run in found.entries().values()})
         unfit = f", {skipped} skipped" if skipped else ""
         say(f"{name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
-        gaps: dict[str, dict[str, None]] = {}
-        for spec in specs:
-            if spec.key not in found.entries():
-                gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
-        for agent, envs in gaps.items():
+        for agent, envs in found.missing().items():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
             say(f"  missing: {agent} on {where}")
 
@@ -79,18 +77,7 @@ def make(
     """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing."""
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
-        suite = load_suite(name)
-        folder, store = board_folder(suite.name), Store(directory)
-        there = Board(folder) if (folder / INDEX).is_file() else None
-        try:
-            if not pack_only:
-                play_board(suite, store, there, workers, say, native=native)
-        finally:
-            if store.keys():
-                found = write_board(suite, folder, store, seconds="alone" if alone else "not comparable")
-                size = sum(path.stat().st_size for path in folder.iterdir())
-                wanted = sum(1 for _ in suite.specs())
-                say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
+        make_board(load_suite(name), Store(directory), workers, say, play=not pack_only, alone=alone, native=native)
 
 
 @app.command()
@@ -154,23 +141,13 @@ def renew_stale(
     found, changed = opened(name), 0
     chosen_by = seed if seed is not None else _commit()
     with user_errors(found.directory):
-        order = [entry.ref.label for entry in found.suite().agents]  # cheap ones first
-        for file, label in sorted(found.stale().items(), key=lambda item: order.index(item[1])):
-            keys = one_of_each_task(found, file, chosen_by)
-            executor = LocalExecutor(workers, portable=not native)
-            try:
-                with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-                    verdicts = check_board(found, keys, Path(scratch), executor).verdicts
-            finally:
-                executor.close()
-            other = [verdict for verdict in verdicts if verdict.level != "identical"]
-            if other:
-                changed += 1
-                spec = found.spec(other[0].key)
-                say(f"changed    {label}, as on {spec.env.label}, repetition {spec.repetition}: {other[0].text}")
-            else:
-                renew(found.directory, [file])
-                say(f"the same   {label}: {len(keys)} runs, one of each task, are identical")
+        for one in renew_unchanged(found, chosen_by, workers, native=native):
+            if one.other is None:
+                say(f"the same   {one.agent}: {one.runs} runs, one of each task, are identical")
+                continue
+            changed += 1
+            spec = found.spec(one.other.key)
+            say(f"changed    {one.agent}, as on {spec.env.label}, repetition {spec.repetition}: {one.other.text}")
     if changed:
         raise typer.Exit(_DIFFERS)
 
@@ -187,7 +164,7 @@ def lite(
     """Print the part of a board's suite that ranks its agents most like the whole."""
     found = opened(name)
     summary = summarise(found, n_points=2)
-    among = [task for task, about in summary.tasks.items() if not without_data or not needs_data(about.env.id)]
+    among = tasks_without_data(summary) if without_data else list(summary.tasks)
     try:
         choice = choose_lite(summary, tasks, repetitions, among)
     except ValueError as error:
@@ -243,13 +220,6 @@ def site(
 
     with user_errors(out):
         say(f"The site is at {build_front(out).resolve()}")
-
-
-def needs_data(id: str) -> bool:
-    """Whether an environment of this project needs data that are not in the package."""
-    from gpbandit_envs.registry import ENVIRONMENTS
-
-    return any(row.id == id and row.data is not None for row in ENVIRONMENTS)
 
 
 def opened(name: str) -> Board:

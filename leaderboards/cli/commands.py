@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from typer.core import TyperGroup
@@ -25,8 +24,9 @@ class Commands(TyperGroup):
         """
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
+            from gpbandit_envs.arguments import did_you_mean  # here: `gpbandit --help` needs no NumPy
+
             begun = [name for name in known if name[:_BEGINNING] == args[0][:_BEGINNING]]  # environments, for envs
-            close = difflib.get_close_matches(args[0], known, n=1) or begun
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            hint = did_you_mean(args[0], known, f"did you mean {begun[0]!r}?" if begun else None)
             raise UserError(f"{ctx.command_path}: no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)

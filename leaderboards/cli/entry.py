@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from leaderboards.cli.streams import open_missing_streams, output_error, watched_streams
+from leaderboards.cli.standard_streams import open_missing_streams, output_error, watched_streams
 from leaderboards.text import visible
 
 __all__ = ["Stopped", "main"]

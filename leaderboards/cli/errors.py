@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from leaderboards.cli.streams import output_error
+from leaderboards.cli.standard_streams import output_error
 
-__all__ = ["UserError", "results_folder", "user_errors"]
+__all__ = ["UserError", "option_errors", "results_folder", "user_errors"]
 
 
 _SHOWN = 5
@@ -28,7 +28,7 @@ def user_errors(directory: Path) -> Iterator[None]:
     """Turn errors of suites and of the results folder `directory` into a `UserError`."""
     # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
     from leaderboards.play.suite import SuiteError
-    from leaderboards.store.folder import StoreError
+    from leaderboards.store.intact import StoreError
     from leaderboards.work.local import ExecutorError
 
     try:
@@ -46,6 +46,24 @@ def user_errors(directory: Path) -> Iterator[None]:
         if output_error() is not None:
             raise  # not the folder's fault: nobody reads the output, or its disk is full
         raise UserError(_explained(error, directory)) from None
+
+
+@contextmanager
+def option_errors(*same: str, **options: str) -> Iterator[None]:
+    """Turn a `ValueError` whose text begins with one of these arguments into a `UserError` that names its option.
+
+    Args:
+        same: Arguments that are called as their options.
+        options: The options of others, by argument.
+    """
+    try:
+        yield
+    except ValueError as error:
+        argument, _, text = str(error).partition(": ")
+        option = {name: name for name in same} | options
+        if argument not in option:
+            raise
+        raise UserError(f"--{option[argument]}: {text}") from None
 
 
 def _explained(error: OSError, directory: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.cli.boards import opened
+from leaderboards.cli.against import opened
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import say

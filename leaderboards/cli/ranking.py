@@ -8,12 +8,19 @@ import numpy as np
 
 from leaderboards.archive.read import Joined
 from leaderboards.cli.errors import UserError
-from leaderboards.score.rankings import RANKED_BY, OverallRanking, TaskRanking, class_rankings, task_classes
+from leaderboards.score.rankings import (
+    RANKED_BY,
+    OverallRanking,
+    TaskRanking,
+    class_rankings,
+    no_better_than_uniform,
+    task_classes,
+)
 from leaderboards.score.rankings import task_ranking as rank_on
-from leaderboards.score.summary import REFERENCES, Summary, summarise
+from leaderboards.score.summary import summarise
 from leaderboards.store.store import StoreView
 
-__all__ = ["check_metric", "no_better", "short_ranking"]
+__all__ = ["check_metric", "short_ranking"]
 
 _SHOWN = 5
 _POINTS = 2  # of each curve: only the end is looked at
@@ -45,35 +52,10 @@ def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
     for one in classes:
         if one.name in overall and len(overall[one.name].agents) > 1:
             lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings, also))
-    return [*lines, *no_better(summary, also if isinstance(store, Joined) else None)]
-
-
-def no_better(summary: Summary, among: Container[str] | None = None) -> list[str]:
-    """A line for each agent (of `among`) that had, on average, no less regret than uniform sampling in the same runs.
-
-    Runs are the same if they are of the same repetition.
-    """
-    lines = []
-    for agent, ref in summary.agents.items():
-        if among is not None and agent not in among:
-            continue
-        found = dict(_ratios(summary, agent)) if ref.id not in REFERENCES else {}  # which are uniform sampling
-        if found:
-            where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in found.items())
-            lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
+    for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
+        where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in ratios.items())
+        lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
     return lines
-
-
-def _ratios(summary: Summary, agent: str) -> Iterator[tuple[str, float]]:
-    """The tasks of the suite on which the mean regret ratio of `agent` is at least 1, with the ratio."""
-    for task, about in summary.tasks.items():
-        scores = summary.scores.get((task, agent))
-        if scores is None or not about.in_suite or agent == summary.reference(task):
-            continue
-        ratio = scores.finals["regret_ratio"]
-        paired = ratio[np.isfinite(ratio)]
-        if len(paired) and paired.mean() >= 1:
-            yield task, float(paired.mean())
 
 
 def _lines(

@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from leaderboards.claims.experiments import EXPERIMENTS, Experiment, experiment
+from leaderboards.claims.experiments import EXPERIMENTS, experiment
 from leaderboards.claims.report import as_json, interval_text, write
-from leaderboards.claims.reproduce import Reproduction, check, suite_of
+from leaderboards.claims.reproduce import Reproduction, check, play
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store.store import Store
-from leaderboards.work.play import Listener, Workforce, play_suite
+from leaderboards.work.play import Listener, Workforce
 
 __all__ = ["reproduce"]
 
@@ -47,7 +47,8 @@ def reproduce(
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:
-            failed = _play(chosen, store, quick, repetitions, workers)
+            done = play(chosen, store, Workforce(workers), _Terminal(), quick, repetitions)
+            failed = len(done.report.failures)
         made = check(chosen, store, quick, repetitions)
         if made.table.empty and only_check:
             raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
@@ -58,13 +59,6 @@ def reproduce(
     if failed:
         typer.echo(f"  {failed} runs failed; what they would say is left out", err=True)
         raise typer.Exit(_INCOMPLETE)
-
-
-def _play(chosen: Experiment, store: Store, quick: bool, repetitions: int | None, workers: int) -> int:
-    """Play the missing runs; returns the number that failed."""
-    suite = suite_of(chosen, quick, repetitions)
-    suite.check()
-    return len(play_suite(suite, store, suite.specs(), Workforce(workers), _Terminal()).report.failures)
 
 
 class _Terminal(Listener):

@@ -5,40 +5,31 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 import typer
 
-from leaderboards.archive.check import sample as drawn
-from leaderboards.archive.files import INDEX
-from leaderboards.archive.read import BOARD, board_folder
 from leaderboards.archive.submission import (
-    LIST,
-    Submission,
     faults,
+    is_submission,
     make_submission,
     open_submission,
-    same_traces,
+    same_on_board,
 )
-from leaderboards.cli.boards import rivals_on
-from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.play.plugins import load_plugins
 from leaderboards.store import exchange
 from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
-from leaderboards.verify.verify import NOT_HERE, Level, played_portably
-from leaderboards.verify.verify import verify as run_again
-from leaderboards.work.local import LocalExecutor
+from leaderboards.verify.replay import Replay, choose, drawn, replay
+from leaderboards.verify.verify import NOT_HERE
 
-__all__ = ["add", "choose", "figures", "merge", "query", "submit", "verify", "watch"]
+__all__ = ["add", "figures", "merge", "query", "submit", "verify", "watch"]
 
 _DIFFERS = 1
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
@@ -63,10 +54,8 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        try:
+        with option_errors(agents="agent"):
             files = make_figures(directory, out, agents=agent or ())
-        except ValueError as error:
-            raise UserError(f"--agent: {str(error).removeprefix('agents: ')}") from None
         for path in files:
             say(str(path))
 
@@ -171,101 +160,54 @@ def verify(
     """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
-    if sample is not None and sample < 1:
-        raise UserError(f"--sample: expected at least 1, got {sample}")
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        again = Path(scratch) / "again"
-        if (directory / LIST).is_file():
-            submission = open_submission(directory, Path(scratch) / "submitted")
-            check_submission(submission)
-            differing = replay(
-                submission.store,
-                row or [],
-                sample,
-                seed,
-                workers,
-                yes,
-                as_json,
-                again,
-                submission.code,
-                isolated=isolate is not False,
-            )
-            if differing:
-                name_the_others(submission)
-        else:
-            store = Store(results_folder(directory))
-            differing = replay(store, row or [], sample, seed, workers, yes, as_json, again, isolated=isolate is True)
-    if differing:
-        raise typer.Exit(_DIFFERS)
-
-
-def replay(
-    store: Store,
-    rows: list[str],
-    sample: int | None,
-    seed: str | None,
-    workers: int,
-    yes: bool,
-    as_json: bool,
-    again: Path,
-    code: Path | None = None,
-    *,
-    isolated: bool = False,
-) -> int:
-    """Play runs again and print the verdicts; returns how many do not agree."""
-    keys = choose(store, rows)
-    if sample is not None and sample < len(keys):
-        even = np.linspace(0, len(keys) - 1, sample).round().astype(int)
-        keys = [keys[i] for i in even] if seed is None else drawn(keys, seed, sample / len(keys))[:sample]
-    ask_to_run([store.spec(key) for key in keys], yes)
-    load_plugins()
-    runs = store.runs()
-    levels: Counter[Level] = Counter()
-    executor = LocalExecutor(workers, code=code, portable=played_portably(store, keys))
-    try:
-        for verdict in run_again(store, keys, again, executor, code, isolated=isolated):
-            run = runs.loc[verdict.key]
-            levels[verdict.level] += 1
-            if as_json:
-                names: dict[str, object] = {
-                    "agent": str(run["agent"]),
-                    "env": str(run["env"]),
-                    "repetition": store.spec(verdict.key).repetition,
-                }
-                found = {"agrees": verdict.agrees, "verdict": verdict.level, "text": verdict.text}
-                say_json({"key": verdict.key, **names, **found})
-                continue
-            what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-            say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
-    finally:
-        executor.close()
-    agree = levels["identical"] + levels["agrees"]
-    if not as_json:
-        undecided = f"; {levels['undecided']} are undecided" if levels["undecided"] else ""
-        unknown = f"; {levels[NOT_HERE]} {NOT_HERE}" if levels[NOT_HERE] else ""
-        say(f"{agree} of {levels.total()} runs agree{undecided}{unknown}")
-    return levels.total() - agree - levels[NOT_HERE]
-
-
-def check_submission(submission: Submission) -> None:
-    """Print what is wrong with a submission before anything is played.
-
-    Raises:
-        typer.Exit: with 1, if something is.
-    """
-    wrong = faults(submission)
-    for text in wrong:
-        say(f"NOT {text}")
-    if wrong:
-        raise typer.Exit(_DIFFERS)
-
-
-def name_the_others(submission: Submission) -> None:
-    """Print whose traces on the board a submission has, if they are another agent's."""
-    suite = submission.store.suite()
-    if suite is not None and (board_folder(suite.part_of or suite.name) / INDEX).is_file():
-        for text in same_traces(submission, rivals_on(BOARD, suite)):
+        submission = open_submission(directory, Path(scratch) / "submitted") if is_submission(directory) else None
+        wrong = [] if submission is None else faults(submission)
+        for text in wrong:
             say(f"NOT {text}")
+        if wrong:
+            raise typer.Exit(_DIFFERS)
+        store = Store(results_folder(directory)) if submission is None else submission.store
+        with option_errors("row", "sample"):
+            keys = drawn(choose(store, row or []), sample, seed)
+        ask_to_run([store.spec(key) for key in keys], yes)
+        found = replay(
+            store,
+            keys,
+            Path(scratch) / "again",
+            workers,
+            None if submission is None else submission.code,
+            isolated=submission is not None if isolate is None else isolate,
+        )
+        print_verdicts(store, found, as_json)
+        if found.differing and submission is not None:
+            for text in same_on_board(submission):
+                say(f"NOT {text}")
+    if found.differing:
+        raise typer.Exit(_DIFFERS)
+
+
+def print_verdicts(store: Store, found: Replay, as_json: bool) -> None:
+    """Print a line a run, and with what they come to; with `as_json` an object a run."""
+    runs = store.runs()
+    for verdict in found.verdicts:
+        run = runs.loc[verdict.key]
+        if as_json:
+            names: dict[str, object] = {
+                "agent": str(run["agent"]),
+                "env": str(run["env"]),
+                "repetition": store.spec(verdict.key).repetition,
+            }
+            say_json(
+                {"key": verdict.key, **names, "agrees": verdict.agrees, "verdict": verdict.level, "text": verdict.text}
+            )
+            continue
+        what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
+        say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
+    if not as_json:
+        undecided = f"; {n} are undecided" if (n := found.count("undecided")) else ""
+        unknown = f"; {n} {NOT_HERE}" if (n := found.count(NOT_HERE)) else ""
+        say(f"{found.agree} of {len(found.verdicts)} runs agree{undecided}{unknown}")
 
 
 def query(
@@ -290,31 +232,6 @@ def _csv(answer: pd.DataFrame) -> str:
         return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
     return answer.rename(columns=plain).map(plain).to_csv(index=False).rstrip()
-
-
-def choose(store: Store, rows: list[str]) -> list[str]:
-    """Keys of the done runs that `rows` name, or of all.
-
-    Raises:
-        UserError: if a row names none.
-    """
-    runs = store.runs()
-    runs = runs[runs["status"] == "done"]
-    if runs.empty:
-        raise UserError(f"{store.directory} holds no run that is done")
-    if not rows:
-        return [str(key) for key in runs.index]
-    keys: list[str] = []
-    for row in rows:
-        agent, _, env = row.partition("@")
-        named = runs[(runs["agent"] == agent) & ((runs["env"] == env) | (env == ""))]
-        found = [str(key) for key in named.index] or [str(key) for key in runs.index if str(key).startswith(row)]
-        if not found:
-            raise UserError(
-                f"--row: no run that is done is named {row!r}; agents are {', '.join(sorted(set(runs['agent'])))}"
-            )
-        keys += found
-    return list(dict.fromkeys(keys))
 
 
 def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:

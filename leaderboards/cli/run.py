@@ -5,41 +5,30 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from leaderboards.archive.read import note_board
-from leaderboards.cli.boards import opened, rivals_on
+from leaderboards.api.request import Outcome, play, request
+from leaderboards.cli.against import opened
 from leaderboards.cli.completion import complete_agent, complete_suite
-from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.build import named_agents
-from leaderboards.play.plugins import load_plugins
-from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.suite import (
-    AgentEntry,
-    Suite,
-    SuiteError,
-    further,
-    load_suite,
-)
 from leaderboards.store.store import Store
 from leaderboards.text import duration
-from leaderboards.verify.agent_check import protocol_breach
-from leaderboards.verify.edited import edited_agents
+from leaderboards.verify.agent_check import protocol_breaches
 from leaderboards.work.checkpoint import DEFAULT_EVERY
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, LEFT, Limits
 from leaderboards.work.local import EXECUTORS
 from leaderboards.work.plan import Plan, plan
-from leaderboards.work.play import Listener, Workforce, play_suite
+from leaderboards.work.play import Listener, Workforce
 from leaderboards.work.schedule import RunReport
-from leaderboards.work.schedule import shard as shard_of
 
 __all__ = ["run"]
 
@@ -87,7 +76,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     together: Annotated[
         bool,
-        typer.Option("--together", help="Play the repetitions of a pair in one go where both sides can."),
+        typer.Option("--together", help="Accepted for older scripts; changes nothing: each run is played alone."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
@@ -103,118 +92,55 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
     cannot be had.
     """
-    check_options(executor, scheduler, agent, against, together and (timeout != DEFAULT_TIMEOUT or memory is not None))
-    if portable and executor != "local":
-        raise UserError(f"--portable: expected --executor local with it, which loads NumPy anew, got {executor}")
-    limits = limits_of(timeout, memory, checkpoint, executor)
+    del together
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
-    if workers < 1:
-        raise UserError(f"--workers: expected at least 1, got {workers}")
-    load_plugins()
-    with user_errors(out or Path("results")):
-        listed = load_suite(suite)
-    directory = out if out is not None else Path("results") / listed.name
+    if against is not None and not agent:
+        raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
+    with option_errors("workers", "executor", "scheduler", "portable", "timeout", "memory", "checkpoint"):
+        limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
+        workforce = Workforce(workers, executor, limits, scheduler, portable)
+    with user_errors(out or Path("results")), option_errors("against", "shard", board="against", agents="agent"):
+        asked = request(suite, agent or (), against, shard)
+    directory = out if out is not None else Path("results") / asked.suite.name
     with user_errors(directory):
-        found = with_agents(listed, agent or ()).pinned()
-        if against is not None:
-            rivals_on(against, listed)
-        played = found if against is None else further(found, listed)
-        played.check()
         store = Store(directory)
-        specs = part(played.specs(), shard)
         if dry_run:
-            print_dry_run(plan(specs, store, retry_failed), workers, as_json)
+            print_dry_run(plan(asked.specs, store, retry_failed), workers, as_json)
             return
-        listener = _Terminal(store, agent or (), against)
+        listener = _Terminal(agent or ())
         started = time.monotonic()
         try:
-            done = play_suite(
-                found,
-                store,
-                specs,
-                Workforce(workers, executor, limits, scheduler, portable),
-                listener,
-                retry_failed=retry_failed,
-                together=together,
-            )
+            with option_errors("timeout", "memory"):
+                done = play(asked, store, workforce, listener, retry_failed=retry_failed)
         except KeyboardInterrupt as stop:
             if listener.begun:
                 stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
             raise
         print_report(done.report, directory, time.monotonic() - started)
-        for text in edited_agents(store, specs):
-            say(f"  note: {text}", err=True)
-        print_gaps(store, specs, done.without_data)
+        print_notes(done)
         print_end(store, shard is not None)
-        if failed := store.keys("crashed", "timeout").intersection(spec.key for spec in specs):
-            if not done.report.failures:
-                say(f"  {len(failed)} runs crashed or timed out before: --retry-failed plays them again", err=True)
-            raise typer.Exit(_FAILED)
-        if done.without_data or done.report.ended[LEFT]:
-            raise typer.Exit(_FAILED)
+    if done.failed and not done.report.failures:
+        say(f"  {done.failed} runs crashed or timed out before: --retry-failed plays them again", err=True)
+    if not done.is_whole:
+        raise typer.Exit(_FAILED)
 
 
 class _Terminal(Listener):
-    """Says what is heard; before the first run the folder notes its board, and further agents are checked."""
+    """Says what is heard, and where further agents break the protocol."""
 
-    def __init__(self, store: Store, agents: Sequence[str], against: str | None) -> None:
+    def __init__(self, agents: Sequence[str]) -> None:
         self.console = Console(stderr=True)
         self.begun = False
-        self._store, self._agents, self._against = store, agents, against
+        self._agents = agents
 
     def warn(self, text: str) -> None:
         say(f"warning: {text}", err=True)
 
     def begins(self, todo: Sequence[RunSpec]) -> None:
-        if self._against is not None:
-            note_board(self._store.directory, self._against)
-        print_breaches([id for id in self._agents if ":" in id], todo)
-        self.begun = True
-
-
-def check_options(
-    executor: str, scheduler: str | None, agent: Sequence[str] | None, against: str | None, limits_together: bool
-) -> None:
-    """Check options that ask for or exclude each other.
-
-    Raises:
-        UserError: naming the option.
-    """
-    if executor not in EXECUTORS:
-        raise UserError(f"--executor: expected one of {', '.join(EXECUTORS)}, got {executor!r}")
-    if scheduler is not None and executor != "dask":
-        raise UserError(f"--scheduler: expected --executor dask with it, got --executor {executor}")
-    if limits_together:
-        raise UserError("--together: expected neither --timeout nor --memory with it, which are for single runs")
-    if against is not None and not agent:
-        raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
-
-
-def limits_of(timeout: float, memory: int | None, checkpoint: float, executor: str) -> Limits:
-    """The limits of a run; `memory` is in MiB.
-
-    Raises:
-        UserError: naming the option that is out of range, or that the executor cannot keep.
-    """
-    if memory is not None and executor == "serial":
-        raise UserError("--memory: expected another executor than serial, which plays in the command's own process")
-    try:
-        return Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
-    except ValueError as error:
-        raise UserError(f"--{error}") from None
-
-
-def print_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> None:
-    """Print where agents break the protocol, as `agents.check_agent` finds; those that have nothing to play are left.
-
-    They play all the same: a run says itself what is wrong, and some clauses, such as that of failed evaluations, may
-    not matter to the suite.
-    """
-    playing = {spec.agent.id for spec in todo}
-    for id in dict.fromkeys(ids):
-        if id in playing and (breach := protocol_breach(id)) is not None:
+        for id, breach in protocol_breaches(self._agents, todo):
             say(f"warning: {id} breaks the protocol of agents: {breach} (agents.check_agent)", err=True)
+        self.begun = True
 
 
 def print_end(store: Store, is_shard: bool) -> None:
@@ -231,28 +157,14 @@ def print_end(store: Store, is_shard: bool) -> None:
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")
 
 
-def print_gaps(store: Store, specs: Sequence[RunSpec], without_data: Mapping[str, str]) -> None:
-    """Print which environments have no regret, and which were skipped for want of data."""
-    for env, reason in without_regret(store, specs).items():
+def print_notes(done: Outcome) -> None:
+    """Print which files of agents were edited, which environments have no regret, and which lack their data."""
+    for text in done.edited:
+        say(f"  note: {text}", err=True)
+    for env, reason in done.without_regret.items():
         say(f"  {env}: {reason}", err=True)
-    labels = {spec.env.key: spec.env.label for spec in specs}
-    for key, reason in without_data.items():
-        say(f"  skipped: {labels[key]}, {reason}; the same command tries again", err=True)
-
-
-def part(specs: Iterable[RunSpec], text: str | None) -> list[RunSpec]:
-    """The runs of the shard `i/N`, or all.
-
-    Raises:
-        UserError: if the text is no shard.
-    """
-    if text is None:
-        return list(specs)
-    number, _, of = text.partition("/")
-    try:
-        return shard_of(specs, int(number), int(of))
-    except ValueError:
-        raise UserError(f"--shard: expected i/N with 1 <= i <= N, such as 1/4, got {text!r}") from None
+    for env, reason in done.without_data.items():
+        say(f"  skipped: {env}, {reason}; the same command tries again", err=True)
 
 
 def print_dry_run(planned: Plan, workers: int, as_json: bool = False) -> None:
@@ -276,26 +188,6 @@ def print_dry_run(planned: Plan, workers: int, as_json: bool = False) -> None:
         f"{planned.play} of {planned.runs} runs would run{f', {speed}' if planned.play else ''}{skipped}; "
         f"{sum(planned.there.values())} are there{ended}"
     )
-
-
-def with_agents(suite: Suite, ids: Sequence[str]) -> Suite:
-    """`suite` with further agents.
-
-    Raises:
-        UserError: if the suite has one of them already.
-    """
-    try:
-        return suite.with_agents(AgentEntry(id=id) for id in ids)
-    except SuiteError as error:
-        raise UserError(f"--agent: {error}") from None
-
-
-def without_regret(store: Store, specs: Iterable[RunSpec]) -> dict[str, str]:
-    """Why the regret is not known, by the label of each environment where it is not; by one done run of each."""
-    done = store.done_keys()
-    one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
-    reasons = {env: why_no_regret(store.trace(key, ["regret", "mean"])) for env, key in one_each.items()}
-    return {env: reason for env, reason in reasons.items() if reason is not None}
 
 
 def print_report(report: RunReport, directory: Path, seconds: float) -> None:

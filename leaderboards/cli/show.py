@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 import agents
 from gpbandit_envs import datasets
+from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
@@ -48,10 +48,8 @@ def show(
     elif id in suite_names() or id.endswith(".toml"):
         facts = _suite(id)
     else:
-        known = {name.lower(): name for name in (*rows, *agents.registered(), *suite_names())}
-        known |= {name.lower().removeprefix("gpbandit/").partition("-v")[0]: name for name in rows}
-        close = difflib.get_close_matches(id.lower(), known, n=1)
-        hint = f"did you mean {known[close[0]]!r}?" if close else "see gpbandit list"
+        short = {row.name: row.id for row in rows.values()}
+        hint = did_you_mean(id, (*rows, *agents.registered(), *suite_names()), "see gpbandit list", aliases=short)
         raise UserError(f"no environment, agent or suite {id!r}; {hint}")
     for name, value in facts:
         say(f"{name + ':':<13}{value}")

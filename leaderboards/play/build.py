@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -19,7 +18,7 @@ import agents
 from agents import Agent
 from agents.core.check import required_arguments
 from agents.core.registry import load_entry_point
-from gpbandit_envs.arguments import as_count
+from gpbandit_envs.arguments import as_count, did_you_mean
 from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
@@ -27,9 +26,8 @@ from leaderboards.play.spec import Ref, RunSpec
 __all__ = [
     "AgentLike",
     "EnvLike",
-    "as_agent",
-    "as_env",
-    "check_agent_ref",
+    "build_agent",
+    "build_env",
     "check_env_ref",
     "describe_agent",
     "describe_env",
@@ -41,8 +39,6 @@ __all__ = [
     "is_own_env",
     "load_class",
     "loaded_agent",
-    "make_agent",
-    "make_env",
     "missing_extra",
     "named_agents",
     "named_code",
@@ -54,9 +50,12 @@ __all__ = [
 
 _OWN_AGENTS = "agents."  # begins the entry points of this project's agents
 
-EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any]
-AgentLike = str | type[Agent] | tuple[str | type[Agent], Mapping[str, Any]] | Agent
-"""An id (or `"package.module:Class"`), a class of agents, an agent, or a pair of id or class with its arguments."""
+EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any] | Ref
+"""An id, a pair of id and arguments, an environment, or the reference to one in a spec."""
+
+AgentLike = str | type[Agent] | tuple[str | type[Agent], Mapping[str, Any]] | Agent | Ref
+"""An id (or `"package.module:Class"`), a class of agents, an agent, a pair of id or class with its arguments, or the
+reference to an agent in a spec."""
 
 
 def describe_env(env: EnvLike) -> Ref:
@@ -65,6 +64,8 @@ def describe_env(env: EnvLike) -> Ref:
     Raises:
         TypeError: if it is neither id, pair nor environment.
     """
+    if isinstance(env, Ref):
+        return env
     if isinstance(env, gym.Env):
         if env.spec is None:
             kind = type(env.unwrapped)
@@ -79,6 +80,8 @@ def describe_agent(agent: AgentLike) -> Ref:
     Raises:
         TypeError: if it is no agent, see `given_agent`.
     """
+    if isinstance(agent, Ref):
+        return agent
     given, kwargs = given_agent(agent)
     if isinstance(given, str):
         return Ref(given, kwargs)
@@ -94,6 +97,8 @@ def given_agent(agent: AgentLike) -> tuple[str | type[Agent] | Agent, Mapping[st
     """
     given: Any = agent
     kwargs: Mapping[str, Any] = {}
+    if isinstance(agent, Ref):
+        return agent.id, agent.kwargs
     if isinstance(agent, tuple | list) and len(agent) == 2 and isinstance(agent[1], Mapping):
         given, kwargs = agent
     if isinstance(given, type) and issubclass(given, Agent):
@@ -151,54 +156,41 @@ def horizon_of(env: EnvLike, horizon: int | None) -> int:
     return horizon
 
 
-def make_env(ref: Ref, horizon: int) -> gym.Env[Any, Any]:
-    """Build the environment with `horizon` as its time limit.
+def build_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
+    """`env` itself, or the environment that is described, with `horizon` as its limit; its arguments may be objects.
 
     Raises:
         ValueError: for an unknown id or a bad value.
         TypeError: for an unknown keyword.
     """
-    return _make_env(ref.id, ref.kwargs, horizon)
+    if isinstance(env, gym.Env):
+        return env
+    id, kwargs = _pair(env, "env", "an environment")
+    # The passive checker is for development: it costs more than a step of a bandit.
+    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **to_plain_dict(kwargs))
 
 
-def make_agent(ref: Ref) -> Agent:
-    """Build the agent.
+def build_agent(agent: AgentLike) -> Agent:
+    """`agent` itself, or the one that is described; its arguments may be objects. It is cheap before `reset`.
 
     Raises:
         ValueError: for an unknown id or a bad value.
         TypeError: for an unknown keyword, or if what is built is no agent.
     """
-    return _make_agent(ref.id, ref.kwargs)
-
-
-def as_env(env: EnvLike, horizon: int) -> gym.Env[Any, Any]:
-    """`env` itself, or the environment of an id or pair, whose arguments may be objects; raises as `make_env`."""
-    return env if isinstance(env, gym.Env) else _make_env(*_pair(env, "env", "an environment"), horizon)
-
-
-def as_agent(agent: AgentLike) -> Agent:
-    """`agent` itself, or that of an id, class or pair, whose arguments may be objects; raises as `make_agent`."""
     given, kwargs = given_agent(agent)
-    if isinstance(given, str):
-        return _make_agent(given, kwargs)
-    return given(**to_plain_dict(kwargs)) if isinstance(given, type) else given
-
-
-def _make_env(id: str, kwargs: Mapping[str, Any], horizon: int) -> gym.Env[Any, Any]:
-    # The passive checker is for development: it costs more than a step of a bandit.
-    return gym.make(env_spec(id), max_episode_steps=horizon, disable_env_checker=True, **to_plain_dict(kwargs))
-
-
-def _make_agent(id: str, kwargs: Mapping[str, Any]) -> Agent:
-    if ":" not in id and not id.endswith(".py"):
-        if id not in agents.registered() and Path(f"{id}.py").is_file():
-            raise ValueError(f"agent: no agent {id!r}; a class in {id}.py is named '{id}:Class'")
-        return agents.make(id, **to_plain_dict(kwargs))
-    found = load_class(id)
+    if isinstance(given, Agent):
+        return given
+    if isinstance(given, type):
+        return given(**to_plain_dict(kwargs))
+    if ":" not in given and not given.endswith(".py"):
+        if given not in agents.registered() and Path(f"{given}.py").is_file():
+            raise ValueError(f"agent: no agent {given!r}; a class in {given}.py is named '{given}:Class'")
+        return agents.make(given, **to_plain_dict(kwargs))
+    found = load_class(given)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
-        raise TypeError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {found!r}")
-    _check_arguments(found, id, kwargs)
+        raise TypeError(f"agent: expected {given!r} to be a subclass of agents.Agent, got {found!r}")
+    _check_arguments(found, given, kwargs)
     return found(**to_plain_dict(kwargs))
 
 
@@ -369,19 +361,11 @@ def check_env_ref(ref: Ref) -> None:
             raise TypeError(f"{ref.id}: unknown argument {name!r}; it takes {', '.join(known) or 'none'}")
 
 
-def check_agent_ref(ref: Ref) -> None:
-    """Find wrong ids, keywords and values by building the agent, which is cheap before `reset`.
-
-    Raises:
-        ValueError: for an unknown id or a bad value.
-        TypeError: for an unknown keyword.
-    """
-    make_agent(ref)
-
-
 def _pair(thing: Any, name: str, kind: str) -> tuple[str, Mapping[str, Any]]:
     if isinstance(thing, str):
         return thing, {}
+    if isinstance(thing, Ref):
+        return thing.id, thing.kwargs
     if isinstance(thing, tuple | list) and len(thing) == 2:
         id, kwargs = thing
         if isinstance(id, str) and isinstance(kwargs, Mapping):
@@ -414,8 +398,7 @@ def load_class(id: str) -> object:
         there = [name for name, value in known.items() if _is_defined(value, module)]
         if not there:
             raise
-        close = difflib.get_close_matches(attribute, there, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"its agents are {', '.join(there)}"
+        hint = did_you_mean(attribute, there, f"its agents are {', '.join(there)}")
         raise ValueError(f"agent: module {module!r} has no attribute {attribute!r}; {hint}") from None
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
@@ -445,9 +428,8 @@ def env_spec(id: str) -> gym.envs.registration.EnvSpec:
     try:
         return gym.spec(name if colon else id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        same = [known for known in gym.registry if known.rpartition("/")[2] == id]  # all but the namespace
-        close = same or difflib.get_close_matches(id, gym.registry, n=2, cutoff=0.7)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `gpbandit list envs`"
+        short = {known.rpartition("/")[2]: known for known in gym.registry}  # without the namespace
+        hint = did_you_mean(id, gym.registry, "see `gpbandit list envs`", aliases=short, n=2, cutoff=0.7)
         raise ValueError(f"env: no environment {id!r}; {hint} ({type(error).__name__})") from None
 
 

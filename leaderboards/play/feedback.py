@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from agents import Capabilities
-from gpbandit_envs.delays import ConstantLaw, DelayLaw, GeometricLaw, PoissonLaw
+from gpbandit_envs.delays import ConstantLaw, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.problem import Problem
 
 __all__ = ["IMMEDIATE", "Channel", "FeedbackRule", "parse_feedback"]
@@ -81,7 +81,21 @@ class BatchChannel(Channel):
         return found
 
 
-class DelayChannel(Channel):
+class _TimedChannel(Channel):
+    """Feedback arrives at a time that is known when its evaluation starts."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, int]] = []  # heap of time and ticket
+
+    def _until(self, now: float) -> list[int]:
+        """Tickets whose feedback is due by now."""
+        found = []
+        while self._due and self._due[0][0] <= now:
+            found.append(heapq.heappop(self._due)[1])
+        return found
+
+
+class DelayChannel(_TimedChannel):
     """One evaluation starts per step; its feedback arrives after a fixed or random number of further evaluations.
 
     Args:
@@ -90,54 +104,42 @@ class DelayChannel(Channel):
     """
 
     def __init__(self, law: DelayLaw, rng: np.random.Generator) -> None:
-        self.law, self.rng = law, rng
-        self._now = 0
-        self._due: list[tuple[int, int]] = []
+        super().__init__()
+        self.law, self.rng, self.clock = law, rng, StepClock()
 
     def room(self) -> int:
         return 1
 
     def start(self, ticket: int, cost: float) -> None:
-        self._now += 1
-        heapq.heappush(self._due, (self._now + self.law.draw(self.rng), ticket))
+        self.clock.step()
+        heapq.heappush(self._due, (self.clock.start(self.law.draw(self.rng)), ticket))
 
     def arrived(self) -> list[int]:
-        found = []
-        while self._due and self._due[0][0] <= self._now:
-            found.append(heapq.heappop(self._due)[1])
-        return found
+        return self._until(self.clock.now)
 
     def wait(self) -> list[int]:
-        if self._due:
-            self._now = max(self._now, self._due[0][0])
-        return self.arrived()
+        return self._until(self.clock.wait(self._due[0][0])) if self._due else []
 
 
-class WorkerChannel(Channel):
+class WorkerChannel(_TimedChannel):
     """`workers` evaluations run in parallel in simulated time; the cost of each is how long it takes."""
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self._now = 0.0
-        self._running: list[tuple[float, int]] = []
+        super().__init__()
+        self.clock = WorkerClock(workers)
 
     def room(self) -> int:
-        return self.workers - len(self._running)
+        return self.clock.free
 
     def start(self, ticket: int, cost: float) -> None:
-        heapq.heappush(self._running, (self._now + cost, ticket))
+        heapq.heappush(self._due, (self.clock.start(cost), ticket))
 
     def arrived(self) -> list[int]:
         # Time stands still while a worker is free: there is work for it until the agent says otherwise.
         return self.wait() if not self.room() else []
 
     def wait(self) -> list[int]:
-        found = []
-        if self._running:
-            self._now = self._running[0][0]
-        while self._running and self._running[0][0] <= self._now:
-            found.append(heapq.heappop(self._running)[1])
-        return found
+        return self._until(self.clock.wait())
 
 
 @dataclass(frozen=True)

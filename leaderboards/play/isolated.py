@@ -22,7 +22,7 @@ import numpy as np
 
 from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.spec import Ref
 
@@ -184,7 +184,7 @@ def _serve() -> None:
             name, arguments = pickle.loads(question)
             try:
                 if name == "build":
-                    agent = make_agent(*arguments)
+                    agent = build_agent(*arguments)
                     found: Any = _about(agent)
                 else:
                     found = _plain(getattr(agent, name)(*arguments))

@@ -1,8 +1,7 @@
 """One run, from its spec to its record: build and reset environment and agent, let them interact, record the trace.
 
 Every run starts in `begin`: `run` and `run_spec` play it to the end, `replay` stops at checkpoints to measure the
-agent. Pages and theory need the environment alone (`instance_env`); `vectorised` resets R repetitions on the
-same streams.
+agent. Pages and theory need the environment alone (`instance_env`).
 """
 
 from __future__ import annotations
@@ -36,14 +35,12 @@ from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.build import (
     AgentLike,
     EnvLike,
-    as_agent,
-    as_env,
+    build_agent,
+    build_env,
     check_env_ref,
     describe_agent,
     describe_env,
     horizon_of,
-    make_agent,
-    make_env,
     pinned,
 )
 from leaderboards.play.feedback import Channel, parse_feedback
@@ -123,13 +120,13 @@ def begin(
     """
     given = saved.env if saved is not None else env
     with ENVIRONMENT:
-        played = make_env(spec.env, spec.horizon) if given is None else given
+        played = build_env(spec.env, spec.horizon) if given is None else given
     try:
         with ENVIRONMENT:
             info = played.reset(seed=env_seed(spec))[1] if saved is None else {}
             problem = stated_problem(played, spec.horizon, spec.feedback)
         with AGENT:
-            agent = make_agent(spec.agent) if agent is None else agent
+            agent = build_agent(spec.agent) if agent is None else agent
             reason = incompatibility(agent, problem, spec.feedback)
             if reason is not None:
                 raise IncompatibleError(reason)
@@ -157,7 +154,7 @@ def instance_env(spec: RunSpec) -> Iterator[tuple[Any, Problem]]:
     Raises:
         Exception: whatever building the environment raises.
     """
-    env = make_env(spec.env, spec.horizon)
+    env = build_env(spec.env, spec.horizon)
     try:
         env.reset(seed=env_seed(spec))
         yield env.unwrapped, stated_problem(env, spec.horizon, spec.feedback)
@@ -233,7 +230,7 @@ def run(
     horizon = horizon_of(env, horizon)
     spec = RunSpec(env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback)
     started = perf_counter()
-    built_env, built_agent = as_env(env, horizon), as_agent(agent)
+    built_env, built_agent = build_env(env, horizon), build_agent(agent)
     try:
         record = run_on(built_env, built_agent, spec, started)
     finally:
@@ -276,7 +273,7 @@ def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool 
     started = perf_counter()
     try:
         with ENVIRONMENT:
-            env = make_env(spec.env, spec.horizon)
+            env = build_env(spec.env, spec.horizon)
     except DataError as error:
         return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
     except Exception as error:
@@ -290,7 +287,7 @@ def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool 
             with closing(alone):
                 return run_on(env, alone, spec, started)
         with AGENT:
-            agent = make_agent(spec.agent)
+            agent = build_agent(spec.agent)
         return run_on(env, agent, spec, started, checkpoint)
     except Exception as error:
         return _failed(spec, error, started)

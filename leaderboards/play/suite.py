@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 import re
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -25,9 +24,9 @@ from pydantic import (
     model_validator,
 )
 
-from gpbandit_envs.arguments import MANY
+from gpbandit_envs.arguments import MANY, did_you_mean
 from gpbandit_envs.datasets import DataError
-from leaderboards.play.build import check_agent_ref, check_env_ref, make_env, pinned
+from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, task_key
@@ -63,9 +62,20 @@ class _Strict(BaseModel):
 
 
 class _Entry(_Strict):
+    """An entry of a suite: a table with these keys, or an id, which is a table with that alone."""
+
     id: str
     kwargs: dict[str, Any] = Field(default_factory=dict)
     label: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _table(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"id": value}
+        if isinstance(value, Mapping | _Entry):
+            return value
+        raise ValueError(f"expected an id, or a table with {', '.join(cls.model_fields)}, got {value!r:.80}")
 
     @property
     def ref(self) -> Ref:
@@ -249,7 +259,7 @@ class Suite(_Strict):
         entries = list(self.agents)
         for entry in further:
             if same := [other for other in entries if other.ref.identity == entry.ref.identity]:
-                raise SuiteError(f"{entry.id!r} plays already, as {same[0].ref.label!r}")
+                raise SuiteError(f"agents: {entry.id!r} plays already, as {same[0].ref.label!r}")
             taken = {other.ref.label for other in entries}
             labels = itertools.chain([entry.ref.label, entry.id], (f"{entry.id} {n}" for n in itertools.count(2)))
             label = next(label for label in labels if label not in taken)
@@ -262,10 +272,11 @@ class Suite(_Strict):
         Raises:
             SuiteError: naming the entry.
         """
-        for kind, entries, check in (
+        checks: tuple[tuple[str, Sequence[_Entry], Callable[[Ref], object]], ...] = (
             ("environments", self.environments, check_env_ref),
-            ("agents", self.agents, check_agent_ref),
-        ):
+            ("agents", self.agents, build_agent),
+        )
+        for kind, entries, check in checks:
             for entry in entries:
                 try:
                     check(entry.ref)
@@ -314,7 +325,7 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
     without_data = {}
     for spec in {spec.env.key: spec for spec in specs}.values():
         try:
-            make_env(spec.env, spec.horizon).close()
+            build_env(spec.env, spec.horizon).close()
         except DataError as error:
             without_data[spec.env.key] = data_reason(error)
         except Exception as error:
@@ -351,9 +362,8 @@ def load_suite(name: str) -> Suite:
     else:
         if path.is_dir():
             raise SuiteError(f"suite: expected a name or the path of a TOML file, got the folder {name!r}")
-        close = difflib.get_close_matches(name, suite_names(), n=1)
-        hint = f"did you mean {close[0]!r}" if close else f"there are {', '.join(suite_names())}"
-        raise SuiteError(f"suite: no suite {name!r}; {hint}, or give the path of a TOML file")
+        hint = did_you_mean(name, suite_names())
+        raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
     try:
         return parse_suite({**expanded(tomllib.loads(text)), "source": name})
     except tomllib.TOMLDecodeError as error:
@@ -444,9 +454,8 @@ def _first_error(error: ValidationError) -> str:
         entries: dict[str, type[_Strict]] = {"environments": EnvironmentEntry, "agents": AgentEntry}
         model = entries.get(str(first["loc"][0]), Suite) if len(first["loc"]) > 1 else Suite
         known = [name for name in model.model_fields if name != "source"]  # which a file does not state
-        close = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        return f"unknown key {where!r}; {hint}the keys are {', '.join(known)}"
+        hint = did_you_mean(first["loc"][-1], known, f"the keys are {', '.join(known)}")
+        return f"unknown key {where!r}; {hint}"
     if first["type"] == "missing":
         return f"key {where!r} is missing"
     key = f"key {where!r}: " if where else ""
@@ -454,7 +463,8 @@ def _first_error(error: ValidationError) -> str:
     if first["type"] == "value_error":
         return key + re.sub(r"^Value error, ", "", first["msg"])  # which says what came
     if first["type"] == "tuple_type":
-        one = f"a single one; write [[{where}]] above each" if isinstance(given, Mapping) else repr(given)[:80]
+        alone = f"; for one, write [{given!r:.80}]" if isinstance(given, str) else ""
+        one = f"a single one; write [[{where}]] above each" if isinstance(given, Mapping) else f"{given!r:.80}{alone}"
         return f"{key}expected a list of entries, got {one}"
     if first["type"] == "too_short":
         return f"{key}expected at least one entry, got none"

@@ -9,24 +9,32 @@
 
 NaN in the regret means that the environment does not know its mean; it is carried on, never dropped.
 
-A new metric is a function of a `RunColumns` and one line that registers it:
+A new metric is one call, in this file or anywhere before the page is built. Its function reads any column of the trace
+that it names, an agent's diagnostics too:
 
-    def largest_regret(run: RunColumns) -> np.ndarray:
-        return np.maximum.accumulate(run.regret)
-
-
-    register(Metric("largest_regret", "Largest regret", "max r_s", REWARD, "The worst evaluation.", largest_regret))
+    register(
+        Metric(
+            "best_reward",
+            "Best reward",
+            "max y_s, s <= t",
+            REWARD,
+            "The largest reward so far, with its noise.",
+            lambda run: np.fmax.accumulate(run.others["reward"]),
+            columns=("reward",),
+            lower_is_better=False,
+        )
+    )
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+from gpbandit_envs.delays import WorkerClock
 from leaderboards.play.feedback import FeedbackRule
 
 __all__ = [
@@ -42,6 +50,7 @@ __all__ = [
     "cumulative",
     "has_batches",
     "inference_regret",
+    "other_columns",
     "register",
     "regret_per_batch",
     "regret_ratio",
@@ -164,7 +173,7 @@ def simulated_time(
     if (cost == cost[0]).all():
         spans = cost[0] * np.ceil(lengths / workers)
     else:
-        spans = np.array([_span(cost[stop - n : stop], workers) for stop, n in zip(stops, lengths)])
+        spans = np.array([_span(cost[stop - n : stop].tolist(), workers) for stop, n in zip(stops, lengths)])
     return np.repeat(np.cumsum(spans), lengths)
 
 
@@ -188,31 +197,22 @@ def completion_times(
         ValueError: for negative or missing costs, no worker, or deliveries that so many workers cannot have made.
     """
     cost = _costs(cost, batch, workers)
-    now, deliveries = 0.0, 0
-    running: list[float] = []
+    clock, deliveries = WorkerClock(workers), 0
     ends = np.empty(len(cost))
     for t, (c, b) in enumerate(zip(cost.tolist(), np.asarray(batch).tolist())):
-        while deliveries < b - 1 and running:
-            now = running[0]
-            while running and running[0] <= now:
-                heapq.heappop(running)
+        while deliveries < b - 1 and clock.free < workers:
+            clock.wait()
             deliveries += 1
-        if deliveries != b - 1 or len(running) == workers:
+        if deliveries != b - 1 or not clock.free:
             raise ValueError(f"batch: expected the deliveries of {workers} workers, got {b} for evaluation {t + 1}")
-        ends[t] = now + c
-        heapq.heappush(running, now + c)
+        ends[t] = clock.start(c)
     return ends
 
 
-def _span(cost: np.ndarray, workers: int) -> float:
+def _span(cost: Sequence[float], workers: int) -> float:
     """How long one batch takes: greedy list scheduling in the order given."""
-    if len(cost) <= workers:
-        return float(cost.max())
-    free = cost[:workers].tolist()
-    heapq.heapify(free)
-    for c in cost[workers:].tolist():
-        heapq.heapreplace(free, free[0] + c)
-    return max(free)
+    clock = WorkerClock(workers)
+    return max(clock.start(c) for c in cost)
 
 
 def _costs(cost: np.ndarray, batch: np.ndarray, workers: int) -> np.ndarray:
@@ -247,6 +247,8 @@ class RunColumns:
         policy_seconds: Processor time in `select` and `observe`, shape `(T,)`, in s.
         cost: Cost of each evaluation, shape `(T,)`, unit stated by the environment.
         rule: Feedback model of the run.
+        others: The further columns that registered metrics ask for, by name, each of shape `(T,)`; NaN where the run
+            has none, as it has none of another agent's diagnostics.
     """
 
     regret: Float[np.ndarray, " T"]
@@ -255,6 +257,7 @@ class RunColumns:
     policy_seconds: Float[np.ndarray, " T"]
     cost: Float[np.ndarray, " T"]
     rule: FeedbackRule
+    others: Mapping[str, Num[np.ndarray, " T"]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -269,12 +272,15 @@ class Metric:
         meaning: One sentence.
         of: The function of a run: its values along t, shape `(T,)`, or one number where `has_curve` is False; NaN where
             the metric does not apply. None for the regret ratio alone, which needs the runs of the uniform policy.
+        columns: Columns of the trace that it reads from `RunColumns.others`. A board keeps no traces: the metric is NaN
+            there.
         lower_is_better: Whether small values win; None where neither end is better in itself.
         has_curve: Whether it is kept along t as well as at the end.
         in_tables: Whether the pages of environments and agents have a column for it.
         in_charts: Whether the page of an environment has a chart of it along t.
         in_figures: Whether `gpbandit figures` draws it.
         bands_in_figures: Whether figures show its intervals: they hide the curves where they reach down to 0.
+        log_in_figures: Whether the axes of figures are logarithmic.
     """
 
     name: str
@@ -283,16 +289,23 @@ class Metric:
     unit: str
     meaning: str
     of: Callable[[RunColumns], Float[np.ndarray, " T"] | float] | None
+    columns: tuple[str, ...] = ()
     lower_is_better: bool | None = True
     has_curve: bool = True
     in_tables: bool = True
     in_charts: bool = True
     in_figures: bool = True
     bands_in_figures: bool = False
+    log_in_figures: bool = True
 
 
 METRICS: dict[str, Metric] = {}
 """All metrics by name, in the order of tables and tabs."""
+
+
+def other_columns() -> tuple[str, ...]:
+    """The columns of traces that registered metrics ask for."""
+    return tuple(dict.fromkeys(name for metric in METRICS.values() for name in metric.columns))
 
 
 def register(metric: Metric) -> None:

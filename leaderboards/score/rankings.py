@@ -13,7 +13,7 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from leaderboards.score.statistics import (
     rank,
     stratified_mean,
 )
-from leaderboards.score.summary import Summary
+from leaderboards.score.summary import REFERENCES, Summary
 
 __all__ = [
     "RANKED_BY",
@@ -39,6 +39,7 @@ __all__ = [
     "TaskClass",
     "TaskRanking",
     "class_rankings",
+    "no_better_than_uniform",
     "overall_ranking",
     "ranked_among",
     "ranked_scores",
@@ -294,3 +295,27 @@ def overall_ranking(
 
 def _generator() -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(_SEED))
+
+
+def no_better_than_uniform(summary: Summary, among: Container[str] | None = None) -> dict[str, dict[str, float]]:
+    """Agents whose mean regret ratio is at least 1 on tasks of the suite, with the ratio on each of those.
+
+    The ratio is over the runs of the same repetitions; uniform sampling itself is left out.
+
+    Args:
+        summary: The folder, reduced.
+        among: Agents that are looked at; None for all.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for agent, ref in summary.agents.items():
+        if ref.id in REFERENCES or (among is not None and agent not in among):
+            continue
+        for task, about in summary.tasks.items():
+            scores = summary.scores.get((task, agent))
+            if scores is None or not about.in_suite:
+                continue
+            ratio = scores.finals["regret_ratio"]
+            paired = ratio[np.isfinite(ratio)]
+            if len(paired) and paired.mean() >= 1:
+                found.setdefault(agent, {})[task] = float(paired.mean())
+    return found

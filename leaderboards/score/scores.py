@@ -140,7 +140,8 @@ def reduce_run(
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `AgentScores.add_regret_ratio`.
 
     Args:
-        trace: `COLUMNS` and `diagnostics` by name, each of shape `(T,)`.
+        trace: `COLUMNS`, `diagnostics` and what `leaderboards.score.metrics.other_columns` asks for, by name, each of
+            shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
         rule: When feedback arrived; batches and experiment time are NaN where it has none.
         diagnostics: Columns to keep beside the scores.
@@ -153,12 +154,16 @@ def reduce_run(
         raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
     columns = {name: np.asarray(trace[name], np.float64) for name in COLUMNS}
+    others = {
+        name: np.asarray(trace[name], np.float64) if name in trace else np.full(T, np.nan)
+        for name in metrics.other_columns()
+    }
     for name, values in columns.items():
         if (np.abs(values) > LARGEST).any():
             raise ValueError(
                 f"{name}: expected numbers of at most {LARGEST:g} in size, got {np.nanmax(np.abs(values)):g}"
             )
-    run = metrics.RunColumns(**columns, rule=rule)
+    run = metrics.RunColumns(**columns, rule=rule, others=others)
     curves, finals = {}, {}
     for name, metric in metrics.METRICS.items():
         if metric.of is None:

@@ -13,7 +13,8 @@ from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
-from leaderboards.score.kept import KeptScores, scores_of
+from leaderboards.score.kept_scores import KeptScores, scores_of
+from leaderboards.score.metrics import other_columns
 from leaderboards.score.scores import (
     COLUMNS,
     N_POINTS,
@@ -227,7 +228,8 @@ def _traces(
         return
     stated = dict.fromkeys(name for run in on_pair for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
-    for run, trace in store.traces([*COLUMNS, "mean", *diagnostics], [run.key for run in runs]):
+    columns = dict.fromkeys([*COLUMNS, "mean", *diagnostics, *other_columns()])
+    for run, trace in store.traces(list(columns), [run.key for run in runs]):
         yield run, trace, diagnostics
 
 

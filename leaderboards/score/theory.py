@@ -13,19 +13,16 @@ What is proven is stated by the policies themselves, see `agents.core.guarantees
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from agents import BoundInputs, RegretGuarantee
+from agents import Agent, BoundInputs, RegretGuarantee
 from agents.core.guarantees import off_the_model, unmet_by_noise
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import loaded_agent, make_agent
-from leaderboards.play.run import one_blas_thread
-from leaderboards.play.spec import Ref
-from leaderboards.score.instances import Instance, first_instance
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
 from leaderboards.score.summary import Summary
@@ -85,40 +82,30 @@ class TheoryReport:
     comparisons: tuple[BoundComparison, ...]
 
 
-def theory_report(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
+def theory_report(summary: Summary, task: str, problem: Problem, agents: Mapping[str, Agent]) -> TheoryReport | None:
     """The theory of a task, compared with its runs.
-
-    Results may be a stranger's: only agents that are loaded already are built, and environments as by `first_instance`.
 
     Args:
         summary: The folder, reduced.
-        task: The task.
-        instance: Its first instance; None to build it.
+        task: A task with finished runs.
+        problem: Its problem in the first repetition.
+        agents: Its policies by name, which state what is proven of them; of those that are left out nothing is.
 
     Returns:
-        The report; None for a task without arms, kernel or known noise, to which no theory here applies, and for one
-        that has no finished run, cannot be built again or is not of this project.
-
-    Raises:
-        ValueError: if the environment is too large.
-        Exception: whatever building the environment raises, as when its data are gone.
+        The report; None for a task without arms, kernel or known noise, to which no theory here applies.
     """
-    instance = first_instance(summary, task) if instance is None else instance
-    if instance is None:
-        return None
-    problem, by_agent = instance.problem, summary.on(task)
     if problem.arms is None or problem.kernel is None or not problem.noise_std:
         return None
+    by_agent = summary.on(task)
     kept = next(iter(by_agent.values())).t
     t = int(kept[kept <= MOST_PULLS][-1])
-    with one_blas_thread():  # many small products, which threads only slow down
-        greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
-    comparisons = tuple(_compare(summary, name, scores, problem, greedy) for name, scores in by_agent.items())
+    greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
+    comparisons = tuple(_compare(name, scores, problem, greedy, agents.get(name)) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, unmet_by_noise(problem, gaussian=False), comparisons)
 
 
 def _compare(
-    summary: Summary, name: str, scores: AgentScores, problem: Problem, greedy: Information
+    name: str, scores: AgentScores, problem: Problem, greedy: Information, agent: Agent | None
 ) -> BoundComparison:
     assert problem.arms is not None
     assert problem.kernel is not None
@@ -131,18 +118,12 @@ def _compare(
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
     fitted, measured = loglog_slope(scores.t, regret), score_interval(regret[:, at])
-    return BoundComparison(name, fitted, measured, gain, d_eff, _stated(summary.agents[name], inputs))
+    return BoundComparison(name, fitted, measured, gain, d_eff, _stated(name, agent, inputs))
 
 
-def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
-    """The regret bound that the policy states; none if it raises, or is not loaded, as third-party agents may be."""
-    if loaded_agent(ref.id) is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
-        return RegretGuarantee()
-    try:
-        agent = make_agent(ref)
-    except Exception as error:
-        # As when the package of a submitted run's agent is not installed here.
-        _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)
+def _stated(name: str, agent: Agent | None, inputs: BoundInputs) -> RegretGuarantee:
+    """The regret bound that the policy states; none if it raises, as third-party agents may."""
+    if agent is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
         return RegretGuarantee()
     try:
         stated = agent.regret_guarantee(inputs)
@@ -151,7 +132,7 @@ def _stated(ref: Ref, inputs: BoundInputs) -> RegretGuarantee:
         allowed_for = off_the_model(inputs.problem) <= stated.tolerates | _FACTORS
         return stated if allowed_for else RegretGuarantee(stated.exponent)
     except Exception as error:
-        _log.warning("%s: regret_guarantee raised %s: %s", ref.label, type(error).__name__, error)
+        _log.warning("%s: regret_guarantee raised %s: %s", name, type(error).__name__, error)
         return RegretGuarantee()
 
 

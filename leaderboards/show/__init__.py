@@ -1,4 +1,4 @@
-"""How is it shown? the offline site of a results folder, figures for papers and a live view."""
+"""How is it shown? The offline site of a results folder, figures for papers and a live view."""
 
 from leaderboards.show.build import build_page
 from leaderboards.show.paper import make_figures

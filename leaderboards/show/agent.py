@@ -15,9 +15,10 @@ from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.chart import Chart, page_json
-from leaderboards.show.charts import band_chart, diagnostic_charts, dictionary_chart, memory_chart, variance_chart
+from leaderboards.show.charts import diagnostic_charts
 from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
+from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
 
@@ -137,8 +138,7 @@ def _rival(site: Site, agent: str, other: str) -> Rival:
 
 
 def _charts(site: Site, agent: str) -> list[Chart]:
-    """What the agent reports along the run and what audits found, one curve a task."""
+    """What the agent reports along the run, then the charts that are registered, one curve a task."""
     cells = {task: cell for (task, name), cell in site.shown.scores.items() if name == agent}
     audits = {task: report for (task, name), report in site.audits.items() if name == agent}
-    charts = [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
-    return [*diagnostic_charts(agent, cells), *(chart for chart in charts if chart is not None)]
+    return [*diagnostic_charts(agent, cells), *charts_on("agent", AgentView(agent, cells, audits))]

@@ -90,7 +90,10 @@ def describe_built(built: Any, kwargs: Mapping[str, Any]) -> AgentCard:
         built: The class or factory.
         kwargs: Its arguments that are given.
     """
-    paragraphs, references, meanings = _parts(inspect.getdoc(built) or "")
+    paragraphs, references, _ = _parts(inspect.getdoc(built) or "")
+    meanings: dict[str, str] = {}
+    for each in reversed(getattr(built, "__mro__", (built,))):  # a class describes again what means more to it
+        meanings |= _parts(inspect.cleandoc(each.__doc__ or ""))[2]
     found = getattr(built, "capabilities", None)
     return AgentCard(
         paragraphs,

@@ -33,5 +33,5 @@ def cited(reference: str) -> list[str]:
 
 @functools.cache
 def _entries() -> dict[str, str]:
-    text = (resources.files("leaderboards.show") / "static" / "papers.bib").read_text(encoding="utf-8")
+    text = (resources.files("agents") / "papers.bib").read_text(encoding="utf-8")
     return {found["key"]: found[0] for found in _ENTRY.finditer(text)}

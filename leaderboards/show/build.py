@@ -27,7 +27,7 @@ from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.shared import COMPARISON_FILE, Site, make_site
-from leaderboards.store.folder import own_folder
+from leaderboards.store.intact import own_folder
 from leaderboards.store.store import StoreView
 
 __all__ = ["build_page", "page_templates"]

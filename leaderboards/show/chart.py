@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -142,7 +143,13 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
         charts: One tab each.
         styles: Style of each line by name, in the order of the legend.
         budget: About how many characters of numbers there may be: curves are thinned evenly until they fit.
+
+    Raises:
+        ValueError: if two charts have the same key.
     """
+    for key, n in Counter(chart.key for chart in charts).items():
+        if n > 1:
+            raise ValueError(f"key: expected one chart of each key on a page, got {n} of {key!r}")
     order = {name: i for i, name in enumerate(styles)}
     n_lines = sum(len(chart.lines) for chart in charts)
     most = max(int(budget / (_CHARACTERS * 3 * max(n_lines, 1))), _FEWEST)

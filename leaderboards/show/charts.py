@@ -1,16 +1,20 @@
-"""The charts of results: metrics along the run, time, accuracy, differences, delays and audits."""
+"""The charts of results: metrics along the run, time, accuracy, differences, delays and audits.
+
+What is decorated with `chart` is on pages and in figures by that alone, see `leaderboards.show.registry`. The others
+are drawn once for each metric, diagnostic or pair of agents.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport
-from leaderboards.play.feedback import IMMEDIATE, FeedbackRule
+from leaderboards.play.feedback import IMMEDIATE
 from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of
@@ -19,6 +23,7 @@ from leaderboards.score.statistics import performance_profile, score_interval
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
 from leaderboards.show.format import duration, number
+from leaderboards.show.registry import AgentView, TasksView, TaskView, chart
 
 __all__ = [
     "DELAY_TITLES",
@@ -33,7 +38,9 @@ __all__ = [
     "memory_chart",
     "metric_chart",
     "profile_chart",
+    "relative_delay_chart",
     "targets_chart",
+    "task_targets_chart",
     "time_chart",
     "variance_chart",
 ]
@@ -93,15 +100,22 @@ def metric_chart(metric: Metric, by_agent: Mapping[str, AgentScores]) -> Chart |
     )
 
 
-def time_chart(by_agent: Mapping[str, AgentScores], rule: FeedbackRule) -> Chart | None:
+@chart(on="task")
+def task_targets_chart(view: TaskView) -> Chart | None:
+    """Evaluations to target on one task."""
+    return targets_chart(TasksView({view.task: view}, None))
+
+
+@chart(on="task")
+def time_chart(view: TaskView) -> Chart | None:
     """Cumulative regret against the time of the simulated experiment; None without a clock or without costs."""
-    workers = workers_of(rule)
+    workers = workers_of(view.rule)
     if workers is None:
         return None
-    times = {name: scores.curves["simulated_time"].mean(axis=0) for name, scores in by_agent.items()}
+    times = {name: scores.curves["simulated_time"].mean(axis=0) for name, scores in view.scores.items()}
     lines = _known(
         mean_line(name, times[name], scores.curves["cumulative_regret"])
-        for name, scores in by_agent.items()
+        for name, scores in view.scores.items()
         if np.isfinite(times[name]).all()
     )
     if not lines:
@@ -116,17 +130,18 @@ def time_chart(by_agent: Mapping[str, AgentScores], rule: FeedbackRule) -> Chart
         Axis(regret.title, regret.unit, log=_is_wide(float(line.y[-1]) for line in lines)),
         lines,
         meaning=f"How long the experiment takes with {with_workers}: "
-        + ("a batch lasts until its last evaluation is done." if has_batches(rule) else "none waits for another."),
+        + ("a batch lasts until its last evaluation is done." if has_batches(view.rule) else "none waits for another."),
         formula=time.symbol,
         alt=f"Cumulative regret against experiment time with {with_workers}, which ends at: {ends}.",
     )
 
 
-def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
+@chart(on="task")
+def frontier_chart(view: TaskView) -> Chart | None:
     """Final regret against the policy's seconds, one point an agent, and the frontier; None for fewer than two."""
     points: dict[str, tuple[float, float]] = {}
     lines = []
-    for name, scores in by_agent.items():
+    for name, scores in view.scores.items():
         seconds = float(scores.finals["policy_seconds"].mean()) / float(scores.t[-1])
         regret = score_interval(scores.finals["cumulative_regret"])
         if not (math.isfinite(regret.estimate) and seconds > 0):
@@ -152,17 +167,13 @@ def frontier_chart(by_agent: Mapping[str, AgentScores]) -> Chart | None:
     )
 
 
-def guarantee_chart(by_agent: Mapping[str, AgentScores], audits: Mapping[str, AuditReport]) -> Chart | None:
-    """Final regret against the share of runs whose band held, one point an agent; None for fewer than two.
-
-    Args:
-        by_agent: Scores of the agents on one task.
-        audits: Their audits there; agents without a band are left out.
-    """
+@chart(on="task", figure="guarantee", log_y=True)
+def guarantee_chart(view: TaskView) -> Chart | None:
+    """Final regret against the share of runs whose band held, an agent with a band a point; None for fewer than 2."""
     points: dict[str, tuple[float, float]] = {}
     lines, texts = [], []
-    for name, scores in by_agent.items():
-        band = audits[name].band if name in audits else None
+    for name, scores in view.scores.items():
+        band = view.audits[name].band if name in view.audits else None
         regret = score_interval(scores.finals["cumulative_regret"])
         if band is None or not math.isfinite(regret.estimate):
             continue
@@ -198,13 +209,54 @@ def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one != other and one[0] <= other[0] and one[1] <= other[1]
 
 
-def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
-    """Performance profiles: share of runs with at most that regret ratio.
+# ---- agents on several tasks ----
 
-    Args:
-        ratios: Final regret ratios by agent, one array a task; agents of which one is unknown are left out.
-    """
-    known = {name: list(strata) for name, strata in ratios.items() if all(np.isfinite(x).all() for x in strata)}
+
+@chart(on="tasks", figure="targets", bands=False)
+def targets_chart(view: TasksView) -> Chart | None:
+    """Evaluations to target: share of targets reached against evaluations, of agents that lack no task."""
+    times = [one.target_times for one in view.tasks.values() if one.target_times]
+    agents = [name for name in times[0] if all(name in found for found in times)] if times else []
+    if not agents:
+        return None
+    x = evaluation_grid(max(one.horizon for one in view.tasks.values()))
+    if len(times) == 1:
+        lines = tuple(_share_line(name, x, share_solved(times[0][name], x)) for name in agents)
+    else:
+        shares = {
+            name: np.mean([share_solved(found[name], x).mean(axis=0) for found in times], axis=0) for name in agents
+        }
+        lines = tuple(Line(name, x, shares[name]) for name in agents)
+    ends = sorted(((float(line.y[-1]), line.name) for line in lines), reverse=True)
+    of = "(repetition, target)" if len(view.tasks) == 1 else "(environment, repetition, target)"
+    return Chart(
+        "targets",
+        "Evaluations to target",
+        Axis(EVALUATIONS, log=True),
+        Axis(f"share of {of} reached", limits=(0.0, 1.02)),
+        lines,
+        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, "
+        f"evenly on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
+        + ("." if len(view.tasks) == 1 else "; every environment with the same weight."),
+        formula="f* - max f(x_s) <= eps, s <= t",
+        alt="Share of targets reached against the number of evaluations; at the end: "
+        + ", ".join(f"{name} {share:.0%}" for share, name in ends)
+        + ".",
+        mark="steps",
+    )
+
+
+def _share_line(name: str, x: np.ndarray, Y: np.ndarray) -> Line:
+    line = mean_line(name, x, Y)
+    return line if line.high is None else replace(line, high=np.minimum(line.high, 1.0))
+
+
+@chart(on="tasks", figure="profiles")
+def profile_chart(view: TasksView) -> Chart | None:
+    """Performance profiles: share of runs with at most that regret ratio, of ranked agents whose ratios are known."""
+    ranked, tasks = ((), ()) if view.ranking is None else (view.ranking.agents, view.ranking.tasks)
+    ratios = {name: [view.tasks[task].scores[name].finals["regret_ratio"] for task in tasks] for name in ranked}
+    known = {name: strata for name, strata in ratios.items() if all(np.isfinite(x).all() for x in strata)}
     if not known:
         return None
     every = np.concatenate([x for strata in known.values() for x in strata])
@@ -218,50 +270,6 @@ def profile_chart(ratios: Mapping[str, Sequence[np.ndarray]]) -> Chart | None:
         meaning="Share of runs with at most that regret ratio, every environment with the same weight.",
         mark="steps",
     )
-
-
-def targets_chart(by_task: Mapping[str, Mapping[str, np.ndarray]], horizon: int) -> Chart | None:
-    """Evaluations to target: share of the targets reached against evaluations, over repetitions and tasks.
-
-    Args:
-        by_task: Times to the targets by task and agent, see `leaderboards.score.targets.task_times`. Agents that lack
-            a task are left out.
-        horizon: The largest number of evaluations of a run.
-    """
-    times = [found for found in by_task.values() if found]
-    agents = [name for name in times[0] if all(name in found for found in times)] if times else []
-    if not agents:
-        return None
-    x = evaluation_grid(horizon)
-    if len(times) == 1:
-        lines = tuple(_share_line(name, x, share_solved(times[0][name], x)) for name in agents)
-    else:
-        shares = {
-            name: np.mean([share_solved(found[name], x).mean(axis=0) for found in times], axis=0) for name in agents
-        }
-        lines = tuple(Line(name, x, shares[name]) for name in agents)
-    ends = sorted(((float(line.y[-1]), line.name) for line in lines), reverse=True)
-    of = "(repetition, target)" if len(by_task) == 1 else "(environment, repetition, target)"
-    return Chart(
-        "targets",
-        "Evaluations to target",
-        Axis(EVALUATIONS, log=True),
-        Axis(f"share of {of} reached", limits=(0.0, 1.02)),
-        lines,
-        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, "
-        f"evenly on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
-        + ("." if len(by_task) == 1 else "; every environment with the same weight."),
-        formula="f* - max f(x_s) <= eps, s <= t",
-        alt="Share of targets reached against the number of evaluations; at the end: "
-        + ", ".join(f"{name} {share:.0%}" for share, name in ends)
-        + ".",
-        mark="steps",
-    )
-
-
-def _share_line(name: str, x: np.ndarray, Y: np.ndarray) -> Line:
-    line = mean_line(name, x, Y)
-    return line if line.high is None else replace(line, high=np.minimum(line.high, 1.0))
 
 
 # ---- one agent on all tasks ----
@@ -314,8 +322,19 @@ def difference_chart(
 # ---- delays ----
 
 
-def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
-    """Extra regret against the strength of the delay, one curve an agent; or the same over the immediate regret."""
+@chart(on="study", figure="delay_cost")
+def delay_chart(study: DelayStudy) -> Chart:
+    """Extra regret against the strength of the delay, one curve an agent."""
+    return _delay_chart(study, relative=False)
+
+
+@chart(on="study")
+def relative_delay_chart(study: DelayStudy) -> Chart:
+    """Extra regret over the immediate regret, against the strength of the delay, one curve an agent."""
+    return _delay_chart(study, relative=True)
+
+
+def _delay_chart(study: DelayStudy, relative: bool) -> Chart:
     lines = []
     for agent, costs in study.costs.items():
         intervals = [cost.relative if relative else cost.difference for cost in costs.values()]
@@ -349,10 +368,12 @@ def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
 # ---- audits ----
 
 
-def band_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+@chart(on="task", figure="bands", log_x=True)
+@chart(on="agent")
+def band_chart(view: TaskView | AgentView) -> Chart | None:
     """How much wider the confidence band would have to be along the run, one curve an agent or a task."""
     lines = _known(
-        _along(name, report, "required_scaling") for name, report in audits.items() if report.band is not None
+        _along(name, report, "required_scaling") for name, report in view.audits.items() if report.band is not None
     )
     if not lines:
         return None
@@ -368,11 +389,13 @@ def band_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
     )
 
 
-def dictionary_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+@chart(on="task")
+@chart(on="agent")
+def dictionary_chart(view: TaskView | AgentView) -> Chart | None:
     """Size of the dictionary against the effective dimension of the pulls."""
     lines = _known(
         mean_line(name, report.along("d_eff").mean(axis=0), report.along("dictionary"))
-        for name, report in audits.items()
+        for name, report in view.audits.items()
         if report.sketch is not None
     )
     if not lines:
@@ -388,10 +411,12 @@ def dictionary_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
     )
 
 
-def variance_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+@chart(on="task", figure="sketches", log_x=True)
+@chart(on="agent")
+def variance_chart(view: TaskView | AgentView) -> Chart | None:
     """Sketched over exact variance along the run, from the smallest ratio to the largest."""
     lines = []
-    for name, report in audits.items():
+    for name, report in view.audits.items():
         if report.sketch is not None:
             median, low, high = (report.along(f"ratio_{part}") for part in ("median", "low", "high"))
             lines.append(Line(name, report.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0)))
@@ -409,9 +434,11 @@ def variance_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
     )
 
 
-def memory_chart(audits: Mapping[str, AuditReport]) -> Chart | None:
+@chart(on="task")
+@chart(on="agent")
+def memory_chart(view: TaskView | AgentView) -> Chart | None:
     """Bytes in the agent's arrays along the run."""
-    lines = _known(_along(name, report, "bytes", 1 / _MEBIBYTE) for name, report in audits.items())
+    lines = _known(_along(name, report, "bytes", 1 / _MEBIBYTE) for name, report in view.audits.items())
     if not lines:
         return None
     return _audit_chart(

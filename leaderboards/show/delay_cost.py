@@ -10,8 +10,9 @@ from markupsafe import Markup
 from leaderboards.score.delay_cost import KINDS, DelayCost, DelayStudy
 from leaderboards.show import svg
 from leaderboards.show.chart import page_json
-from leaderboards.show.charts import DELAY_TITLES, delay_chart
+from leaderboards.show.charts import DELAY_TITLES
 from leaderboards.show.format import number, percent, signed
+from leaderboards.show.registry import charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell
 
@@ -73,7 +74,7 @@ def delay_page(site: Site, file: str) -> dict[str, Any]:
     """Context of `delay_cost.html.j2`."""
     studies = [study for study, its_file in site.delay_files if its_file == file]
     base = site.summary.tasks[studies[0].base]
-    charts = [delay_chart(study, relative) for study in studies for relative in (False, True)]
+    charts = [chart for study in studies for chart in charts_on("study", study)]
     return {
         "env": studies[0].env,
         "task": base,

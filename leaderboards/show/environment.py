@@ -20,20 +20,10 @@ from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_interval
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
-from leaderboards.show.charts import (
-    band_chart,
-    best_first,
-    dictionary_chart,
-    frontier_chart,
-    guarantee_chart,
-    memory_chart,
-    metric_chart,
-    targets_chart,
-    time_chart,
-    variance_chart,
-)
+from leaderboards.show.charts import best_first, metric_chart
 from leaderboards.show.format import NONE, between, number, row_command, span
 from leaderboards.show.overview import best_found_text, knowledge_text
+from leaderboards.show.registry import charts_on, task_view
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     LAST,
@@ -143,14 +133,11 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
 
 
 def task_charts(site: Site, task: str) -> list[Chart]:
-    """All charts of a task: metrics along the run, regret against time, accuracy, and what audits found."""
-    cells, rule = site.shown.on(task), parse_feedback(site.summary.tasks[task].feedback)
-    audits = {agent: report for (on, agent), report in site.audits.items() if on == task}
-    charts = [metric_chart(metric, cells) for metric in METRICS.values() if metric.has_curve and metric.in_charts]
-    charts += [targets_chart({task: site.target_times[task]}, site.summary.tasks[task].horizon)]
-    charts += [time_chart(cells, rule), frontier_chart(cells), guarantee_chart(cells, audits)]
-    charts += [draw(audits) for draw in (band_chart, dictionary_chart, variance_chart, memory_chart)]
-    return [chart for chart in charts if chart is not None]
+    """All charts of a task: metrics along the run, then those that are registered."""
+    view = task_view(site, task)
+    shown = [metric for metric in METRICS.values() if metric.has_curve and metric.in_charts]
+    charts = [metric_chart(metric, view.scores) for metric in shown]
+    return [*(chart for chart in charts if chart is not None), *charts_on("task", view)]
 
 
 def _table_metrics(site: Site, task: str) -> list[Metric]:

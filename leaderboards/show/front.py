@@ -21,7 +21,7 @@ from leaderboards.show.build import build_page, page_templates
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
 from leaderboards.show.shared import Site, make_site
-from leaderboards.store.folder import own_folder
+from leaderboards.store.intact import own_folder
 
 __all__ = ["build_front"]
 

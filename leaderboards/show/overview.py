@@ -20,9 +20,10 @@ from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import coverage_table
 from leaderboards.show.chart import page_json
-from leaderboards.show.charts import metric_chart, profile_chart, targets_chart
+from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
+from leaderboards.show.registry import charts_on, tasks_view
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
@@ -212,18 +213,12 @@ def _entrants(site: Site) -> list[str]:
 
 
 def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> dict[str, Any]:
-    """Charts over tasks of a class, with the ranking over them: evaluations to target and performance profiles."""
+    """The charts over tasks of a class that are registered."""
     tasks = [task for task in among if site.summary.tasks[task].in_suite]
     placed = () if found is None else found.ordered
-    horizon = max((site.summary.tasks[task].horizon for task in tasks), default=1)
-    ratios = (
-        {agent: [site.shown.scores[task, agent].finals["regret_ratio"] for task in found.tasks] for agent in placed}
-        if found
-        else {}
-    )
-    charts = [targets_chart({task: site.target_times[task] for task in tasks}, horizon), profile_chart(ratios)]
+    charts = charts_on("tasks", tasks_view(site, tasks, found))
     order = list(dict.fromkeys([*placed, *site.summary.agents]))
-    drawn = page_json([chart for chart in charts if chart], {name: site.styles[name] for name in order}, _CHART_BUDGET)
+    drawn = page_json(charts, {name: site.styles[name] for name in order}, _CHART_BUDGET)
     return drawn | site.legend(drawn["styles"], tasks)
 
 

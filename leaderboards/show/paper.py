@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,27 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import open_results
-from leaderboards.audit.report import AuditReport, audit_reports
+from leaderboards.audit.report import audit_reports
 from leaderboards.score.metrics import METRICS, Metric
-from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
-from leaderboards.show.charts import (
-    band_chart,
-    delay_chart,
-    guarantee_chart,
-    metric_chart,
-    profile_chart,
-    targets_chart,
-    variance_chart,
-)
+from leaderboards.show.charts import metric_chart
 from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
+from leaderboards.show.registry import figure_panels, task_view
 from leaderboards.show.shared import Site, make_site
-from leaderboards.store.folder import own_folder
+from leaderboards.store.intact import own_folder
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
@@ -138,50 +130,24 @@ def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
     for name in agents:
         found = {name} & played.keys() or {agent for agent, id in played.items() if id == name}
         if not found:
-            known = {one.casefold(): one for one in (*played.values(), *played)}
             # As loose as abbreviations are: "epsgp" for EpsGreedy.
-            close = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
-            hint = f"did you mean {known[close[0]]!r}? " if close else ""
-            raise ValueError(f"agents: no finished run of {name!r}; {hint}there are {', '.join(map(repr, played))}")
+            hint = did_you_mean(name, dict.fromkeys((*played, *played.values())), cutoff=0.5)
+            raise ValueError(f"agents: no finished run of {name!r}; {hint}")
         chosen |= found
     return chosen
 
 
 def _figures(site: Site) -> dict[str, Figure]:
-    """The figures for which there are numbers, by file name."""
+    """The figures for which there are numbers, by file name: of metrics, of registered charts and of mean ranks."""
     panels = {
         metric.name: metric_panels(site, metric)
         for metric in METRICS.values()
         if metric.has_curve and metric.in_figures
     }
-    panels["profiles"], panels["targets"] = [], []
-    for name, found in site.overall.items():
-        ratios = {
-            agent: [site.shown.scores[task, agent].finals["regret_ratio"] for task in found.tasks]
-            for agent in found.agents
-        }
-        profiles = profile_chart(ratios)
-        title = name if len(site.classes) > 1 else ""
-        panels["profiles"].append(profiles and replace(profiles, title=title))
-        horizon = max(site.summary.tasks[task].horizon for task in found.tasks)
-        reached = targets_chart({task: site.target_times[task] for task in found.tasks}, horizon)
-        panels["targets"].append(reached and replace(reached.without_bands(), title=title))
-    panels["delay_cost"] = [replace(delay_chart(study), title=study.env) for study, _ in site.delay_files]
-    audits: dict[str, dict[str, AuditReport]] = {}
-    for (task, agent), report in site.audits.items():
-        audits.setdefault(task, {})[agent] = report
-    panels["bands"] = [
-        _panel(task, band_chart(audits[task]), log_y=False) for task in site.summary.tasks if task in audits
-    ]
-    panels["guarantee"] = [
-        chart and replace(chart.on_log_axes(x=False), title=task)
-        for task, found in audits.items()
-        for chart in [guarantee_chart(_cells(site, task), found)]
-    ]
-    panels["sketches"] = [_panel(task, variance_chart(audits[task])) for task in site.summary.tasks if task in audits]
+    panels |= figure_panels(site)
     figures = {}
     for name, charts in panels.items():
-        known = [chart.only(site.styles) for chart in charts if chart is not None]
+        known = [chart.only(site.styles) for chart in charts]
         if any(chart.lines for chart in known):
             figures[name] = draw_panels(known, site.styles)
     several = {name: found for name, found in site.overall.items() if len(found.agents) > 1}
@@ -194,30 +160,23 @@ def _figures(site: Site) -> dict[str, Figure]:
     return figures
 
 
-def metric_panels(site: Site, metric: Metric) -> list[Chart | None]:
-    """A panel an environment with the curves of a metric; None where it is unknown."""
+def metric_panels(site: Site, metric: Metric) -> list[Chart]:
+    """A panel for each environment where a metric is known."""
     panels = []
     for task in site.summary.tasks:
         cells = {
             name: cell
-            for name, cell in _cells(site, task).items()
+            for name, cell in task_view(site, task).scores.items()
             if np.isfinite(cell.curves[metric.name][:, -1]).all()
         }
         chart = metric_chart(metric, cells)
-        if chart is not None and not (metric.bands_in_figures and len(chart.lines) <= CROWD):
+        if chart is None:
+            continue
+        if not (metric.bands_in_figures and len(chart.lines) <= CROWD):
             chart = chart.without_bands()  # many bands hide the curves
-        panels.append(_panel(task, chart))
+        chart = chart.on_log_axes() if metric.log_in_figures else chart
+        panels.append(replace(chart, title=task))
     return panels
-
-
-def _cells(site: Site, task: str) -> dict[str, AgentScores]:
-    """Scores on a task of the agents that are shown."""
-    return {name: cell for name, cell in site.shown.on(task).items() if name in site.styles}
-
-
-def _panel(title: str, chart: Chart | None, log_y: bool = True) -> Chart | None:
-    """The chart as a panel of a figure: its title tells the panels apart, and time is on a logarithmic axis."""
-    return None if chart is None else replace(chart.on_log_axes(y=log_y), title=title)
 
 
 # ---- drawing with matplotlib ----

@@ -14,7 +14,7 @@ import pandas as pd
 
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
-from leaderboards.score.instances import Instance, first_instance
+from leaderboards.score.instances import Instance
 from leaderboards.score.profile import GroupScore, group_scores, grouped
 from leaderboards.score.rankings import (
     OverallRanking,
@@ -29,9 +29,10 @@ from leaderboards.score.rankings import (
 )
 from leaderboards.score.summary import NOT_ON_BOARD, Summary, unfinished_runs
 from leaderboards.score.targets import task_times
-from leaderboards.score.theory import TheoryReport, theory_report
+from leaderboards.score.theory import TheoryReport
 from leaderboards.show.agent_card import AgentCard, agent_card
 from leaderboards.show.format import file_names, moment
+from leaderboards.show.instances import first_instance, task_theory
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 
 __all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
@@ -267,7 +268,7 @@ def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, Theor
             if instance is None:
                 continue
             instances[task] = instance
-            report = theory_report(summary, task, instance)
+            report = task_theory(summary, task, instance)
         except Exception as error:
             # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"

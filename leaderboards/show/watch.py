@@ -26,7 +26,7 @@ from leaderboards.score.rankings import task_classes
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.format import NONE, number
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
 from leaderboards.text import duration

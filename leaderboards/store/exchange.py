@@ -16,8 +16,7 @@ from typing import Any
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.folder import StoreError
-from leaderboards.store.limits import MOST_JSON
+from leaderboards.store.intact import MOST_JSON, StoreError, open_json
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import (
@@ -31,7 +30,6 @@ from leaderboards.store.run_file import (
     read_runs,
     results_in,
 )
-from leaderboards.store.sealed import open_json
 from leaderboards.store.store import Store, best
 from leaderboards.text import visible
 

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.store.folder import StoreError
-from leaderboards.store.limits import read_limited
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.text import visible
 
 __all__ = ["noted", "write_note"]

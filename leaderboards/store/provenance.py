@@ -10,10 +10,8 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.store.limits import read_limited
-from leaderboards.store.quarantine import Quarantine
+from leaderboards.store.intact import Quarantine, open_json, read_limited, seal_json
 from leaderboards.store.run_file import RunEntry, first_error
-from leaderboards.store.sealed import open_json, seal_json
 from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]

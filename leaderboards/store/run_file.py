@@ -7,7 +7,7 @@ A file holds one run or several short ones, one after the other. Its metadata un
                "facts", "data", "columns", "start", "stop"}, ...]}
 
 `RunEntry` says what the fields of a run mean. A file appears under its name only when it is whole, and digests show
-that no bit of it has changed since, see `leaderboards.store.sealed`.
+that no bit of it has changed since, see `leaderboards.store.intact`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,17 @@ from leaderboards.play.loops import loops
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.play.streams import env_seed
-from leaderboards.store.limits import MOST_JSON, MOST_VALUES
-from leaderboards.store.sealed import SEALED, TAIL, SealError, check_parquet, footer_of, seal_parquet, tail_size
+from leaderboards.store.intact import (
+    MOST_JSON,
+    MOST_VALUES,
+    SEALED,
+    TAIL,
+    SealError,
+    check_parquet,
+    footer_of,
+    seal_parquet,
+    tail_size,
+)
 from leaderboards.text import visible
 
 __all__ = [

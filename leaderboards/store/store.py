@@ -29,11 +29,18 @@ from gpbandit_envs.version import __version__
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import (
+    Quarantine,
+    Quarantined,
+    SealError,
+    StoreError,
+    is_sealed,
+    open_json,
+    read_limited,
+    seal_json,
+)
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.limits import read_limited
 from leaderboards.store.provenance import Provenance, TrustLevel
-from leaderboards.store.quarantine import Quarantine, Quarantined
 from leaderboards.store.run_file import (
     SCHEMA,
     SUFFIX,
@@ -46,7 +53,6 @@ from leaderboards.store.run_file import (
     read_runs,
     write_file,
 )
-from leaderboards.store.sealed import SealError, is_sealed, open_json, seal_json
 
 __all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
 

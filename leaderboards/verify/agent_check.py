@@ -10,14 +10,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 
 from agents import AgentCheckError, check_agent
-from leaderboards.play.build import make_agent
-from leaderboards.play.spec import Ref
+from leaderboards.play.build import build_agent
+from leaderboards.play.spec import Ref, RunSpec
 
-__all__ = ["protocol_breach"]
+__all__ = ["protocol_breach", "protocol_breaches"]
 
 _SECONDS = 5.0  # of which one is for imports; what takes longer is told by its runs
+
+
+def protocol_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> Iterator[tuple[str, str]]:
+    """Agents named `module:Class` among `ids` that are to play and break the protocol, and where each does.
+
+    They may play all the same: a run says itself what is wrong, and some clauses, such as that of failed evaluations,
+    may not matter to the suite.
+    """
+    playing = {spec.agent.id for spec in todo}
+    for id in dict.fromkeys(ids):
+        if ":" in id and id in playing and (breach := protocol_breach(id)) is not None:
+            yield id, breach
 
 
 def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
@@ -48,7 +61,7 @@ def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
 
 def _found(id: str) -> str | None:
     try:
-        check_agent(lambda: make_agent(Ref(id)), show=None)
+        check_agent(lambda: build_agent(Ref(id)), show=None)
     except AgentCheckError as error:
         return str(error)
     except (Exception, SystemExit) as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.protocol_checks import check_step
 from leaderboards.play.record import InstanceData, Trace
 from leaderboards.play.run import Oracle, instance_data, one_blas_thread, stated_problem
@@ -47,7 +47,7 @@ def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
         Exception: whatever building the environment or taking a step raises, as for an action that is none.
     """
     with one_blas_thread():
-        env = make_env(spec.env, spec.horizon)
+        env = build_env(spec.env, spec.horizon)
         try:
             env.reset(seed=env_seed(spec))
             problem = stated_problem(env, spec.horizon, spec.feedback)

@@ -31,7 +31,6 @@ from leaderboards.play.run import one_blas_thread, run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
-from leaderboards.work.vectorised import play_group
 
 __all__ = [
     "DEFAULT_TIMEOUT",
@@ -115,7 +114,6 @@ class Job:
         limits: What each run may use.
         registrations: Agents and environments that the worker may lack.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
-        together: Whether repetitions are played in one go where they can be, see `leaderboards.work.vectorised`.
         isolated: Whether each agent plays in a process without the environment, see `leaderboards.play.isolated`.
     """
 
@@ -126,7 +124,6 @@ class Job:
     limits: Limits = Limits()
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
-    together: bool = False
     isolated: bool = False
 
 
@@ -181,14 +178,7 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 
 def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
-    specs = job.specs
-    if job.together and len(specs) > 1:
-        # The progress file stays empty: if the worker dies, any of them may have failed; each is played again alone.
-        records = play_group(specs)
-        if records is not None:
-            yield from records
-            return
-    for spec in specs:
+    for spec in job.specs:
         progress.write(f"{spec.key}\n")
         progress.flush()
         yield _try(spec, job, progress, store)

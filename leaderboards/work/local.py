@@ -32,6 +32,7 @@ __all__ = [
     "SerialExecutor",
     "StoppedWorkers",
     "bound_memory",
+    "check_executor",
     "make_executor",
     "process_pool",
 ]
@@ -190,27 +191,36 @@ def make_executor(
         portable: See `LocalExecutor`; the others cannot choose, since their NumPy is loaded.
 
     Raises:
-        ValueError: if there is none of that name, it has no scheduler or no portable loops, or it or this platform
-            cannot bound memory.
+        ValueError: see `check_executor`.
         ExecutorError: if it cannot be started.
     """
-    if limits is not None and limits.memory is not None and sys.platform != "linux":
-        raise ValueError("memory: expected None, since address space can be bounded on Linux only")
-    if limits is not None and limits.memory is not None and name == "serial":
-        raise ValueError("memory: expected None with the executor 'serial', which plays in this process")
-    if scheduler is not None and name != "dask":
-        raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
-    if portable and name != "local":
-        raise ValueError(f"portable: expected the executor 'local', whose processes load NumPy anew, got {name!r}")
+    check_executor(name, limits, scheduler, portable)
     if name == "dask":
         from leaderboards.work.dask import DaskExecutor
 
         return DaskExecutor(workers, limits, scheduler)
-    if name == "serial":
-        return SerialExecutor()
-    if name == "local":
-        return LocalExecutor(workers, limits, portable=portable)
-    raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
+    return SerialExecutor() if name == "serial" else LocalExecutor(workers, limits, portable=portable)
+
+
+def check_executor(name: str, limits: Limits | None, scheduler: str | None, portable: bool) -> None:
+    """Check what `make_executor` is given.
+
+    Raises:
+        ValueError: if there is no executor of that name, it has no scheduler or no portable loops, or it or this
+            platform cannot bound memory.
+    """
+    if name not in EXECUTORS:
+        raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
+    if limits is not None and limits.memory is not None and sys.platform != "linux":
+        raise ValueError("memory: expected None, since address space can be bounded on Linux only")
+    if limits is not None and limits.memory is not None and name == "serial":
+        raise ValueError(
+            f"memory: expected another executor than serial, which plays in this process, with {limits.memory} bytes"
+        )
+    if scheduler is not None and name != "dask":
+        raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
+    if portable and name != "local":
+        raise ValueError(f"portable: expected the executor 'local', whose processes load NumPy anew, got {name!r}")
 
 
 # ---- worker processes ----

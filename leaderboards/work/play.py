@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
+from gpbandit_envs.arguments import as_count
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.work.jobs import Limits, RunOutcome
-from leaderboards.work.local import Executor, make_executor
+from leaderboards.work.local import Executor, check_executor, make_executor
 from leaderboards.work.schedule import RunReport, missing, run_missing, skip_without_data
 
 __all__ = ["Listener", "Played", "Stage", "Workforce", "adopt", "play_suite"]
@@ -30,6 +31,9 @@ class Workforce:
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
         portable: Whether runs are computed with loops that every x86-64-v3 processor has; such runs are played in
             worker processes.
+
+    Raises:
+        ValueError: naming the argument that is out of range, or that does not go with the executor.
     """
 
     workers: int = 1
@@ -38,10 +42,21 @@ class Workforce:
     scheduler: str | None = None
     portable: bool = False
 
+    def __post_init__(self) -> None:
+        as_count("workers", self.workers)
+        check_executor(self._name, self.limits, self.scheduler, self.portable)
+
+    @property
+    def _name(self) -> str:
+        return self.executor or ("serial" if self.workers == 1 and not self.portable else "local")
+
     def hired(self) -> Executor:
-        """The executor, to be closed; raises as `make_executor`."""
-        name = self.executor or ("serial" if self.workers == 1 and not self.portable else "local")
-        return make_executor(name, self.workers, self.limits, self.scheduler, portable=self.portable)
+        """The executor, to be closed.
+
+        Raises:
+            ExecutorError: if it cannot be started.
+        """
+        return make_executor(self._name, self.workers, self.limits, self.scheduler, portable=self.portable)
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,6 @@ def play_suite(
     listener: Listener,
     *,
     retry_failed: bool = False,
-    together: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> Played:
     """Fetch the data of what is missing, make `suite` the one of the folder, and play what is missing.
@@ -113,7 +127,6 @@ def play_suite(
         workforce: Who plays.
         listener: Who hears how it goes.
         retry_failed: Whether to count what is not done as missing.
-        together: Whether repetitions are played in one go where they can be.
         stages: The same runs in the order in which they are played; None for all in one stage.
 
     Raises:
@@ -144,7 +157,6 @@ def play_suite(
                 executor,
                 limits=workforce.limits,
                 retry_failed=retry_failed,
-                together=together,
                 console=listener.console,
             )
             before += report.before

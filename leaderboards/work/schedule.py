@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
 
 import gymnasium as gym
 from rich.console import Console
@@ -24,7 +23,6 @@ from leaderboards.store.store import SCRATCH, Store
 from leaderboards.text import duration
 from leaderboards.work.jobs import TRIES, Job, Limits, Registrations, RunOutcome, read_progress
 from leaderboards.work.local import Executor
-from leaderboards.work.vectorised import GROUP, can_vectorise
 
 __all__ = ["ProgressReport", "RunReport", "RunTimes", "missing", "run_missing", "shard", "skip_without_data"]
 
@@ -93,15 +91,16 @@ def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapp
         store.write(*records)
 
 
-def shard(specs: Iterable[RunSpec], number: int, of: int) -> list[RunSpec]:
-    """The part `number` (from 1) of `of` parts: by key, so that every part has its share of every agent.
+def shard(specs: Iterable[RunSpec], part: str) -> list[RunSpec]:
+    """The part `"i/N"` of N parts: by key, so that every part has its share of every agent.
 
     Raises:
         ValueError: if there is no such part.
     """
-    if not 1 <= number <= of:
-        raise ValueError(f"shard: expected i/N with 1 <= i <= N, got {number}/{of}")
-    return [spec for spec in specs if int(spec.key, 16) % of == number - 1]
+    number, slash, of = part.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise ValueError(f"shard: expected i/N with 1 <= i <= N, such as 1/4, got {part!r}")
+    return [spec for spec in specs if int(spec.key, 16) % int(of) == int(number) - 1]
 
 
 def run_missing(
@@ -111,11 +110,10 @@ def run_missing(
     *,
     limits: Limits | None = None,
     retry_failed: bool = False,
-    together: bool = False,
     isolated: bool = False,
     console: Console | None = None,
 ) -> RunReport:
-    """Play what `store` does not have yet; `together` plays repetitions in one go, without a limit of time for each.
+    """Play what `store` does not have yet.
 
     With `isolated` each agent plays in a process without the environment.
 
@@ -130,7 +128,7 @@ def run_missing(
     todo = missing(specs, store, retry_failed)
     entries = store.entries()
     stale = {spec.key: _record_stamp(entries[spec.key]) for spec in todo if spec.key in entries}
-    queue = _Queue(todo, together)
+    queue = _Queue(todo)
     failures: list[RunOutcome] = []
     ended: Counter[str] = Counter()
     before = len(specs) - len(todo)
@@ -243,19 +241,11 @@ class ProgressReport:
                 self._console = None
 
 
-class _Taken(NamedTuple):
-    """Runs for one job, and whether they are to be played together."""
-
-    specs: tuple[RunSpec, ...]
-    together: bool = False
-
-
 class _Queue:
     """Runs to play, pair of environment and agent by pair in turn, so that short runs of a pair go together."""
 
-    def __init__(self, specs: list[RunSpec], together: bool = False) -> None:
+    def __init__(self, specs: list[RunSpec]) -> None:
         self.times = RunTimes()
-        self._together = together
         self._alone: deque[RunSpec] = deque()
         self._pairs: OrderedDict[str, deque[RunSpec]] = OrderedDict()
         self._waiting = len(specs)
@@ -269,19 +259,14 @@ class _Queue:
         """Put runs back at the front of the queue, to be played one by one."""
         self._alone.extend(specs)
 
-    def take(self, workers: int) -> _Taken:
-        """The next run, with others of its pair if they are known to be short or can be played together."""
+    def take(self, workers: int) -> tuple[RunSpec, ...]:
+        """The next run, with others of its pair if they are known to be short."""
         if self._alone:
-            return _Taken((self._alone.popleft(),))
+            return (self._alone.popleft(),)
         pair, waiting = next(iter(self._pairs.items()))
         taken = [waiting.popleft()]
-        together = self._together and can_vectorise(taken[0])
-        if together:
-            # Every worker gets some, and no group is larger than what is played at a time.
-            size = min(GROUP, -(-(1 + len(waiting)) // workers))
-            taken += [waiting.popleft() for _ in range(min(size - 1, len(waiting)))]
         seconds = self.times.seconds(taken[0]) if self.times.known(taken[0]) else None
-        if seconds is not None and not together:
+        if seconds is not None:
             # Several jobs a worker, so that all have something to do until the end.
             share = len(self) * seconds / (4 * workers)
             aim = min(_JOB_SECONDS, max(share, _LEAST_JOB_SECONDS))
@@ -292,7 +277,7 @@ class _Queue:
         del self._pairs[pair]
         if waiting:
             self._pairs[pair] = waiting
-        return _Taken(tuple(taken), together)
+        return tuple(taken)
 
     def seconds_left(self, workers: int) -> float | None:
         """Expected time for what is still to be taken; None if nothing is known yet."""
@@ -341,11 +326,11 @@ class _Jobs:
 
     def _submit(self) -> None:
         number = next(self._numbers)
-        specs, together = self._queue.take(self._executor.workers)
+        specs = self._queue.take(self._executor.workers)
         progress = self._scratch / f"{number}.txt"
         kill, registrations = self._executor.in_subprocess, _registrations(specs)
         directory, limits = self._store.directory, self._limits
-        job = Job(number, specs, directory, progress, limits, registrations, kill, together, self._isolated)
+        job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated)
         self._executor.submit(job)
         self._open += 1
 

@@ -124,7 +124,7 @@ def test_feedback_after_a_batch_by_rows_gives_the_posterior_without_it(n_told: i
     np.testing.assert_allclose(posterior.mean, plain.mean, atol=1e-10)
     np.testing.assert_allclose(posterior.variance, plain.variance, atol=1e-10)
     assert posterior.information_gain == pytest.approx(plain.information_gain, rel=1e-10)
-    assert posterior.engine.distinct().tolist() == plain.engine.distinct().tolist()
+    assert posterior.distinct().tolist() == plain.distinct().tolist()
     assert [following.next() for _ in range(5)] == eager(plain, 2.0, 5, left)[0]
 
 

@@ -14,8 +14,7 @@ from agents import Feedback, Pending
 from agents.core.dual_band import DualArms
 from agents.core.widths import AnalyticMixture, DualMixture, InformationGain, WidthContext
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.exact import ExactPosteriors
-from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
 from tests.agents.play import noisy, play
@@ -57,11 +56,11 @@ def test_the_radius_by_rank_one_updates_is_the_textbooks(lam: float, lengthscale
     f *= F / max(np.abs(f).max(), 1.0)
     arms = pulls_of(kind, len(X), rng)
     y = f[arms] + xi * rng.standard_normal(len(arms))
-    dual = DualArms(ExactPosteriors(KernelRows(kernel, X), lam), GRID)
+    dual = DualArms(ExactPosterior(kernel, X, lam), GRID)
     for arm, value in zip(arms.tolist(), y.tolist()):
         for posterior in dual.posteriors:
-            posterior.update(np.zeros(1, int), np.array([arm]), np.array([value]))
-    found_gain = float(dual.posteriors[0].information_gain[0])
+            posterior.update_one(arm, value)
+    found_gain = dual.posteriors[0].information_gain
     factors = DualMixture().factors(context_of(found_gain, lam, xi, F), dual.misfits())
     a = lam * np.array(GRID)
     squares, scale = dual_squares(kernel(X, X), arms, y, lam, a, xi, F, 0.05)
@@ -78,15 +77,15 @@ def test_feedback_that_comes_together_gives_the_same_radius() -> None:
     rng = np.random.default_rng(3)
     X, lam = rng.random((9, 1)), 0.01
     arms, y = rng.integers(9, size=40), rng.standard_normal(40)
-    one, together = (DualArms(ExactPosteriors(KernelRows(SE(0.3), X), lam), GRID) for _ in range(2))
+    one, together = (DualArms(ExactPosterior(SE(0.3), X, lam), GRID) for _ in range(2))
     for arm, value in zip(arms.tolist(), y.tolist()):
         for posterior in one.posteriors:
-            posterior.update(np.zeros(1, int), np.array([arm]), np.array([value]))
+            posterior.update_one(arm, value)
     distinct = np.unique(arms)
     counts = np.array([(arms == arm).sum() for arm in distinct], float)
     sums = np.array([y[arms == arm].sum() for arm in distinct])
     for posterior in together.posteriors:
-        posterior.observe(0, distinct, counts, sums)
+        posterior.update(distinct, counts, sums)
     np.testing.assert_allclose(
         one.misfits() - one.misfits()[0], together.misfits() - together.misfits()[0], rtol=1e-9, atol=1e-9
     )

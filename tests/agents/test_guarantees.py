@@ -46,7 +46,7 @@ def batches(agent: agents.Agent, problem: Problem, seed: int = 0) -> Iterator[Ba
     assert problem.kernel is not None
     assert problem.noise_std is not None
     agent.reset(problem, np.random.default_rng(seed))
-    exact = ExactPosterior(problem.kernel, X, agent.lam)
+    exact = ExactPosterior(problem.kernel, X, agent.model.lam)
     noise, t = np.random.default_rng(seed + 1), 0
     while t < T:
         arms = agent.select(T - t, Pending.empty(problem))
@@ -81,7 +81,7 @@ def test_lemmas_1_and_3_of_bbkb(id: str, problem: Problem) -> None:
     """How much variances shrink within a batch is bounded by both sums, for every arm and every prefix."""
     seen = 0
     for batch in batches(agents.make(id, width="practical"), problem):
-        posterior, lam = batch.agent.posterior, batch.agent.lam
+        posterior, lam = batch.agent.posterior, batch.agent.model.lam
         start = posterior.variance
         for length in {1, len(batch.arms) // 2, len(batch.arms) - 1, len(batch.arms)} - {0}:
             arms = batch.arms[:length]
@@ -112,7 +112,7 @@ def test_theorem_1_of_bbkb(draws: str, resampling: str, problem: Problem) -> Non
     number = 0
     for batch in batches(agent, problem):
         size = len(batch.agent.posterior.dictionary)
-        assert size <= 9 * 2 * (1 + 1 / batch.agent.lam) * qbar * batch.exact.effective_dimension()
+        assert size <= 9 * 2 * (1 + 1 / batch.agent.model.lam) * qbar * batch.exact.effective_dimension()
         number += 1
     assert number <= 20 * batch.exact.effective_dimension()  # part 2: as many batches as dimensions, up to a constant
 
@@ -151,8 +151,8 @@ def test_lemma_1_of_gp_bucb(id: str, kwargs: dict[str, Any], noise_std: float) -
         posterior, arms = batch.agent.posterior, batch.arms[:-1]  # what the last pick does not know yet
         if len(arms) and number % 5 == 0:
             K = posterior.covariance(arms, arms)
-            gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K / batch.agent.lam)[1]
+            gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K / batch.agent.model.lam)[1]
             ratio = np.sqrt(posterior.variance / variance_after(posterior, arms))
             assert ratio.max() <= np.exp(gain) * (1 + 1e-9)
             if id == "GP-AUCB":  # its rule bounds the product, which is the square of that exponential
-                assert np.exp(2 * gain) <= batch.agent.rule.c * (1 + 1e-9)
+                assert np.exp(2 * gain) <= batch.agent.batch_rule.c * (1 + 1e-9)

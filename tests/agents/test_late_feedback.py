@@ -149,7 +149,7 @@ def test_the_band_of_mvr_is_that_of_arms_chosen_without_feedback() -> None:
     agent = agents.make("MVR", delta=0.1)
     assert isinstance(agent, UncertaintySampling)
     play(agent, problem, noisy(mean, 0.1, 6), 0)
-    assert agent.width == pytest.approx(1.5 + sqrt(2 * log(50 * (T + 1) ** 2 * pi**2 / 0.6)))
+    assert agent.current_width == pytest.approx(1.5 + sqrt(2 * log(50 * (T + 1) ** 2 * pi**2 / 0.6)))
     guarantee = agent.band_guarantee()
     assert (guarantee.kind, guarantee.theorem, guarantee.delta) == ("proven", "Vakili et al. (2021), Theorem 1", 0.1)
     data = InitialData(arms=np.array([1]), rewards=np.array([0.5]))

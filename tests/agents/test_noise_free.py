@@ -58,7 +58,7 @@ def test_the_noise_variance_of_the_posterior_is_a_share_of_the_prior() -> None:
         problem, _ = problem_of(scale * SE(0.2), 0)
         agent = agents.make("GP-UCB")
         agent.reset(problem, np.random.default_rng(0))
-        assert agent.lam == pytest.approx(1e-10 * scale)  # type: ignore[attr-defined]
+        assert agent.model.lam == pytest.approx(1e-10 * scale)  # type: ignore[attr-defined]
     problem, mean = problem_of(Matern(0.3, 1.0), 0)
     halves = []
     for lam in (None, 1e-13):

@@ -140,19 +140,19 @@ class TestBPE:
                 arms = agent.select(400 - t, Pending.empty(problem))
                 rewards = MEAN[arms] + 0.1 * np.random.default_rng(t).standard_normal(len(arms))
                 half, tickets = len(arms) // 2, np.arange(t, t + len(arms))
-                begun, band = agent.width, agent.predict(X)
+                begun, band = agent.current_width, agent.predict(X)
                 agent.observe(Feedback.of(tickets[:half], arms[:half], rewards[:half]))
                 if resumed:
                     state = agent.state_dict()
                     agent = BPE(width=FiniteBayes(), posterior=posterior)  # type: ignore[arg-type]
                     agent.reset(problem, np.random.default_rng(5))
                     agent.load_state_dict(state)
-                assert agent.width == begun
+                assert agent.current_width == begun
                 np.testing.assert_array_equal(agent.predict(X), band)  # half a batch changes no beliefs
                 agent.observe(Feedback.of(tickets[half:], arms[half:], rewards[half:]))
                 _, variance = agent.known.at(X)
                 np.testing.assert_allclose(agent.predict(X)[1], begun * np.sqrt(variance))
-                assert agent.width > begun
+                assert agent.current_width > begun
                 t += len(arms)
                 seen.append(agent.alive.tolist())
             runs.append(seen)
@@ -247,7 +247,7 @@ class TestThompson:
             rival.reset(agent.problem, np.random.default_rng(0))
             assert isinstance(rival, GPUCB)
             rival.observe(Feedback.of(range(30), arms, noisy(MEAN, 0.1, 0)(arms)))
-            factor = 0.1 * rival.width
+            factor = 0.1 * rival.current_width
         assert agent.draw_width == factor
         if factor:
             spread = (agent.draw(4_000) - agent.posterior.mean).std(axis=0)
@@ -289,7 +289,7 @@ class TestSimulationMatching:
         with pytest.raises(ValueError, match="n_simulations"):
             agents.make("SM-UCB", n_simulations=0)
         with pytest.raises(ValueError, match="policy: expected"):
-            SimulationMatching("best")  # type: ignore[arg-type]
+            SimulationMatching(policy="best")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("id", ["NRB-UCB", "NTB-UCB", "SM-UCB"])
@@ -459,7 +459,7 @@ class TestRules:
         assert number["BBKB-GlobalLocal"] < number["BBKB"]
         agent = agents.make("BBKB-GlobalLocal", width="practical")
         assert isinstance(agent, BBKB)
-        rule = agent.rule
+        rule = agent.batch_rule
         assert isinstance(rule, GlobalLocalRule)
         assert rule.c == 2.0
 

@@ -25,7 +25,7 @@ from agents.core.regret_bounds import (
 from agents.exact.gp_bucb import GPBUCB
 from gpbandit_envs.gp import SE, Kernel, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.spec import Ref
 
 
@@ -89,7 +89,7 @@ def test_no_variance_shrinks_within_a_batch_by_more_than_the_gain_allows() -> No
 def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
     env: tuple[str, dict[str, object]] = ("GPBandit/GPSample-v0", {"n_arms": 60, "dim": 1})
     record = leaderboards.run(env, ("GP-UCB", {"width": "bayes"}), horizon=120)
-    problem = make_env(Ref(*env), 120).unwrapped.problem  # type: ignore[attr-defined]
+    problem = build_env(Ref(*env), 120).unwrapped.problem  # type: ignore[attr-defined]
     information = realised_information(
         problem.kernel, problem.arms, problem.noise_std**2, record.trace["action"].to_numpy()
     )

@@ -71,6 +71,7 @@ def test_the_problem_states_the_budget(id: str) -> None:
     assert played[0] == played[1] != played[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 0.02])
 @pytest.mark.parametrize(("problem", "mean"), [PROBLEMS[i] for i in (0, 1, 3)])
 def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, scale: float) -> None:
@@ -239,7 +240,7 @@ def status(id: str, problem: Problem, **kwargs: Any) -> str:
 
 
 def test_which_bands_are_guaranteed() -> None:
-    plain = PROBLEMS[0][0]
+    plain = replace(PROBLEMS[0][0], noise_tails=NoiseTails(0.1, gaussian=True))
     corrupted, near = (replace(plain, misspecification={name: 0.5}) for name in ("corruption", "sup"))
     both = replace(plain, misspecification={"corruption": 0.5, "sup": 0.5})
     robust: list[tuple[str, dict[str, Any]]] = [("RGP-UCB", {}), ("RGP-PE", {}), ("RGP-PE", {"enlargement": "tight"})]

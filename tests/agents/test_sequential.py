@@ -57,8 +57,8 @@ def test_gp_ucb_maximises_its_bound(width: object) -> None:
     m, s = posterior(agent)
     x = agent.select(1, Pending.empty(PROBLEM))
     mean, half = agent.predict(x)
-    assert mean + half >= (m + agent.width * s).max() - 1e-9
-    np.testing.assert_allclose(agent.predict(GRID)[1], agent.width * s, rtol=1e-6)
+    assert mean + half >= (m + agent.current_width * s).max() - 1e-9
+    np.testing.assert_allclose(agent.predict(GRID)[1], agent.current_width * s, rtol=1e-6)
 
 
 def test_gp_ei_maximises_expected_improvement() -> None:

@@ -1,4 +1,4 @@
-"""The arm of largest score, and of largest mean, among all arms or those available."""
+"""The arm of largest score, and of largest mean, among all arms or those offered."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import agents
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement, Predictive, Score, UpperConfidenceBound
+from agents.core.finite import Offer
 from agents.core.space import ArmSpace
 from agents.learned.base import Mixture
 from gpbandit_envs.gp import SE
@@ -50,6 +51,10 @@ def space(n: int) -> ArmSpace:
     return ArmSpace(Problem(name="line", dim=1, arms=np.linspace(-3, 5, n)[:, None], noise_std=0.1))
 
 
+def every(arms: ArmSpace) -> Offer:
+    return Offer.all(arms.problem)
+
+
 NOTHING = np.zeros((0, 1))
 
 
@@ -57,13 +62,13 @@ def test_all_arms_are_evaluated_once_for_the_recommendation_and_the_next_arm() -
     rng = np.random.default_rng(0)
     arms = space(1_000)
     given = Given(rng.normal(size=1_000), rng.random(1_000))
-    best = arms.best(given, np.zeros(0, np.int64))
-    chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng)
+    best = arms.best(given, np.zeros(0, np.int64), every(arms))
+    chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng, every(arms))
     assert best == given.mean.argmax()
     assert chosen.tolist() == [(given.mean + 1.5 * np.sqrt(given.variance)).argmax()]
     assert given.asked == [1_000]
     other = Given(-given.mean, given.variance)
-    assert arms.best(other, np.zeros(0, np.int64)) == given.mean.argmin()
+    assert arms.best(other, np.zeros(0, np.int64), every(arms)) == given.mean.argmin()
 
 
 @pytest.mark.parametrize("some", [None, np.arange(3, 20_000, 2)], ids=["all", "half"])
@@ -72,8 +77,9 @@ def test_of_many_arms_those_that_may_win_are_evaluated(some: np.ndarray | None) 
     arms, among = space(20_000), np.arange(20_000) if some is None else some
     variance = rng.random(20_000)
     given = Given(rng.normal(size=20_000), variance, variance + 0.3 * rng.random(20_000))
-    assert arms.best(given, np.zeros(0, np.int64), some) == among[given.mean[among].argmax()]
-    chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng, some)
+    offered = every(arms) if some is None else Offer.among(some, arms.problem)
+    assert arms.best(given, np.zeros(0, np.int64), offered) == among[given.mean[among].argmax()]
+    chosen = arms.best_score(UpperConfidenceBound(1.5), given, NOTHING, rng, offered)
     upper = given.mean + 1.5 * np.sqrt(given.variance)
     assert chosen.tolist() == [among[upper[among].argmax()]]
     assert 0 < sum(given.asked) < 1_000
@@ -85,20 +91,17 @@ def test_of_many_arms_too_ties_go_to_the_lowest_index() -> None:
     # The larger the index the larger the bound, so that the tie of arm 7 is found in the last of the blocks.
     tied = np.isin(np.arange(5_000), [7, 11, 4_990])
     given = Given(np.zeros(5_000), tied * 1.0, 1.0 + np.arange(5_000.0))
-    assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng).tolist() == [7]
+    assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng, every(arms)).tolist() == [7]
     assert sum(given.asked) == 5_000
 
 
 def test_of_many_arms_a_score_that_is_no_finite_number_is_an_error() -> None:
     arms, rng = space(2_000), np.random.default_rng(0)
-    with pytest.raises(ValueError, match="expected finite values, got nan"):
-        arms.best_score(
-            UpperConfidenceBound(1.0), Given(np.zeros(2_000), np.full(2_000, np.nan), np.ones(2_000)), NOTHING, rng
-        )
-    with pytest.raises(ValueError, match="expected finite values, got inf"):
-        arms.best_score(
-            UpperConfidenceBound(1.0), Given(np.full(2_000, np.inf), np.ones(2_000), np.ones(2_000)), NOTHING, rng
-        )
+    unknown, infinite = np.full(2_000, np.nan), np.full(2_000, np.inf)
+    for mean, variance, what in ((np.zeros(2_000), unknown, "nan"), (infinite, np.ones(2_000), "inf")):
+        given = Given(mean, variance, np.ones(2_000))
+        with pytest.raises(ValueError, match=f"expected finite values, got {what}"):
+            arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng, every(arms))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -113,7 +116,7 @@ def test_the_next_of_many_arms_is_that_of_largest_score(score: Score, seed: int)
     posteriors: list[Predictive] = [*parts, Mixture(parts)]
     for posterior in posteriors:
         mean, variance = posterior.at(arms.coordinates(np.arange(3_001)))
-        chosen = int(arms.best_score(score, posterior, X, rng)[0])
+        chosen = int(arms.best_score(score, posterior, X, rng, every(arms))[0])
         values = score(mean, np.sqrt(variance))
         # Equal features give equal scores up to rounding.
         assert values[chosen] >= values.max() - 1e-9 * np.abs(values.max())
@@ -144,27 +147,28 @@ def test_a_recommendation_evaluates_nothing_that_is_not_timed(
     assert asked[0] == 8
 
 
-def test_of_arms_available_only_these_are_evaluated() -> None:
+def test_of_arms_offered_only_these_are_evaluated() -> None:
     arms, rng = space(9), np.random.default_rng(0)
     given = Given(np.arange(9.0), np.zeros(9))
-    some = np.array([1, 4, 6])
+    some = Offer.among(np.array([1, 4, 6]), arms.problem)
     assert arms.best(given, np.zeros(0, np.int64), some) == 6
     assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng, some).tolist() == [6]
-    assert arms.best(given, np.zeros(0, np.int64)) == 8
+    assert arms.best(given, np.zeros(0, np.int64), every(arms)) == 8
     assert given.asked == [3, 3, 9]
 
 
 def test_ties_go_to_the_lowest_index() -> None:
     arms, rng = space(9), np.random.default_rng(0)
     given = Given(np.array([0.0, 2, 1, 2, 2, 0, 0, 0, 0]), np.ones(9))
-    assert arms.best(given, np.zeros(0, np.int64)) == 1
-    assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng, np.array([2, 4])).tolist() == [4]
+    some = Offer.among(np.array([2, 4]), arms.problem)
+    assert arms.best(given, np.zeros(0, np.int64), every(arms)) == 1
+    assert arms.best_score(UpperConfidenceBound(1.0), given, NOTHING, rng, some).tolist() == [4]
 
 
 def test_a_posterior_of_no_finite_numbers_is_an_error() -> None:
-    given = Given(np.full(9, np.inf), np.ones(9))
+    given, arms = Given(np.full(9, np.inf), np.ones(9)), space(9)
     with pytest.raises(ValueError, match="expected finite values, got inf"):
-        space(9).best(given, np.zeros(0, np.int64))
+        arms.best(given, np.zeros(0, np.int64), every(arms))
 
 
 def test_a_posterior_is_what_it_is_at_its_arms() -> None:
@@ -173,5 +177,5 @@ def test_a_posterior_is_what_it_is_at_its_arms() -> None:
     X = arms.coordinates(rng.integers(300, size=40))
     posterior = GPRegression(SE(0.1), X, np.sin(9 * X[:, 0]), 1e-2)
     mean, variance = posterior.at(arms.coordinates(np.arange(300)))
-    chosen = arms.best_score(UpperConfidenceBound(2.0), posterior, X, rng)
+    chosen = arms.best_score(UpperConfidenceBound(2.0), posterior, X, rng, every(arms))
     assert chosen.tolist() == [(mean + 2 * np.sqrt(variance)).argmax()]

@@ -98,7 +98,7 @@ class TestGainOfABatch:
         first = []
         for agent in (agents.make("GP-BUCB", **kwargs), agents.make("GP-UCB", width=kwargs["width"])):
             agent.reset(problem, np.random.default_rng(0))
-            first.append(agent.width)  # type: ignore[attr-defined]
+            first.append(agent.current_width)  # type: ignore[attr-defined]
         return first[0] / first[1]
 
     @pytest.mark.parametrize("width", ["theory", "amm", "bayes"])

@@ -36,6 +36,7 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the test's own."""
     folder = tmp_path / "cache"
     monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(folder))
+    monkeypatch.delenv(download.OFFLINE, raising=False)
     return folder
 
 

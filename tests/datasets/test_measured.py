@@ -70,7 +70,7 @@ def test_a_word_for_nothing_is_a_word_and_an_empty_cell_is_missing() -> None:
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
-    "target misspelt": ("t,Yield\n1,2\n2,3", {}, r"target: there is no column 'yield'; did you mean 'Yield'\? the col"),
+    "target misspelt": ("t,Yield\n1,2\n2,3", {}, r"target: there is no column 'yield'; did you mean 'Yield'\?"),
     "target of another name": ("t,y\n1,2\n2,3", {}, r"target: there is no column 'yield'; the columns are t, y"),
     "ignored": ("t,yield\n1,2\n2,3", {"ignore": ["T"]}, r"ignore: there is no column 'T'"),
     "missing values": (

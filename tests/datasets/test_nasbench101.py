@@ -31,6 +31,7 @@ def graph(bits: np.ndarray) -> tuple[list[list[int]], list[int]]:
     return adjacency, [-1, *(0 if bit else 2 for bit in bits[15:]), -2]
 
 
+@pytest.mark.slow
 def test_counts(cells: Cells) -> None:
     assert len(cells.hashes) == len(set(cells.hashes)) == 12_416
     assert cells.n_labelled.sum() == 24_720

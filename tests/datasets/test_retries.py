@@ -258,7 +258,7 @@ def test_a_file_without_a_hash_is_offered_as_it_can_be_kept(tmp_path: Path, fres
 def test_six_processes_and_a_server_that_fails_at_random(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     faults = iter(lambda: dice.choices(FAULTS, (3, 2, 2, 1, 2, 1))[0], "")
-    environment = {**os.environ, "GPBANDIT_DATA": str(tmp_path)}
+    environment = {**os.environ, "GPBANDIT_DATA": str(tmp_path), download.OFFLINE: "0"}
     with unreliable(endless=faults) as server:
         command = [sys.executable, "-c", CHILD, server.url, str(SECONDS)]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -276,3 +276,14 @@ def test_six_processes_and_a_server_that_fails_at_random(tmp_path: Path, seed: i
             assert code == 2
             assert "error: Toy: could not get numbers.csv" in err or "expected numbers.csv with sha256" in err
     assert whole(tmp_path)
+
+
+def test_offline_no_source_is_asked(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(download.OFFLINE, "1")
+    with unreliable() as server:
+        card = toy.web_card(server.url)
+        with pytest.raises(FetchError, match=r"numbers\.csv: .*not asked, since GPBANDIT_OFFLINE is set"):
+            fetch_file(card, card.files[0])
+        assert not server.counts
+        monkeypatch.setenv(download.OFFLINE, "0")
+        assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
 from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
+from gpbandit_envs.datasets.download import OFFLINE
 
 WHEEL = "toy_numbers-1.0-py3-none-any.whl"
 MEMBER = "toy_numbers/numbers.csv"
@@ -77,6 +78,7 @@ def pip_environment(index: str) -> dict[str, str]:
         "PIP_RETRIES": "0",
         "PIP_NO_CACHE_DIR": "1",
         "PIP_DEFAULT_TIMEOUT": "20",
+        OFFLINE: "0",
     }
 
 
@@ -84,7 +86,8 @@ def no_network() -> dict[str, str]:
     """Variables under which neither pip nor pooch reaches anything."""
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), CLOSED)
     index = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": f"{CLOSED}/simple", "PIP_EXTRA_INDEX_URL": ""}
-    return {**proxies, **index, "PIP_FIND_LINKS": "", "PIP_RETRIES": "0", "PIP_DEFAULT_TIMEOUT": "5", "no_proxy": ""}
+    reached = {"PIP_FIND_LINKS": "", "PIP_RETRIES": "0", "no_proxy": "", OFFLINE: "0"}
+    return {**proxies, **index, **reached, "PIP_DEFAULT_TIMEOUT": "5"}
 
 
 class Server(ThreadingHTTPServer):

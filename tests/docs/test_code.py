@@ -13,6 +13,7 @@ import typer
 
 from docs.blocks import Block, agree, blocks, commands, pages, with_outputs
 from docs.outputs import printed
+from gpbandit_envs.datasets import load
 from leaderboards.cli.app import app
 from leaderboards.play.loops import portable_environment
 
@@ -41,6 +42,8 @@ def exists(words: list[str]) -> None:
 @pytest.mark.network
 @pytest.mark.parametrize("page", pages(ROOT), ids=name)
 def test_the_code_of_a_page_runs_and_prints_what_it_shows(page: Path) -> None:
+    if "Abalone" in page.read_text(encoding="utf-8"):
+        load("Abalone")
     for block, output in zip(blocks(page), printed(page), strict=True):
         where = f"{name(page)}, line {block.line}"
         assert agree(block.output, output) or not portable_environment(), f"{where}: {REMEDY}; this one:\n{output}"

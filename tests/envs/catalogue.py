@@ -88,7 +88,7 @@ def _unavailable(env_id: str, kwargs: tuple[tuple[str, Any], ...]) -> str | None
     except datasets.FetchError as error:
         folder = TEST_DATA / _BY_HAND.get(name, "none")
         if not folder.is_dir():
-            return str(error)
+            return error.reason
         datasets.fetch(name.removesuffix("Context"), file=folder)
     return None
 

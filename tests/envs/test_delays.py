@@ -7,11 +7,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
 import gpbandit_envs
-from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw
+from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.wrappers import DelayedFeedback
 
 MEANS = (0.3, 1.0, 20.0, 50.0)
@@ -75,3 +77,33 @@ def test_the_problem_of_a_wrapped_environment_states_its_delay() -> None:
     assert stated({"name": "poisson", "mean": 2.0}) == PoissonLaw(2).stated
     assert stated({"name": "workers", "workers": 3}) is None
     assert gpbandit_envs.problem_of(gym.make("GPBandit/GPSample-v0")).delay is None
+
+
+def test_a_worker_clock_worked_by_hand() -> None:
+    """A works from 0 to 5; B from 0 to 1, from 1 to 3 and from 3 to 5. Then nothing is left to wait for."""
+    clock = WorkerClock(2)
+    assert [clock.start(5.0), clock.free, clock.start(1.0), clock.free, clock.now] == [5.0, 1, 1.0, 0, 0.0]
+    assert [clock.start(2.0), clock.now, clock.free] == [3.0, 1.0, 0]
+    assert [clock.wait(), clock.free, clock.start(2.0), clock.wait(), clock.free, clock.wait()] == [3, 1, 5, 5, 2, 5]
+
+
+def test_a_free_worker_does_not_make_time_pass_even_for_nothing() -> None:
+    clock = WorkerClock(3)
+    assert [clock.start(0.0), clock.free, clock.now, clock.wait(), clock.free] == [0.0, 2, 0.0, 0.0, 3]
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.integers(1, 5))
+def test_an_evaluation_starts_when_one_of_the_workers_is_done(costs: list[float], workers: int) -> None:
+    """Graham's list scheduling, from its definition: each job on the machine of least load."""
+    clock, load = WorkerClock(workers), [0.0] * workers
+    for cost in costs:
+        least = load.index(min(load))
+        load[least] += cost
+        assert clock.start(cost) == load[least]
+
+
+def test_a_step_clock_goes_on_and_never_back() -> None:
+    clock = StepClock()
+    assert [clock.start(3), clock.wait(3), clock.wait(1)] == [3, 3, 3]
+    clock.step()
+    assert [clock.now, clock.start(0)] == [4, 4]

@@ -13,6 +13,7 @@ from gymnasium.envs.registration import load_env_creator
 
 import gpbandit_envs
 from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
+from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.synthetic import rkhs
 from gpbandit_envs.registry import ENVIRONMENTS, register_all, registered
 
@@ -57,3 +58,22 @@ def test_unknown_arguments_are_named_with_those_that_exist() -> None:
     for num_envs, name in ((None, "n_arm"), (2, "n_arm"), (None, "autoreset_mode")):
         with pytest.raises(TypeError, match=rf"unknown argument '{name}'; it takes n_arms, dim, .*instance_seed"):
             rkhs(num_envs=num_envs, **{name: 3})
+
+
+def test_a_docstring_is_completed_with_what_arguments_mean_everywhere() -> None:
+    def own(*, noise: str | None = None, size: int = 3, grid: int | None = None, other: int = 0) -> EnvRecipe:
+        """What it is.
+
+        Args:
+            size: How large it is, in two
+                lines.
+            grid: Another meaning.
+        """
+        raise NotImplementedError
+
+    assert EntryPoint(own).__doc__ == (
+        "What it is.\n\nArgs:\n    noise: Noise model, a name or a spec; Gaussian if None.\n"
+        "    size: How large it is, in two\n        lines.\n    grid: Another meaning."
+    )
+    own.__doc__ = None
+    assert EntryPoint(own).__doc__ is None

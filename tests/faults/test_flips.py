@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.store.run_file import FileError, open_table, write_table
-from leaderboards.store.sealed import (
+from leaderboards.store.intact import (
     SealError,
     check_parquet,
     open_json,
     seal_json,
     seal_parquet,
 )
+from leaderboards.store.run_file import FileError, open_table, write_table
 from tests.faults.commands import gpbandit
 from tests.faults.flips import FILES, File, flip, places, played
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpbandit_envs.gp import SE, Linear, Matern
-from gpbandit_envs.gp.exact import ExactPosterior, ExactPosteriors
-from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.exact import ExactPosterior
 from tests.reference.posterior import dense, extended
 
 LAMS = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
@@ -83,7 +82,7 @@ def test_parity_of_arms_pulled_one_at_a_time_again_and_again(lam: float, lengths
     y = np.sin(5 * posterior.rows.X[arms, 0]) + 0.1 * rng.normal(size=len(arms))
     for arm, value in zip(arms, y):
         posterior.update(np.array([arm]), np.ones(1), np.array([value]))
-    assert posterior.engine.renewals[0] == 0
+    assert posterior.renewals == 0
     # A solution by Cholesky factors is wrong by at most c n u cond(A), u being the unit roundoff (Higham, Accuracy and
     # Stability of Numerical Algorithms, Theorem 10.4); n roundings of mean 0 add up to the square root of n times
     # one of them but for a probability of 2 exp(-c^2 / 2) (Higham and Mary 2019, Theorem 2.4). With c = 3 that is 2 %,
@@ -129,8 +128,8 @@ def test_many_pulls_of_few_arms_cost_nothing_and_stay_exact() -> None:
     mean, var = dense(posterior.rows.kernel(posterior.rows.X, posterior.rows.X), np.array(arms), np.array(y), 1e-2)
     np.testing.assert_allclose(posterior.mean, mean, atol=1e-8)
     np.testing.assert_allclose(posterior.variance, var, atol=1e-8)
-    assert posterior.engine.renewals[0] >= 1
-    assert len(posterior.engine.whitened()) < 100
+    assert posterior.renewals >= 1
+    assert len(posterior.whitened()) < 100
 
 
 def test_information_gain_and_effective_dimension() -> None:
@@ -167,102 +166,109 @@ def test_covariance_of_pulled_and_unpulled_arms() -> None:
     Kt = K[np.ix_(arms, arms)] + 1e-3 * np.eye(len(arms))
     expected = np.diagonal(K) - np.einsum("ij,ji->i", K[:, arms], np.linalg.solve(Kt, K[arms]))
     np.testing.assert_allclose(posterior.variance, expected, atol=1e-10)
-    posterior.engine.renew()
+    posterior.renew()
     np.testing.assert_allclose(posterior.variance, expected, atol=1e-10)
 
 
-def check(engine: ExactPosteriors, i: int, told: list[tuple[int, float]], opened: list[int], X: np.ndarray) -> None:
+def check(posterior: ExactPosterior, told: list[tuple[int, float]], opened: list[int]) -> None:
     """Mean and variance by the feedback that has arrived, and the variance that looks ahead, against the textbook."""
+    X = posterior.rows.X
     K = SE(0.4)(X, X)
     arms, y = np.array([arm for arm, _ in told], np.int64), np.array([value for _, value in told])
-    mean, variance = dense(K, arms, y, engine.lam) if told else (np.zeros(len(X)), np.diagonal(K))
-    np.testing.assert_allclose(engine.mean[i], mean, atol=1e-9)
-    np.testing.assert_allclose(engine.v[i], variance, atol=1e-9)
+    mean, variance = dense(K, arms, y, posterior.lam) if told else (np.zeros(len(X)), np.diagonal(K))
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(posterior.v, variance, atol=1e-9)
     every = np.r_[arms, np.array(opened, np.int64)]
-    ahead = dense(K, every, np.zeros(len(every)), engine.lam)[1] if len(every) else np.diagonal(K)
-    np.testing.assert_allclose(engine.ahead(i), ahead, atol=1e-9)
+    ahead = dense(K, every, np.zeros(len(every)), posterior.lam)[1] if len(every) else np.diagonal(K)
+    np.testing.assert_allclose(posterior.ahead(), ahead, atol=1e-9)
+    assert posterior.best_score(2.0) == np.argmax(posterior.mean + 2.0 * np.sqrt(posterior.variance))
     if told:
-        gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K[np.ix_(arms, arms)] / engine.lam)[1]
-        assert engine.information_gain[i] == pytest.approx(gain, rel=1e-8)
+        gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K[np.ix_(arms, arms)] / posterior.lam)[1]
+        assert posterior.information_gain == pytest.approx(gain, rel=1e-8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), n_arms=st.sampled_from([3, 12]), steps=st.integers(1, 120))
 def test_feedback_may_come_late_and_in_any_order(seed: int, n_arms: int, steps: int) -> None:
-    """Two repetitions with pulls of their own: pulls, feedback in and out of order, and pulls that are given up."""
+    """Pulls, feedback in and out of order, and pulls that are given up."""
     rng = np.random.default_rng(seed)
-    X = rng.random((n_arms, 2))
-    engine = ExactPosteriors(KernelRows(SE(0.4), X), 0.05, 2)
-    told: list[list[tuple[int, float]]] = [[], []]
-    opened: list[list[int]] = [[], []]
+    posterior = ExactPosterior(SE(0.4), rng.random((n_arms, 2)), 0.05)
+    told: list[tuple[int, float]] = []
+    opened: list[int] = []
     for _ in range(steps):
-        for i in range(2):
-            act = rng.random()
-            if act < 0.55 or not opened[i]:
-                opened[i].append(int(rng.integers(n_arms)))
-                engine.pull(i, opened[i][-1])
-            elif act < 0.95:
-                some = opened[i][: int(rng.integers(1, len(opened[i]) + 1))] if act < 0.75 else [opened[i][-1]]
-                arms, counts = np.unique(some, return_counts=True)
-                sums = rng.normal(size=len(arms))
-                engine.observe(i, arms, counts.astype(float), sums)
-                for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
-                    told[i] += [(arm, total / count)] * count
-                for arm in some:
-                    opened[i].remove(arm)
-            else:
-                opened[i].pop()
-                engine.keep_open(i, opened[i])
-            if rng.random() < 0.1:
-                check(engine, i, told[i], opened[i], X)
-    for i in range(2):
-        check(engine, i, told[i], opened[i], X)
+        act = rng.random()
+        if act < 0.55 or not opened:
+            opened.append(int(rng.integers(n_arms)))
+            posterior.pull(opened[-1])
+        elif act < 0.95:
+            some = opened[: int(rng.integers(1, len(opened) + 1))] if act < 0.75 else [opened[-1]]
+            arms, counts = np.unique(some, return_counts=True)
+            sums = rng.normal(size=len(arms))
+            posterior.update(arms, counts.astype(float), sums)
+            for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist()):
+                told += [(arm, total / count)] * count
+            for arm in some:
+                opened.remove(arm)
+        else:
+            opened.pop()
+            posterior.keep_open(opened)
+        if rng.random() < 0.1:
+            check(posterior, told, opened)
+    check(posterior, told, opened)
 
 
-def test_repetitions_together_are_those_alone_bit_for_bit() -> None:
+def test_another_noise_on_the_same_rows_is_as_if_it_stood_alone_bit_for_bit() -> None:
     rng = np.random.default_rng(3)
-    X, pulls, y = rng.random((40, 2)), rng.integers(0, 9, (400, 3)), rng.normal(size=(400, 3))
-    pulls[:60] = rng.integers(0, 40, (60, 3))
-    many = ExactPosteriors(KernelRows(Matern(0.3), X), 0.01, 3)
-    alone = [ExactPosterior(Matern(0.3), X, 0.01) for _ in range(3)]
-    for t in range(400):
-        many.update(np.arange(3), pulls[t], y[t])
-        for i, one in enumerate(alone):
-            one.update(pulls[t, i : i + 1], np.ones(1), y[t, i : i + 1])
-        if t % 50 == 49:
-            many.observe(1, np.array([3, 8]), np.array([2.0, 1.0]), np.array([0.3, -0.2]))
-            alone[1].update(np.array([3, 8]), np.array([2.0, 1.0]), np.array([0.3, -0.2]))
-    assert (many.renewals > 0).all()
-    for i, one in enumerate(alone):
-        np.testing.assert_array_equal(many.mean[i], one.mean)
-        np.testing.assert_array_equal(many.v[i], one.engine.v[0])
-        assert many.information_gain[i] == one.information_gain
-        assert many.effective_dimension(i) == one.effective_dimension()
-        assert len(many.whitened(i)) < 110
+    X, pulls, y = rng.random((40, 2)), np.r_[rng.integers(40, size=60), rng.integers(9, size=340)], rng.normal(size=400)
+    plain = ExactPosterior(Matern(0.3), X, 0.01)
+    shared, alone = plain.with_noise(0.3), ExactPosterior(Matern(0.3), X, 0.3)
+    assert shared.rows is plain.rows
+    for arm, value in zip(pulls.tolist(), y.tolist()):
+        for posterior in (plain, shared, alone):
+            posterior.update_one(arm, value)
+    assert (plain.lam, shared.lam) == (0.01, 0.3)
+    assert min(plain.renewals, shared.renewals) > 0
+    np.testing.assert_array_equal(shared.mean, alone.mean)
+    np.testing.assert_array_equal(shared.v, alone.v)
+    assert shared.information_gain == alone.information_gain
+    assert shared.effective_dimension() == alone.effective_dimension()
+    with pytest.raises(ValueError, match="lam: expected a finite number > 0, got -1"):
+        plain.with_noise(-1.0)
 
 
 def test_branches_begin_with_what_is_known_and_go_on_apart() -> None:
     rng = np.random.default_rng(4)
     posterior = ExactPosterior(SE(0.4), rng.random((15, 2)), 1e-2)
     arms, y = play(posterior, rng, 6)
+    before = posterior.mean.copy()
     branches = posterior.branches(2)
-    for _ in range(100):  # long enough for renewals
-        branches.update(np.arange(2), np.array([2, 3]), np.array([0.5, -0.5]))
-    assert (branches.renewals > 0).all()
-    K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
-    for i, (arm, value) in enumerate([(2, 0.5), (3, -0.5)]):
-        mean, variance = dense(K, np.r_[arms, [arm] * 100], np.r_[y, [value] * 100], 1e-2)
-        np.testing.assert_allclose(branches.mean[i], mean, atol=1e-8)
-        np.testing.assert_allclose(branches.v[i], variance, atol=1e-8)
+    K, points = posterior.rows.kernel(posterior.rows.X, posterior.rows.X), rng.random((7, 2))
+    for branch, arm, value in zip(branches, (2, 3), (0.5, -0.5)):
+        for _ in range(100):  # long enough for renewals
+            branch.update_one(arm, value)
+        assert branch.renewals > 0
+        pulls, rewards = np.r_[arms, [arm] * 100], np.r_[y, [value] * 100]
+        mean, variance = dense(K, pulls, rewards, 1e-2)
+        np.testing.assert_allclose(branch.mean, mean, atol=1e-8)
+        np.testing.assert_allclose(branch.v, variance, atol=1e-8)
+        every, some = np.arange(15), np.array([1, 4])
+        np.testing.assert_allclose(np.diagonal(branch.covariance(every)), variance, atol=1e-8)
+        np.testing.assert_allclose(branch.covariance(every, some), branch.covariance(every)[:, some], atol=1e-12)
+        np.testing.assert_allclose(branch.reducible_among(some)(np.array([1]), None), branch.covariance(some[1:], some))
+        anew = ExactPosterior(SE(0.4), posterior.rows.X, 1e-2)
+        distinct, counts = np.unique(pulls, return_counts=True)
+        anew.update(distinct, counts.astype(float), np.array([rewards[pulls == each].sum() for each in distinct]))
+        np.testing.assert_allclose(branch.at(points), anew.at(points), atol=1e-8)
+    np.testing.assert_array_equal(posterior.mean, before)
 
 
 def test_interpolation_is_the_posterior_mean_of_other_feedback() -> None:
     rng = np.random.default_rng(5)
     posterior = ExactPosterior(SE(0.4), rng.random((15, 2)), 1e-2)
     arms, _ = play(posterior, rng, 12)
-    distinct = posterior.engine.distinct()
+    distinct = posterior.distinct()
     values = rng.normal(size=(2, len(distinct)))
-    found = posterior.engine.interpolate(values)
+    found = posterior.interpolate(values)
     K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
     for row, value in zip(found, values):
         of_arm = dict(zip(distinct.tolist(), value.tolist()))
@@ -275,17 +281,17 @@ def test_a_restored_posterior_goes_on_bit_for_bit() -> None:
     one = ExactPosterior(SE(0.5), X, 1e-4)
     play(one, np.random.default_rng(13), 40)
     for arm in (3, 3, 7, 11):
-        one.engine.pull(0, arm)
-    one.engine.observe(0, np.array([7]), np.ones(1), np.array([0.2]))
-    one.engine.keep_open(0, [3, 11])
+        one.pull(arm)
+    one.update(np.array([7]), np.ones(1), np.array([0.2]))
+    one.keep_open([3, 11])
     other = pickle.loads(pickle.dumps(one))
-    np.testing.assert_array_equal(one.engine.whitened(), other.engine.whitened())
+    np.testing.assert_array_equal(one.whitened(), other.whitened())
     for posterior in (one, other):
         play(posterior, np.random.default_rng(14), 12)
-        posterior.engine.pull(0, 5)
+        posterior.pull(5)
     np.testing.assert_array_equal(one.mean, other.mean)
-    np.testing.assert_array_equal(one.engine.v, other.engine.v)
-    np.testing.assert_array_equal(one.engine.ahead(), other.engine.ahead())
+    np.testing.assert_array_equal(one.v, other.v)
+    np.testing.assert_array_equal(one.ahead(), other.ahead())
     assert one.information_gain == other.information_gain
 
 
@@ -307,50 +313,50 @@ def test_feedback_that_is_revised_counts_as_if_it_had_come_first(seed: int) -> N
     rng = np.random.default_rng(seed)
     X, kernel, lam = rng.random((30, 2)), SE(0.4), 0.05
     K = kernel(X, X)
-    engine = ExactPosterior(kernel, X, lam).engine
+    posterior = ExactPosterior(kernel, X, lam)
     arms, y = rng.integers(30, size=40 * (1 + seed % 2)), np.zeros(0)
     for arm in arms.tolist():
         y = np.append(y, rng.standard_normal())
-        engine.update_one(0, arm, float(y[-1]))
+        posterior.update_one(arm, float(y[-1]))
         if seed % 3 == 0 and len(y) % 7 == 0:
-            engine.pull(0, int(rng.integers(30)))
+            posterior.pull(int(rng.integers(30)))
         s = int(rng.integers(len(y)))
         new = float(rng.standard_normal())
-        engine.revise(0, int(arms[s]), float(y[s]), new)
+        posterior.revise(int(arms[s]), float(y[s]), new)
         y[s] = new
     mean, var = dense(K, arms, y, lam)
-    np.testing.assert_allclose(engine.mean[0], mean, atol=1e-8)
-    np.testing.assert_allclose(engine.v[0], var, atol=1e-8)
-    np.testing.assert_allclose(engine.sums[0], np.bincount(arms, y, 30), atol=1e-12)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(posterior.v, var, atol=1e-8)
+    np.testing.assert_allclose(posterior.sums, np.bincount(arms, y, 30), atol=1e-12)
     quadratic = y @ np.linalg.solve(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)), y)
-    assert engine.quadratic[0] == pytest.approx(quadratic, rel=1e-8)
-    engine.renew()
-    np.testing.assert_allclose(engine.mean[0], mean, atol=1e-8)
+    assert posterior.quadratic == pytest.approx(quadratic, rel=1e-8)
+    posterior.renew()
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-8)
 
 
 def test_what_cannot_be_revised_is_named() -> None:
-    engine = ExactPosterior(SE(0.4), np.linspace(0, 1, 5)[:, None], 0.1).engine
-    engine.update_one(0, 2, 1.0)
-    before = engine.mean.copy()
+    posterior = ExactPosterior(SE(0.4), np.linspace(0, 1, 5)[:, None], 0.1)
+    posterior.update_one(2, 1.0)
+    before = posterior.mean.copy()
     with pytest.raises(ValueError, match="new: expected finite feedback, got inf"):
-        engine.revise(0, 2, 1.0, float("inf"))
+        posterior.revise(2, 1.0, float("inf"))
     with pytest.raises(ValueError, match="arm: expected one whose feedback has arrived, got 3"):
-        engine.revise(0, 3, 1.0, 2.0)
-    np.testing.assert_array_equal(engine.mean, before)
+        posterior.revise(3, 1.0, 2.0)
+    np.testing.assert_array_equal(posterior.mean, before)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.5])
 def test_the_mean_with_open_pulls_is_that_of_feedback_they_all_have(value: float) -> None:
     rng = np.random.default_rng(1)
     X, kernel, lam = rng.random((20, 2)), Matern(0.4, 2.5), 0.05
-    engine = ExactPosterior(kernel, X, lam).engine
+    posterior = ExactPosterior(kernel, X, lam)
     told, y, opened = rng.integers(20, size=12), rng.standard_normal(12), rng.integers(20, size=9)
     for arm, reward in zip(told.tolist(), y.tolist(), strict=True):
-        engine.update_one(0, arm, reward)
-    np.testing.assert_array_equal(engine.mean_with_open(value), engine.mean[0])
-    before = engine.mean.copy()
+        posterior.update_one(arm, reward)
+    np.testing.assert_array_equal(posterior.mean_with_open(value), posterior.mean)
+    before = posterior.mean.copy()
     for arm in opened.tolist():
-        engine.pull(0, arm)
+        posterior.pull(arm)
     mean, _ = dense(kernel(X, X), np.concatenate([told, opened]), np.append(y, np.full(9, value)), lam)
-    np.testing.assert_allclose(engine.mean_with_open(value), mean, atol=1e-9)
-    np.testing.assert_array_equal(engine.mean, before)
+    np.testing.assert_allclose(posterior.mean_with_open(value), mean, atol=1e-9)
+    np.testing.assert_array_equal(posterior.mean, before)

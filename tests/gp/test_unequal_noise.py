@@ -31,7 +31,7 @@ def played(posterior: ExactPosterior, rng: np.random.Generator, deliveries: int)
         counts = rng.integers(1, 4, len(batch))
         y = [np.sin(5 * X[arm, 0]) + 0.1 * rng.normal(size=n) for arm, n in zip(batch, counts, strict=True)]
         if rng.random() < 0.3:
-            posterior.engine.keep_open(0, np.repeat(batch, counts).tolist())
+            posterior.keep_open(np.repeat(batch, counts).tolist())
         posterior.update(batch, counts.astype(float), np.array([one.sum() for one in y]))
         arms += np.repeat(batch, counts).tolist()
         rewards += np.concatenate(y).tolist()
@@ -53,7 +53,7 @@ def test_parity_with_the_dense_formula(kernel: SE | Matern, spread: float) -> No
             np.testing.assert_allclose(v, variance, atol=1e-8, rtol=0)
         assert posterior.information_gain == pytest.approx(gain, rel=1e-8)
         assert posterior.effective_dimension() == pytest.approx(float((variance[arms] / lams[arms]).sum()), rel=1e-8)
-        assert posterior.engine.renewals[0] > 0
+        assert posterior.renewals > 0
         np.testing.assert_allclose(posterior.covariance(np.array([3]))[0, 3], variance[3], atol=1e-8)
 
 
@@ -64,7 +64,7 @@ def test_what_comes_later_takes_the_place_of_what_was_there() -> None:
     arms, y = rng.integers(0, 20, 15), rng.normal(size=15)
     for arm, value in zip(arms, y, strict=True):
         posterior.update(np.array([arm]), np.ones(1), np.array([value]))
-    posterior.engine.revise(0, int(arms[4]), float(y[4]), 2.0)
+    posterior.revise(int(arms[4]), float(y[4]), 2.0)
     y[4] = 2.0
     np.testing.assert_allclose(posterior.mean, textbook(posterior, lams, arms, y)[0], atol=1e-8)
 

@@ -218,7 +218,7 @@ class TestNormBound:
         alone: Any = agents.make("GP-UCB", norm_bound=6.0)
         agent.reset(ARMS, np.random.default_rng(0))
         alone.reset(ARMS, np.random.default_rng(0))
-        assert alone.width == agent.width
+        assert alone.current_width == agent.current_width
 
     @pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
     def test_a_bad_factor_is_named(self, factor: float) -> None:

@@ -45,14 +45,14 @@ class OwnUCB(FiniteArmAgent):
     def __init__(self, multiplier: float = 3.0) -> None:
         self.multiplier = multiplier
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         problem = self.problem
         assert problem.kernel is not None
         assert problem.arms is not None
         assert problem.noise_std is not None
         self.posterior = ExactPosterior(problem.kernel, problem.arms, problem.noise_std**2)
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.posterior.update(arms, counts, sums)
 
     def select(self, n: int, pending: Pending) -> np.ndarray:

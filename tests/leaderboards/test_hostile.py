@@ -565,7 +565,7 @@ def test_json_that_never_ends_is_refused(
     elif kind == "pipe":
         os.mkfifo(path)
     else:
-        monkeypatch.setattr("leaderboards.store.limits.MOST_JSON", 1000)
+        monkeypatch.setattr("leaderboards.store.intact.MOST_JSON", 1000)
         path.write_text(json.dumps({"x": "y" * 2000}))
     code = commands(["page", str(tmp_path)])
     said = capsys.readouterr().err + caplog.text

@@ -20,8 +20,8 @@ from leaderboards.audit.report import audit_reports
 from leaderboards.audit.store import audit_runs
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
-from leaderboards.score.theory import theory_report
 from leaderboards.show import build_page
+from leaderboards.show.instances import task_theory
 from leaderboards.show.palette import DASHES, FAMILY_HUES, HUES, LineStyle, line_styles
 from leaderboards.store.store import Store
 
@@ -33,14 +33,14 @@ class Optimist(FiniteArmAgent):
 
     capabilities = Capabilities(frozenset({"finite"}), needs=frozenset({"kernel", "noise"}))
 
-    def _start(self) -> None:
+    def start_episode(self) -> None:
         problem = self.problem
         assert problem.kernel is not None
         assert problem.arms is not None
         assert problem.noise_std is not None
         self.posterior = ExactPosterior(problem.kernel, problem.arms, problem.noise_std**2)
 
-    def _learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
+    def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
         self.posterior.update(arms, counts, sums)
 
     def _width(self) -> float:
@@ -104,7 +104,7 @@ def test_a_policy_of_ones_own_states_its_theory_once(tmp_path: Path, caplog: pyt
     assert silent.passes is None
 
     with caplog.at_level(logging.WARNING, "gpbandit"):
-        theory = theory_report(summary, "GPSample")
+        theory = task_theory(summary, "GPSample")
     assert theory is not None
     proven = {comparison.agent: comparison.proven for comparison in theory.comparisons}
     assert proven["Test-Stated"] == RegretGuarantee(0.5 + 1 / 6, 1234.5, "Author (2024), Theorem 7")
@@ -124,7 +124,7 @@ def test_noise_without_a_constant_has_no_bound(tmp_path: Path) -> None:
         for repetition in range(2):
             store.write(leaderboards.run(env, id, repetition, 20))
     assert not [outcome for outcome in audit_runs(store, sorted(store.done_keys()), checkpoints=5) if outcome.error]
-    theory = theory_report(summarise(store), "RKHS")
+    theory = task_theory(summarise(store), "RKHS")
     assert theory is not None
     assert {comparison.proven for comparison in theory.comparisons} == {RegretGuarantee()}
     why = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"

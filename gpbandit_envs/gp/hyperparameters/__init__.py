@@ -11,10 +11,7 @@ All estimates are made on standardised feedback and reported in the units of the
 `log x`, so that the mode is the same whatever the parameters' scale; see `posterior`.
 """
 
-from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
-from gpbandit_envs.gp.hyperparameters.likelihood import FAMILIES, Hyperparameters, LogMarginalLikelihood
-from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, isotropic_estimate, map_estimate, noise_estimate
-from gpbandit_envs.gp.hyperparameters.posterior import (
+from gpbandit_envs.gp.hyperparameters.density import (
     Flat,
     Gamma,
     HyperPrior,
@@ -23,6 +20,9 @@ from gpbandit_envs.gp.hyperparameters.posterior import (
     Prior,
     as_hyper_prior,
 )
+from gpbandit_envs.gp.hyperparameters.hmc import hmc, sample_hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import FAMILIES, Hyperparameters, LogMarginalLikelihood
+from gpbandit_envs.gp.hyperparameters.map import MAPEstimate, isotropic_estimate, map_estimate, noise_estimate
 
 __all__ = [
     "FAMILIES",

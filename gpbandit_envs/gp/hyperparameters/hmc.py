@@ -17,9 +17,9 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.gp.hyperparameters.density import HyperPrior, LogPosterior
 from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.map import standard_start, standardised
-from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
 
 __all__ = ["Chain", "hmc", "sample_hyperparameters"]
 

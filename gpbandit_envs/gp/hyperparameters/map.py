@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
+from gpbandit_envs.gp.hyperparameters.density import HyperPrior, LogPosterior
 from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
-from gpbandit_envs.gp.hyperparameters.posterior import HyperPrior, LogPosterior
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
 

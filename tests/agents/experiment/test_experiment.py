@@ -70,7 +70,7 @@ class TestUnits:
 
     def test_categories_are_equally_far_from_each_other(self) -> None:
         lab = Experiment({"base": ["KOAc", "CsOPiv", "K3PO4"], "t": (0, 1)}, "Random")
-        actions = {point["base"]: lab._evaluation({**point, "t": 0.5}, asked=False).action for point in lab.ask(40)}
+        actions = {point["base"]: lab._history.stated({**point, "t": 0.5}).action for point in lab.ask(40)}
         a, b, c = (np.asarray(actions[name]) for name in RANGES["base"])
         assert np.linalg.norm(a - b) == np.linalg.norm(b - c) == np.linalg.norm(a - c) > 0
 
@@ -112,7 +112,7 @@ def test_it_finds_the_maximum_and_the_minimum() -> None:
     highs, lows = Experiment(RANGES, QUICK), Experiment(RANGES, QUICK, minimise=True)
     played(highs, 8, 4)
     played(lows, 8, 4, lambda point: -formula(point))
-    assert [each.point for each in highs._evaluations] == [each.point for each in lows._evaluations]
+    assert [each.point for each in highs._history.own] == [each.point for each in lows._history.own]
     (point, value), (_, low) = highs.best(), lows.best()
     assert value == formula(point) == -low > 0.7
     expected = highs.predict([point])["mean"][0]

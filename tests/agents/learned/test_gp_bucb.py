@@ -61,7 +61,7 @@ def test_a_batch_is_what_is_asked_one_by_one() -> None:
     np.testing.assert_array_equal(batch, pending.actions)
 
 
-def test_only_available_arms() -> None:
+def test_only_arms_that_are_offered() -> None:
     problem, agent = make_problem(GRID), MAPBUCB(n_initial=3)
     agent.reset(problem, np.random.default_rng(0))
     agent.offer(np.array([4, 17, 60]))
@@ -104,4 +104,4 @@ def test_informative_priors_hold_lengthscales_back() -> None:
     agent = agents.make("MAP-BUCB", prior={"noise": {"name": "flat"}})
     assert isinstance(agent, MAPBUCB)
     agent.reset(make_problem(), np.random.default_rng(0))
-    assert agent._prior.lengthscale == HyperPrior().lengthscale
+    assert agent.hyper_prior.lengthscale == HyperPrior().lengthscale

@@ -25,8 +25,9 @@ from agents.core.finite import FiniteArmAgent
 from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
+from leaderboards.api.entries import as_suite
 from leaderboards.api.results import Results
-from leaderboards.api.run_suite import as_suite, run_suite
+from leaderboards.api.run_suite import run_suite
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.score.scores import RunScores
@@ -138,15 +139,22 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     for timeout in (0, -1, "3"):
         with pytest.raises((TypeError, ValueError), match=f"timeout: expected a finite number > 0, got {timeout!r}"):
             quiet(keys(), out=tmp_path / "res", timeout=timeout)
-    with pytest.raises(ValueError, match=r"timeout: expected None with together=True, .*single runs, got 0\.5"):
-        quiet(keys(), out=tmp_path / "res", timeout=0.5, together=True)
     assert not (tmp_path / "res").exists()
 
 
+def test_together_is_accepted_and_plays_the_same_runs(tmp_path: Path) -> None:
+    together = quiet(keys(), out=tmp_path / "res", together=True, timeout=60.0)
+    assert together.runs()["status"].eq("done").all()
+    report = quiet(keys(), out=tmp_path / "res").report
+    assert report is not None
+    assert report.before == len(together.runs())
+
+
+@pytest.mark.slow
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents
-from leaderboards.api.run_suite import _object_digest
+from leaderboards.api.entries import _object_digest
 agent = agents.make("EpsGreedy")
 agent.words = {"one", "two", "three", "four"}
 agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]
@@ -305,7 +313,7 @@ def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
     assert simple["metric"].tolist() == ["simple_regret", "simple_regret", "regret_ratio"]
     assert simple["difference"].isna().tolist() == [False, False, True], "means of units do not add up"
     for pair, said in {
-        ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'? there are 'Uniform', ",
+        ("GP-UBC", "Uniform"): "a: no agent 'GP-UBC'; did you mean 'GP-UCB'?",
         ("Uniform", "nobody"): "b: no agent 'nobody'; there are 'Uniform', ",
         ("Uniform", "Uniform"): "b: expected other agents than a, each once, got 'Uniform' twice",
     }.items():
@@ -461,7 +469,7 @@ def test_suites_by_name_path_and_object(tmp_path: Path) -> None:
     ("suite", "further", "error", "message"),
     [
         (3, (), TypeError, "suite: expected a name, a path, a mapping or a Suite, got 3"),
-        ("quik", (), SuiteError, "no suite 'quik'; did you mean 'quick'"),
+        ("quik", (), SuiteError, "path of a TOML file, got 'quik'; did you mean 'quick'"),
         ({"horizon": 3}, (), SuiteError, "key 'name' is missing"),
         (keys(agents=[]), (), SuiteError, "key 'agents' is missing"),
         (keys(), "Uniform", TypeError, r"agents: expected a list, got 'Uniform'; for one, write \[...\]"),

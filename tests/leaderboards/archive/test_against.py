@@ -25,13 +25,14 @@ from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 
+@pytest.mark.slow
 def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None:
     out = tmp_path / "res"
     results = leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=out, against="board", progress=False)

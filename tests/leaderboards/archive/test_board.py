@@ -17,13 +17,14 @@ from leaderboards.api.results import Results
 from leaderboards.archive import read as boards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.keep import keep, kept_times
-from leaderboards.archive.make import play_board, renew, write_board
+from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
+from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
-from leaderboards.score.kept import scores_of
+from leaderboards.score.kept_scores import scores_of
 from leaderboards.score.summary import score_table, summarise
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, trace_digest
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
@@ -51,6 +52,12 @@ def test_a_board_scores_as_its_results_do(made: Made) -> None:
     assert Results(found).ranking().equals(Results(store.directory).ranking())
     with pytest.raises(StoreError, match=r"a board keeps no traces: take Results.curves\(\) or Board.kept"):
         Results(found).traces()
+
+
+@pytest.mark.parametrize("name", boards.board_names())
+def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
+    """The key of a run hashes ids and given settings: a change of either would leave rows that no suite asks for."""
+    assert set(board(name).entries()) <= {spec.key for spec in load_suite(name).specs()}
 
 
 def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:
@@ -282,6 +289,7 @@ def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkey
     assert renew(own.directory, ["epsgreedy.parquet"]).stale() == {}
 
 
+@pytest.mark.slow
 def test_runs_of_code_that_has_changed_since_are_forgotten(tmp_path: Path) -> None:
     store = Store(tmp_path)
     suite = small_suite(repetitions=1)
@@ -347,6 +355,7 @@ def test_lite_suites_are_parts(kind: str) -> None:
     assert {spec.key for spec in lite.specs()} < whole
 
 
+@pytest.mark.slow
 def test_boards_of_the_package_are_sound_and_small() -> None:
     total = 0
     for name in leaderboards.board_names():

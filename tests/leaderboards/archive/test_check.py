@@ -10,7 +10,7 @@ import pytest
 
 from gpbandit_envs.datasets import DataError
 from leaderboards.archive import check
-from leaderboards.archive.check import check_board, sample
+from leaderboards.archive.check import check_board
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.lite import agreement, block_ranks, choose_lite
 from leaderboards.archive.make import play_board, write_board
@@ -23,6 +23,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.local import SerialExecutor
 from tests.leaderboards.archive.boards import REPETITIONS, small_suite
@@ -110,6 +111,7 @@ def test_the_list_says_what_a_board_lacks(
     assert sorted(missing) == ["  missing: GP-EI on all environments", f"  missing: Uniform on {where}"]
 
 
+@pytest.mark.slow
 def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     index = json.loads((own.directory / INDEX).read_text())
     for name in index["files"]:
@@ -150,7 +152,7 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
         if ref.id == "EpsGreedy":
             raise ImportError("Eps is not installed:\npip install eps")
 
-    monkeypatch.setattr(check, "check_agent_ref", build)
+    monkeypatch.setattr(check, "build_agent", build)
     keys = [key for key in own.done_keys() if own.spec(key).repetition == 0]
     report = check_board(own, keys, tmp_path / "again", SerialExecutor())
     found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}
@@ -161,6 +163,7 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
     }
 
 
+@pytest.mark.slow
 def test_a_board_is_played_and_checked_with_loops_that_all_processors_have(
     own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
-from leaderboards.store.folder import StoreError
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import _own_files
 from leaderboards.verify.fingerprint import imported_files

@@ -10,8 +10,7 @@ import pytest
 from agents.core.dual_band import DualArms, intersection
 from agents.core.widths import DualMixture, WidthContext
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.exact import ExactPosteriors
-from gpbandit_envs.gp.kernel_rows import KernelRows
+from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from leaderboards.audit.conic import conic_band, require_cvxpy
 from leaderboards.audit.replay import audit_run
@@ -65,14 +64,14 @@ def test_it_is_the_best_dual_bound(kernel: Kernel, n: int) -> None:
     found = conic_band(kernel, X[arms], y, X, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA)
     assert found is not None
     band = DualMixture(tuple(np.geomspace(1e-3, 1e5, 400).tolist()))
-    dual = DualArms(ExactPosteriors(KernelRows(kernel, X), LAM), band.grid)
+    dual = DualArms(ExactPosterior(kernel, X, LAM), band.grid)
     for arm, value in zip(arms.tolist(), y.tolist()):
         for posterior in dual.posteriors:
-            posterior.update(np.zeros(1, int), np.array([arm]), np.array([value]))
-    gain = float(dual.posteriors[0].information_gain[0])
+            posterior.update_one(arm, value)
+    gain = dual.posteriors[0].information_gain
     context = WidthContext(t=n + 1, n_arms=25, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA, information_gain=gain)
     factors = band.factors(context, dual.misfits())
-    lower, upper = intersection(((p.mean[0], np.maximum(p.v[0], 0.0)) for p in dual.posteriors), factors)
+    lower, upper = intersection(((p.mean, p.variance) for p in dual.posteriors), factors)
     np.testing.assert_allclose(found[1], upper, atol=2e-4)
     np.testing.assert_allclose(found[0], lower, atol=2e-4)
     assert (found[1] <= upper + 1e-6).all()

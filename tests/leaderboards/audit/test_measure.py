@@ -19,7 +19,7 @@ from leaderboards.audit.measure import (
     held_bytes,
     sketch_accuracy,
 )
-from leaderboards.play.build import make_agent
+from leaderboards.play.build import build_agent
 from leaderboards.play.spec import Ref
 
 X = np.linspace(0, 1, 40)[:, None]
@@ -127,7 +127,7 @@ def test_a_band_is_measured_against_the_means() -> None:
 
 def started(ref: Ref, problem: Problem) -> agents.Agent:
     """The agent at the beginning of an episode."""
-    agent = make_agent(ref)
+    agent = build_agent(ref)
     agent.reset(problem, np.random.default_rng(0))
     return agent
 
@@ -167,7 +167,7 @@ def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = N
     [
         ({}, stated_problem(norm_bound=1.0), ""),
         ({"width": "bayes"}, stated_problem(), ""),
-        ({"norm_bound": 3.0}, stated_problem(), ""),
+        ({"norm_bound": 3.0}, stated_problem(norm_bound=1.0), ""),
         ({}, stated_problem(), "no bound on the norm"),
         ({"norm_bound": 3.0}, stated_problem(), "the bound on the norm is the policy's own"),
         ({"width": "bayes"}, stated_problem(norm_bound=1.0), "no draw from the prior"),

@@ -69,7 +69,7 @@ class Meddler(GPUCB):
     """Learns something from being asked, which no agent may."""
 
     def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.width *= 5.0
+        self.current_width *= 5.0
         return super().predict(X)
 
 

@@ -87,7 +87,7 @@ def test_a_paper_or_a_prefix_lists_its_experiments() -> None:
     }.items():
         with pytest.raises(ValueError, match=rf"\Aname: no experiment '{name}'; expected one of .*{listed}"):
             experiment(name)
-    with pytest.raises(ValueError, match="no experiment ''; there are bkb-fig1, "):
+    with pytest.raises(ValueError, match="no experiment ''; there are 'bkb-fig1', "):
         experiment("")
 
 

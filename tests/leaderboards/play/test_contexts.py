@@ -22,7 +22,6 @@ from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.vectorised import play_group, play_together
 from tests.leaderboards.play.players import Plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")
@@ -109,16 +108,6 @@ def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert record.facts == whole.facts
 
 
-@pytest.mark.parametrize("env", [ENV, DRIFT], ids=str)
-def test_repetitions_that_are_played_together_are_played_one_by_one(env: Ref) -> None:
-    specs = [spec(repetition=r, env=env) for r in range(3)]
-    assert play_group(specs) is None
-    for record in play_together(specs):
-        alone = run_spec(record.spec)
-        assert record.trace["action"].equals(alone.trace["action"])
-        assert record.trace["regret"].equals(alone.trace["regret"])
-
-
 def test_stored_runs_are_verified_and_audited(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     specs = [spec(repetition=r, width="theory") for r in range(2)]
@@ -173,7 +162,7 @@ class TakesAnyArm(Uniform):
 
 class RecommendsAnyArm(Uniform):
     def recommend(self) -> int:
-        return (int(self.offered[0]) + 15) % 60 if self.offered is not None else 0
+        return (int(self.offered.arms[0]) + 15) % 60
 
 
 def test_an_agent_that_does_not_heed_the_offer_is_stopped() -> None:

@@ -16,14 +16,13 @@ from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
-from leaderboards.score.theory import theory_report
+from leaderboards.show.instances import task_theory
 from leaderboards.show.overview import knowledge_text
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from leaderboards.work.vectorised import play_group
 
 RKHS = {"n_arms": 40, "dim": 1}
 CORRUPTED = Ref("GPBandit/RKHS-v0", {**RKHS, "corruption": {"name": "flip", "budget": 4.0}})
@@ -33,19 +32,6 @@ BY_ARM = Ref("GPBandit/RKHS-v0", {**RKHS, "noise": {"name": "by_arm", "low": 0.0
 
 def spec(env: Ref, agent: str, feedback: str = "on_request", repetition: int = 0, **kwargs: Any) -> RunSpec:
     return RunSpec(env=env, agent=Ref(agent, kwargs), repetition=repetition, horizon=60, feedback=feedback)
-
-
-@pytest.mark.parametrize("env", [CORRUPTED, NEAR, BY_ARM], ids=["corrupted", "near", "by_arm"])
-@pytest.mark.parametrize(("agent", "kwargs"), [("GP-UCB", {"width": 2.0}), ("GP-AUCB", {}), ("Uniform", {})], ids=str)
-def test_repetitions_played_together_are_single_runs(env: Ref, agent: str, kwargs: dict[str, Any]) -> None:
-    specs = [spec(env, agent, repetition=r, **kwargs) for r in range(3)]
-    together = play_group(specs)
-    assert together is not None
-    for one in together:
-        alone = run_spec(one.spec)
-        assert one.trace.drop(columns="policy_seconds").equals(alone.trace.drop(columns="policy_seconds"))
-        assert one.facts == alone.facts
-        assert one.data == alone.data
 
 
 @pytest.mark.parametrize(
@@ -129,7 +115,7 @@ def test_pages_say_what_is_off_and_show_no_bound_that_is_not_proven(tmp_path: Pa
     summary = summarise(store)
     (name,) = summary.tasks
     assert knowledge_text(summary.tasks[name]).endswith("; corruption ≤ 4.00")
-    report = theory_report(summary, name)
+    report = task_theory(summary, name)
     assert report is not None
     proven = {one.agent: one.proven.bound is not None for one in report.comparisons}
     assert proven == {"GP-UCB": False, "RGP-UCB": True}

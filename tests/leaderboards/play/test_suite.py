@@ -122,11 +122,31 @@ def test_what_is_wrong_with_a_list_of_entries_is_named() -> None:
             {"id": "Uniform"},
             r"key 'agents': expected a list of entries, got a single one; write \[\[agents\]\] above each",
         ),
-        ("Uniform", "key 'agents': expected a list of entries, got 'Uniform'$"),
+        ("Uniform", r"key 'agents': expected a list of entries, got 'Uniform'; for one, write \['Uniform'\]$"),
+        ([{"id": "Uniform"}, 3], r"key 'agents.1': expected an id, or a table with id, kwargs, label, got 3$"),
         ([], "key 'agents': expected at least one entry, got none$"),
     ):
         with pytest.raises(SuiteError, match=message):
             parse_suite({**keys, "agents": wrong})
+
+
+def test_an_id_is_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text(
+        'name = "short"\nhorizon = 3\nrepetitions = 1\nenvironments = ["GPBandit/RKHS-v0"]\n'
+        'agents = ["Uniform", { id = "GP-UCB", kwargs = { width = 1.0 }, label = "narrow" }]\n'
+    )
+    tables = {
+        "environments": [{"id": "GPBandit/RKHS-v0"}],
+        "agents": [{"id": "Uniform"}, {"id": "GP-UCB", "kwargs": {"width": 1.0}, "label": "narrow"}],
+    }
+    suite = load_suite(str(path))
+    written_out = parse_suite({"name": "short", "horizon": 3, "repetitions": 1, **tables})
+    assert [spec.key for spec in suite.specs()] == [spec.key for spec in written_out.specs()]
+    assert suite.frozen().model_dump(exclude={"source"}) == written_out.frozen().model_dump(exclude={"source"})
+    path.write_text(path.read_text().replace("Uniform", "Unifrom"))
+    with pytest.raises(SuiteError, match=r"suite 'short', agents, 'Unifrom': .*did you mean 'Uniform'"):
+        load_suite(str(path)).check()
 
 
 def test_a_part_of_a_suite(tmp_path: Path) -> None:
@@ -151,7 +171,7 @@ def test_a_part_of_a_suite(tmp_path: Path) -> None:
 
 
 def test_unknown_suites(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"no suite 'quik'; did you mean 'quick', or give the path of a TOML file"):
+    with pytest.raises(SuiteError, match=r"path of a TOML file, got 'quik'; did you mean 'quick'\?"):
         load_suite("quik")
     with pytest.raises(SuiteError, match="cannot be read"):
         load_suite(str(tmp_path / "nope.toml"))

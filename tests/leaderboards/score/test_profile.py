@@ -8,9 +8,10 @@ import pytest
 
 import leaderboards
 from leaderboards.play.spec import Ref
-from leaderboards.score.instances import Instance, first_instance
+from leaderboards.score.instances import Instance
 from leaderboards.score.profile import GROUPS, group_scores, grouped
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.instances import first_instance
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 

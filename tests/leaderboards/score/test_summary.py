@@ -71,7 +71,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
     start = WorkerChannel.start
 
     def noted(self: WorkerChannel, ticket: int, cost: float) -> None:
-        ends.append(self._now + cost)
+        ends.append(self.clock.now + cost)
         start(self, ticket, cost)
 
     monkeypatch.setattr(WorkerChannel, "start", noted)

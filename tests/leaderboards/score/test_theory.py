@@ -11,10 +11,10 @@ import leaderboards
 from agents import RegretGuarantee
 from agents.core.information import greedy_information, realised_information
 from gpbandit_envs.gp import SE, Linear
-from leaderboards.play.build import make_env
+from leaderboards.play.build import build_env
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
-from leaderboards.score.theory import theory_report
+from leaderboards.show.instances import task_theory
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 
@@ -83,7 +83,7 @@ def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tm
     for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE", *BATCHED):
         for repetition in range(2):
             store.write(leaderboards.run(ENV, agent, repetition, 80))
-    found = theory_report(summarise(store), "RKHS")
+    found = task_theory(summarise(store), "RKHS")
     assert found is not None
     assert found.t == 80
     compared = {comparison.agent: comparison for comparison in found.comparisons}
@@ -113,7 +113,7 @@ def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(t
         store.write(leaderboards.run(("GPBandit/GPSample-v0", kwargs), agent, 0, 60))
         store.write(leaderboards.run(("GPBandit/GPSample-v0", wrong), agent, 0, 60))
     summary = summarise(store)
-    reports = {task.knowledge: theory_report(summary, name) for name, task in summary.tasks.items()}
+    reports = {task.knowledge: task_theory(summary, name) for name, task in summary.tasks.items()}
     assert reports.keys() == {"oracle", "misspecified"}
     true, other = reports["oracle"], reports["misspecified"]
     assert true is not None
@@ -130,10 +130,10 @@ def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(t
 
 def test_the_greedy_gain_is_that_of_the_instance_of_the_first_repetition(tmp_path: Path) -> None:
     store = folder(tmp_path, [Ref(*ENV)], [Ref("GP-UCB")], 2, T=1500)
-    found = theory_report(summarise(store), "RKHS")
+    found = task_theory(summarise(store), "RKHS")
     assert found is not None
     assert 900 < found.t <= 1000
-    problem = make_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
+    problem = build_env(Ref(*ENV), 1500).unwrapped.problem  # type: ignore[attr-defined]
     expected = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, found.t)
     np.testing.assert_allclose(found.greedy.gain, expected.gain)
     cell = summarise(store).scores["RKHS", "GP-UCB"]
@@ -147,7 +147,7 @@ def test_what_theory_does_not_reach_has_no_report_and_what_cannot_be_built_says_
     store.write(record(Ref("GPBandit/Gone-v0"), Ref("GP-UCB"), 0))
     store.write(record(Ref("GPBandit/RKHS-v0", {"n_arm": 3}), Ref("GP-UCB"), 0))
     summary = summarise(store)
-    assert theory_report(summary, "thing") is None
-    assert theory_report(summary, "Gone") is None
+    assert task_theory(summary, "thing") is None
+    assert task_theory(summary, "Gone") is None
     with pytest.raises(TypeError, match="n_arm"):
-        theory_report(summary, "RKHS")
+        task_theory(summary, "RKHS")

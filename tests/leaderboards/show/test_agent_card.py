@@ -42,6 +42,14 @@ def test_every_agent_has_a_description_that_ends_before_its_arguments(id: str) -
     assert card.kernel_is_told is not None
 
 
+@pytest.mark.parametrize("id", list(agents.registered()))
+def test_every_argument_says_what_it_is(id: str) -> None:
+    """Its own words, or those of the class that it inherits it from."""
+    card = agent_card(Ref(id))
+    assert card is not None
+    assert [one.name for one in card.arguments if not one.meaning] == []
+
+
 def test_what_says_nothing_is_described_by_its_name() -> None:
     class Silent(Agent):
         def __init__(self, *parts: int, **rest: int) -> None: ...

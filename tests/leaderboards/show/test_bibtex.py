@@ -12,7 +12,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.show.agent_card import agent_card
 from leaderboards.show.bibtex import bibtex, cited
 
-TEXT = (resources.files("leaderboards.show") / "static" / "papers.bib").read_text(encoding="utf-8")
+TEXT = (resources.files("agents") / "papers.bib").read_text(encoding="utf-8")
 KEYS = re.findall(r"^@\w+\{(\w+),$", TEXT, re.MULTILINE)
 
 

@@ -11,10 +11,12 @@ import pytest
 
 from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.audit.store import audit_runs
+from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.suite import parse_suite
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
 from leaderboards.show.charts import guarantee_chart
+from leaderboards.show.registry import TaskView
 from leaderboards.store.store import Store
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
@@ -49,9 +51,13 @@ def reports(directory: Path) -> tuple[Summary, dict[str, AuditReport]]:
     return summary, {agent: report for (_, agent), report in found.items()}
 
 
+def view(summary: Summary, audits: dict[str, AuditReport]) -> TaskView:
+    return TaskView(TASK, summary.on(TASK), parse_feedback("on_request"), summary.tasks[TASK].horizon, audits)
+
+
 def test_a_point_is_an_agents_regret_and_the_share_of_runs_whose_band_held(played: Path) -> None:
     summary, audits = reports(played)
-    chart = guarantee_chart(summary.on(TASK), audits)
+    chart = guarantee_chart(view(summary, audits))
     assert chart is not None
     points = {line.name: (float(line.x[0]), float(line.y[0])) for line in chart.lines}
     assert set(points) == set(AGENTS) - {"Uniform"}, "Uniform has no band"
@@ -74,8 +80,8 @@ def test_a_point_is_an_agents_regret_and_the_share_of_runs_whose_band_held(playe
 
 def test_one_agent_alone_is_no_frontier(played: Path) -> None:
     summary, audits = reports(played)
-    assert guarantee_chart(summary.on(TASK), {"DMM": audits["DMM"]}) is None
-    assert guarantee_chart(summary.on(TASK), {}) is None
+    assert guarantee_chart(view(summary, {"DMM": audits["DMM"]})) is None
+    assert guarantee_chart(view(summary, {})) is None
 
 
 def test_the_page_draws_it_and_says_what_a_width_is(played: Path) -> None:

@@ -29,6 +29,7 @@ from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles
+from leaderboards.show.registry import TaskView
 from leaderboards.show.shared import make_site
 from leaderboards.show.svg import swatch
 from leaderboards.store.exchange import add, pack
@@ -152,7 +153,7 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
         names = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "average_regret")
         curves = {name: rng.random((3, 150)) for name in (*names, *rest)}
         cells[f"agent {i}"] = AgentScores(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
-    timed = time_chart(cells, parse_feedback("on_request"))
+    timed = time_chart(TaskView("a task", cells, parse_feedback("on_request"), 150))
     assert timed is not None
     data = page_json([*charts_of(cells), timed], line_styles({name: Ref(name) for name in cells}))
     assert len(json.dumps(data)) < 260_000
@@ -185,7 +186,7 @@ def test_experiment_time_has_the_workers_of_the_feedback_model_or_no_chart(feedb
     cell = AgentScores(
         np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)}
     )
-    chart = time_chart({"a": cell}, parse_feedback(feedback))
+    chart = time_chart(TaskView("a task", {"a": cell}, parse_feedback(feedback), 5))
     assert (chart.x.text if chart else None) == title
 
 

@@ -76,19 +76,19 @@ def alter(store: Store, agent: str) -> str:
 
 def test_shards_are_a_partition_with_all_agents_in_each() -> None:
     whole = specs(repetitions=40)
-    parts = [shard(whole, i, 3) for i in (1, 2, 3)]
+    parts = [shard(whole, f"{i}/3") for i in (1, 2, 3)]
     assert sorted(spec.key for part in parts for spec in part) == sorted(spec.key for spec in whole)
     for part in parts:
         # 120 runs into 3 parts: 40 each with a standard deviation of 5.2.
         assert 19 <= len(part) <= 61
         assert {spec.agent.label for spec in part} == {"Uniform", "EpsGreedy", "GP-UCB"}
-    for wrong in (0, 4):
+    for wrong in ("0/3", "4/3", "1", "a/3", "1/0"):
         with pytest.raises(ValueError, match="shard: expected i/N"):
-            shard(whole, wrong, 3)
+            shard(whole, wrong)
 
 
 def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
-    parts = [played(tmp_path / str(i), shard(specs(), i, 2)) for i in (1, 2)]
+    parts = [played(tmp_path / str(i), shard(specs(), f"{i}/2")) for i in (1, 2)]
     received = merge([part.directory for part in parts], tmp_path / "all")
     assert (received.runs, received.known, received.rejected) == (18, 0, ())
     merged = Store(tmp_path / "all")
@@ -99,7 +99,7 @@ def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
 
 
 def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Path) -> None:
-    parts = [played(tmp_path / str(i), shard(specs(2), i, 2)).directory for i in (1, 2)]
+    parts = [played(tmp_path / str(i), shard(specs(2), f"{i}/2")).directory for i in (1, 2)]
     other = played(tmp_path / "other", specs(1)).directory
     for part, board in zip((*parts, other), ("board", "board", "core-v1")):
         write_note(part, board)

@@ -21,9 +21,8 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.store import store as stores
-from leaderboards.store.quarantine import Quarantine
+from leaderboards.store.intact import SEALED, Quarantine, open_json, seal_json
 from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
-from leaderboards.store.sealed import SEALED, open_json, seal_json
 from leaderboards.store.store import Store, StoreError, SuiteLostError
 from tests.leaderboards.folders import stacked
 

@@ -1,11 +1,11 @@
-"""Boards as options of commands name them."""
+"""The board that `--against` names, and results joined with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from leaderboards.archive.read import Board, Joined, board_of, open_results
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import option_errors
 from leaderboards.play.suite import Suite
 from leaderboards.store.store import Store
 
@@ -18,10 +18,8 @@ def rivals_on(against: str, suite: Suite) -> Board:
     Raises:
         UserError: if there is none.
     """
-    try:
+    with option_errors("against", board="against"):
         return board_of(against, suite)
-    except ValueError as error:
-        raise UserError(f"--against: {_said(error)}") from None
 
 
 def opened(directory: Path, against: str | None = None) -> Store | Joined:
@@ -30,11 +28,5 @@ def opened(directory: Path, against: str | None = None) -> Store | Joined:
     Raises:
         UserError: if there is none.
     """
-    try:
+    with option_errors("against", board="against"):
         return open_results(directory, against)
-    except ValueError as error:
-        raise UserError(f"--against: {_said(error)}") from None
-
-
-def _said(error: ValueError) -> str:
-    return str(error).removeprefix("against: ").removeprefix("board: ")

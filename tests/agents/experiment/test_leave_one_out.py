@@ -10,7 +10,7 @@ import pytest
 
 import agents
 from agents import Experiment
-from agents.experiment.check import Check
+from agents.experiment.leave_one_out import Check
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.regression import GPRegression
 

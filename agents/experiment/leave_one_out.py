@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -13,13 +13,15 @@ from jaxtyping import Bool
 from scipy.special import bdtr
 
 from agents.core.protocol import Agent
+from agents.experiment.history import History
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.gp.leave_one_out import leave_one_out
 from gpbandit_envs.gp.regression import GPRegression
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Check", "fewest_outcomes", "posterior_of"]
+__all__ = ["Check", "check_of"]
 
 _LEVEL = 0.95  # of the intervals
 _DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
@@ -115,7 +117,40 @@ class Check:
         return "\n".join(lines).replace("\0", " ")
 
 
-def posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
+def check_of(agent: Agent, id: str, history: History, outcome: str, coordinates: Sequence[str]) -> Check:
+    """The check of a policy that knows all that has been told.
+
+    Args:
+        agent: The policy.
+        id: What it is called.
+        history: What was told.
+        outcome: Name of the outcome.
+        coordinates: Names of the coordinates of the unit cube.
+
+    Raises:
+        ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
+    """
+    import pandas as pd
+
+    learned, posterior = _posterior_of(agent, id)
+    known = [(i, each) for i, each in enumerate(history.all) if each.number is not None]
+    if not known:
+        raise ValueError("check: expected at least one outcome, got none yet")
+    X = learned.space.coordinates(np.array([each.action for _, each in known]))
+    y = np.array([history.reward(each) for _, each in known])
+    mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean)
+    columns = {"outcome": [each.outcome for _, each in known], "mean": history.outcomes(mean), "sd": np.sqrt(variance)}
+    predictions = pd.DataFrame(columns, index=[i for i, _ in known])
+    return Check(
+        outcome,
+        predictions.dropna(),  # what a failure counts as was not measured
+        sqrt(posterior.lam),
+        dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
+        _fewest_outcomes(learned),
+    )
+
+
+def _posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
     """A policy with one posterior whose kernel it has learnt, and that posterior.
 
     Raises:
@@ -130,7 +165,7 @@ def posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
     return agent, agent.posterior
 
 
-def fewest_outcomes(agent: LearnedAgent) -> int:
+def _fewest_outcomes(agent: LearnedAgent) -> int:
     """Outcomes below which nothing is judged: ten, three per lengthscale, and until the kernel is first estimated."""
     return max(_FEWEST, _PER_LENGTHSCALE * agent.problem.dim, agent.design_size)
 

@@ -1,4 +1,6 @@
-"""Digests by which a file shows that none of its bits has changed since it was written.
+"""Is a file of a results folder what was written, and where does it go if not?
+
+By digests a file shows that none of its bits has changed since it was written:
 
 - Parquet: between the last page and the footer, where every reader skips them, stand `_MARK`, the SHA-256 of all bytes
   before it, and the SHA-256 of the footer with what follows. So a footer is checked without reading the pages. The
@@ -6,30 +8,60 @@
 - JSON: the key `sha256` of the outermost object, of the text without these 64 digits.
 
 Files of versions that wrote no digest are read without this check; of parquet the checksums of pages still count.
+
+What a stranger may have made is refused before it fills the memory:
+
+| limit | value | reason |
+|---|---|---|
+| `MOST_JSON` | 64 MiB | ten times the manifest of 10,000 runs; parsed, JSON takes about 20 times its size |
+| `MOST_VALUES` | 2^27 | 1 GiB of numbers in one file: 20 columns of six million evaluations |
+
+What a spec or a suite may ask for is bounded in `leaderboards.play.spec`.
+
+Damaged files go to DIR/quarantine, out of the way, and are named once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
+import stat
+import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "MOST_JSON",
+    "MOST_VALUES",
     "SEALED",
     "TAIL",
+    "Quarantine",
+    "Quarantined",
     "SealError",
+    "StoreError",
     "check_parquet",
     "footer_of",
     "is_sealed",
     "open_json",
+    "own_folder",
+    "read_limited",
     "seal_json",
     "seal_parquet",
     "tail_size",
 ]
 
+MOST_JSON = 2**26
+MOST_VALUES = 2**27
+
 SEALED = b"gpbandit-sealed"
 """Key in the footer of a parquet file with digests."""
+
+TAIL = 16_384
+"""Bytes at the end of a parquet file that hold the footer of nearly every one."""
 
 _MARK = b"gpbandit"
 _SIZE = 32
@@ -37,12 +69,31 @@ _SEAL = len(_MARK) + 2 * _SIZE
 _END = 8  # length of the footer, and the closing `PAR1`
 _DIGEST = "sha256"
 
-TAIL = 16_384
-"""Bytes at the end of a parquet file that hold the footer of nearly every one."""
+_log = logging.getLogger("gpbandit")
+
+
+class StoreError(Exception):
+    """A results folder cannot serve a request; the text says what to do."""
 
 
 class SealError(ValueError):
     """A file is not what was written; the text says how that shows."""
+
+
+def read_limited(path: Path) -> bytes:
+    """The content of a file of at most `MOST_JSON` bytes.
+
+    Raises:
+        ValueError: if it is longer, or no file but a device or a pipe.
+        OSError: if it cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("expected a file, got a device, a pipe or a folder")
+    with path.open("rb") as file:
+        content = file.read(MOST_JSON + 1)
+    if len(content) > MOST_JSON:
+        raise ValueError(f"expected at most {MOST_JSON:,} bytes, got more")
+    return content
 
 
 def seal_json(values: Mapping[str, Any], indent: int | None = None) -> bytes:
@@ -128,3 +179,78 @@ def _footer_start(content: bytes) -> int:
 
 def _sha256(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
+
+
+def own_folder(folder: Path) -> Path:
+    """`folder`, made if it is not there.
+
+    Files are written to it and deleted from it; in a results folder that a stranger made, a link would lead elsewhere.
+
+    Raises:
+        OSError: if it cannot be made.
+        StoreError: if it is a symbolic link.
+    """
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link to {folder.readlink()}, and nothing is written through it: remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A file that was moved out of the way.
+
+    Attributes:
+        path: Where it is now.
+        reason: What is wrong with it.
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class Quarantine:
+    """The damaged files of the results folder `directory`.
+
+    Args:
+        directory: The results folder.
+
+    Attributes:
+        folder: Where they are.
+        files: Those that this object has moved there.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.folder = directory / "quarantine"
+        self.files: list[Quarantined] = []
+
+    def set_aside(self, path: Path, reason: str, remedy: str) -> None:
+        """Move a damaged file here, and say so in one warning.
+
+        Args:
+            path: The file.
+            reason: What is wrong with it.
+            remedy: What happens without it, or what to do.
+        """
+        found = self.move(path, reason)
+        _log.warning("%s was damaged and is set aside (%s): %s", found.path, found.reason, remedy)
+
+    def move(self, path: Path, reason: str) -> Quarantined:
+        """Move a damaged file here; the caller says so."""
+        target = self.folder / path.name
+        try:
+            own_folder(self.folder)
+            if target.exists():
+                target = target.with_name(f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}")
+            os.replace(path, target)
+        except FileNotFoundError:
+            target = self.folder / path.name  # another process was faster
+        except (OSError, StoreError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            target, reason = path, f"{reason}; it could not be moved to quarantine/ ({why})"
+        found = Quarantined(target, reason)
+        self.files.append(found)
+        return found

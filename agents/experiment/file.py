@@ -1,0 +1,88 @@
+"""The file of an experiment: what was set up, and every question and answer in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.experiment.candidates import Candidates, as_frame
+from agents.experiment.parameters import Parameter, Parameters
+from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.version import __version__
+
+__all__ = ["Event", "read", "write"]
+
+Event = dict[str, Any]
+"""`{"ask": points}`, `{"tell": number, "outcome": y}` or `{"tell": number, "failed": True}`, with its `"point"` where
+it had not been asked, or `{"withdraw": number}`; evaluations are numbered from 0, those in `data` left out."""
+
+_FORMAT, _SCHEMA = "gpbandit-envs experiment", 1
+
+
+def write(path: Path, choices: Parameters | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
+    """Write an experiment, whole or not at all.
+
+    Args:
+        path: The file.
+        choices: What can be tried.
+        setup: The other arguments with which it was made.
+        events: What came then.
+
+    Raises:
+        TypeError: if a setting of the policy has no JSON form.
+        OSError: if the file cannot be written.
+    """
+    given: dict[str, Any] = {"parameters": None, "candidates": None, "log": []}
+    if isinstance(choices, Parameters):
+        given["parameters"] = [each.to_spec() for each in choices.all]
+    else:
+        given["candidates"] = {name: [point[name] for point in choices.points] for name in choices.names}
+        given["log"] = list(choices.log)
+    content = {
+        "format": _FORMAT,
+        "schema": _SCHEMA,
+        "written_by": __version__,
+        "setup": {**given, **setup},
+        "events": events,
+    }
+    try:
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except TypeError as error:
+        raise TypeError(f"agent: expected settings with a JSON form, got {setup['agent'][1]!r} ({error})") from None
+    with written_whole(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
+    """The arguments with which the experiment of a file was made, and what came then.
+
+    Raises:
+        ValueError: if the file is none of `write`, or of a later version.
+        OSError: if it cannot be read.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = content["format"] == _FORMAT
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
+        known = False
+    if not known:
+        raise ValueError(f"{path}: expected a file written by Experiment.save")
+    schema = content.get("schema")
+    if schema != _SCHEMA:
+        hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
+        raise ValueError(f"{path}: expected schema {_SCHEMA}, got {schema!r}{hint}")
+    setup = content["setup"]
+    columns = setup.pop("candidates")
+    if columns is None:
+        found = [Parameter.from_spec(spec) for spec in setup["parameters"]]
+        setup["parameters"] = {parameter.name: parameter for parameter in found}
+    else:
+        setup["parameters"] = as_frame("candidates", columns)
+    setup["data"] = setup["data"] or None
+    setup["agent"] = tuple(setup["agent"])
+    return setup, content["events"]

@@ -1,0 +1,126 @@
+"""Choose runs of a results folder, and play them again: what `gpbandit verify` decides before it prints."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leaderboards.play.plugins import load_plugins
+from leaderboards.store.intact import StoreError
+from leaderboards.store.store import Store
+from leaderboards.verify.verify import NOT_HERE, Level, Verdict, played_portably, verify
+from leaderboards.work.local import LocalExecutor
+
+__all__ = ["Replay", "choose", "drawn", "replay", "sample"]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What playing runs again has found.
+
+    Attributes:
+        verdicts: One a run, further repetitions without which others could not be judged included.
+    """
+
+    verdicts: tuple[Verdict, ...]
+
+    def count(self, level: Level) -> int:
+        """How many runs were found to be so."""
+        return sum(verdict.level == level for verdict in self.verdicts)
+
+    @property
+    def agree(self) -> int:
+        """How many runs are what their records say."""
+        return self.count("identical") + self.count("agrees")
+
+    @property
+    def differing(self) -> int:
+        """How many disagree or are undecided; what cannot be played here is not among them."""
+        return len(self.verdicts) - self.agree - self.count(NOT_HERE)
+
+
+def choose(store: Store, rows: Sequence[str] = ()) -> list[str]:
+    """Keys of the done runs that `rows` name, or of all.
+
+    Args:
+        store: The folder.
+        rows: An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key, each.
+
+    Raises:
+        StoreError: if no run is done.
+        ValueError: if a row names none.
+    """
+    runs = store.runs()
+    runs = runs[runs["status"] == "done"]
+    if runs.empty:
+        raise StoreError(f"{store.directory} holds no run that is done")
+    if not rows:
+        return [str(key) for key in runs.index]
+    keys: list[str] = []
+    for row in rows:
+        agent, _, env = row.partition("@")
+        named = runs[(runs["agent"] == agent) & ((runs["env"] == env) | (env == ""))]
+        found = [str(key) for key in named.index] or [str(key) for key in runs.index if str(key).startswith(row)]
+        if not found:
+            raise ValueError(
+                f"row: no run that is done is named {row!r}; agents are {', '.join(sorted(set(runs['agent'])))}"
+            )
+        keys += found
+    return list(dict.fromkeys(keys))
+
+
+def sample(keys: Iterable[str], seed: str, share: float = 0.01) -> list[str]:
+    """A share of `keys`, at least one, that follows from `seed`: the hash of a commit, which comes after the runs.
+
+    Raises:
+        ValueError: if the share is not above 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share: expected a number above 0 and at most 1, got {share!r}")
+    order = sorted(keys, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
+    return order[: max(math.ceil(share * len(order)), 1)]
+
+
+def drawn(keys: Sequence[str], n: int | None, seed: str | None = None) -> list[str]:
+    """At most `n` of `keys`: those that follow from `seed`, or chosen evenly without one; None for all.
+
+    Raises:
+        ValueError: if `n` is below 1.
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"sample: expected at least 1, got {n}")
+    if n is None or n >= len(keys):
+        return list(keys)
+    if seed is not None:
+        return sample(keys, seed, n / len(keys))[:n]
+    return [keys[i] for i in np.linspace(0, len(keys) - 1, n).round().astype(int)]
+
+
+def replay(
+    store: Store, keys: Sequence[str], scratch: Path, workers: int = 1, code: Path | None = None, *, isolated: bool
+) -> Replay:
+    """Play the runs `keys` again in worker processes, with portable loops if all of them were, and judge them.
+
+    Args:
+        store: Where their records are; what agrees is marked as verified there.
+        keys: Which runs.
+        scratch: An empty folder, where they are played.
+        workers: Runs at a time.
+        code: The folder where workers find modules that this process does not.
+        isolated: Whether each agent plays in a process without the environment.
+
+    Raises:
+        KeyError: if there is no such run.
+        OSError: if a folder cannot be written.
+    """
+    load_plugins()
+    executor = LocalExecutor(workers, code=code, portable=played_portably(store, keys))
+    try:
+        return Replay(tuple(verify(store, keys, scratch, executor, code, isolated=isolated)))
+    finally:
+        executor.close()
