@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import moderate, positive_number, shown
+from gpbandit_envs.tails import NoiseTails
 
 __all__ = [
     "ArmNoise",
@@ -48,6 +49,11 @@ class Noise(ABC):
     """Standard deviation stated to policies, unit of y."""
     stds: Float[np.ndarray, " A"] | None = None
     """That of each arm, shape `(A,)`, stated too; None where it is the same for all, or not stated."""
+
+    @property
+    def tails(self) -> NoiseTails | None:
+        """The sub-Gaussian constant of the noise of every action; None if it has none, or none that is known."""
+        return None
 
     def on(self, arms: Float[np.ndarray, "A d"] | None) -> Noise:
         """The model on these arms, or on a box if None; itself, unless it depends on them."""
@@ -89,13 +95,20 @@ class GaussianNoise(_Additive):
     def __post_init__(self) -> None:
         _set_std(self)
 
+    @property
+    def tails(self) -> NoiseTails:
+        return NoiseTails(self.std, gaussian=True)
+
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
 
 
 @dataclass(frozen=True)
 class BoundedNoise(_Additive):
-    """`y = f + xi z`, `z` uniform on `[-sqrt 3, sqrt 3]`; sub-Gaussian with `R = sqrt 3 xi` at most.
+    """`y = f + xi z`, `z` uniform on `[-sqrt 3, sqrt 3]`; sub-Gaussian with `R = xi`, the least constant possible.
+
+    With `s = sqrt 3 a xi`, `E exp(a xi z) = sinh(s) / s = sum_k s^(2k) / (2k + 1)!`. Since `(2k + 1)! >= 6^k k!`, this
+    is at most `exp(s^2 / 6) = exp(a^2 xi^2 / 2)`.
 
     Attributes:
         std: Standard deviation `xi >= 0`.
@@ -106,6 +119,10 @@ class BoundedNoise(_Additive):
 
     def __post_init__(self) -> None:
         _set_std(self)
+
+    @property
+    def tails(self) -> NoiseTails:
+        return NoiseTails(self.std, gaussian=self.std == 0)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.uniform(-math.sqrt(3), math.sqrt(3), n)
@@ -130,6 +147,10 @@ class StudentTNoise(_Additive):
         if not (math.isfinite(self.df) and self.df > 2):
             raise ValueError(f"df: expected a finite number > 2, got {self.df!r}")
 
+    @property
+    def tails(self) -> NoiseTails | None:
+        return None if self.std > 0 else NoiseTails(0.0, gaussian=True)
+
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_t(self.df, n) * math.sqrt((self.df - 2) / self.df)
 
@@ -137,6 +158,8 @@ class StudentTNoise(_Additive):
 @dataclass(frozen=True)
 class HeteroscedasticNoise(Noise):
     """`y = f + sqrt(xi^2 + (rho f)^2) z`, `z ~ N(0, 1)`: a constant error and one proportional to the signal.
+
+    It is Gaussian for every action, but its constant is as unknown as the largest mean.
 
     Attributes:
         std: Standard deviation `xi >= 0` where the mean is 0.
@@ -153,6 +176,10 @@ class HeteroscedasticNoise(Noise):
         object.__setattr__(self, "relative", _number("relative", self.relative, ">= 0"))
         if not (math.isfinite(self.relative) and self.relative >= 0):
             raise ValueError(f"relative: expected a finite number >= 0, got {self.relative!r}")
+
+    @property
+    def tails(self) -> NoiseTails | None:
+        return None if self.relative > 0 else NoiseTails(self.std, gaussian=True)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
@@ -208,6 +235,10 @@ class ArmNoise(Noise):
             return float(self.stds.max())
         return max(self.low, self.high)
 
+    @property
+    def tails(self) -> NoiseTails:
+        return NoiseTails(self.std, gaussian=True)
+
     def on(self, arms: Float[np.ndarray, "A d"] | None) -> ArmNoise:
         """The model with the standard deviation of each of these arms.
 
@@ -247,7 +278,8 @@ class TableNoise(Noise):
     """The reward is one of the real replicates of the arm, each as likely as the other: `y = Y[arm, floor(z n_arm)]`.
 
     The standard deviation of each arm's reward is thereby known exactly, and stated: that of its replicates, dividing
-    by their number; 0 for an arm with one.
+    by their number; 0 for an arm with one. By Hoeffding's lemma the noise of an arm is sub-Gaussian with half the range
+    of its replicates, mostly more than the deviation that is stated.
 
     Args:
         replicates: Measured values, shape (A, R); NaN where an arm has fewer than R, and at least one an arm.
@@ -270,6 +302,12 @@ class TableNoise(Noise):
         self.std = _pooled_std(replicates, self._counts)
         self.stds = np.nanstd(self._values, axis=1)
         self.stds.flags.writeable = False
+        constant = 0.5 * float((np.nanmax(self._values, axis=1) - np.nanmin(self._values, axis=1)).max())
+        self._tails = NoiseTails(constant, gaussian=constant == 0)
+
+    @property
+    def tails(self) -> NoiseTails:
+        return self._tails
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.random(n)

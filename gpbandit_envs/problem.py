@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.arguments import LARGEST, as_count, as_number, moderate, positive_number, shown
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.tails import NoiseTails
 
 __all__ = ["KNOWLEDGE_LEVELS", "Certificate", "InitialData", "Knowledge", "Problem"]
 
@@ -117,10 +118,13 @@ class Problem:
         noise_std: Standard deviation of the feedback's noise, in units of the reward; None if unknown. Where it differs
             by arm, one for all: the largest, or that pooled from measurements.
         noise_stds: That of each arm, shape `(A,)`, read-only; None if it is the same for all, or unknown.
+        noise_tails: The sub-Gaussian constant of the noise, and whether it is Gaussian; None if it has no such
+            constant, as heavy tails have none, or none is known: then no theorem guarantees a confidence band.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
         knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong, by the
             factors in `misspecification` where those are known, `"learned"` if they are a modelling choice or absent.
+            It says nothing of `norm_bound`, nor of the tails of the noise.
         misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`; further
             `"sup"`, the largest distance of the mean from a function that the stated prior describes, and
             `"corruption"`, the largest sum of the sizes of what an adversary adds to the feedback, both in units of
@@ -136,6 +140,7 @@ class Problem:
         delay: What is known of a random delay of the feedback; None if feedback is not late, or not in that way.
 
     Raises:
+        TypeError: if `noise_tails` is something else.
         ValueError: if the fields contradict each other; the message names the field.
     """
 
@@ -145,6 +150,7 @@ class Problem:
     kernel: Kernel | None = None
     noise_std: float | None = None
     noise_stds: Float[np.ndarray, " A"] | None = None
+    noise_tails: NoiseTails | None = None
     norm_bound: float | None = None
     horizon: int | None = None
     knowledge: Knowledge = "oracle"
@@ -174,7 +180,7 @@ class Problem:
         if self.noise_std is not None:
             noise_std = as_number("noise_std", self.noise_std, "a finite number >= 0", lambda noise_std: noise_std >= 0)
             object.__setattr__(self, "noise_std", noise_std)
-        _check_noise_stds(self)
+        _check_noise(self)
         if self.norm_bound is not None:
             object.__setattr__(self, "norm_bound", positive_number("norm_bound", self.norm_bound))
         if self.horizon is not None:
@@ -251,7 +257,9 @@ class Certificate:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def _check_noise_stds(problem: Problem) -> None:
+def _check_noise(problem: Problem) -> None:
+    if problem.noise_tails is not None and not isinstance(problem.noise_tails, NoiseTails):
+        raise TypeError(f"noise_tails: expected NoiseTails or None, got {shown(problem.noise_tails)}")
     if problem.noise_stds is None:
         return
     if problem.arms is None:

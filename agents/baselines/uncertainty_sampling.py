@@ -10,7 +10,7 @@ import numpy as np
 from agents.core.gp_settings import NoiseOfArms
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, WidthSchedule
+from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, TwoSidedNonAdaptive, WidthSchedule
 from gpbandit_envs.problem import Problem
 
 __all__ = ["UncertaintySampling"]
@@ -31,8 +31,8 @@ class UncertaintySampling(UCBAgent):
     Width, norm bound and `delta` are for the band alone. Other arguments: see `UCBAgent`.
 
     Args:
-        width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`), `"amm"`, a number or a
-            `WidthSchedule`.
+        width: Of the band of `predict` alone: `"theory"` (that of `NonAdaptive`, for Gaussian noise), `"sub-gaussian"`
+            (the same with `2 A` for A, for all sub-Gaussian noise), `"amm"`, a number or a `WidthSchedule`.
         noise: `"common"`, or `"by_arm"` (VA-MVR) for the noise variance of each arm, where the problem states them.
 
     References: Srinivas, Krause, Kakade and Seeger (2010), section 3; Vakili, Bouziani, Jalali, Bernacchia and Shiu
@@ -45,7 +45,11 @@ class UncertaintySampling(UCBAgent):
     )
     policy_family = "pure exploration"
 
-    named_widths: ClassVar = {"theory": NonAdaptive(), "amm": SEQUENTIAL_WIDTHS["amm"]}
+    named_widths: ClassVar = {
+        "theory": NonAdaptive(),
+        "sub-gaussian": TwoSidedNonAdaptive(),
+        "amm": SEQUENTIAL_WIDTHS["amm"],
+    }
     noise: NoiseOfArms = "common"
     n_start: int = field(default=0, init=False)  # every pull is the most uncertain one
 

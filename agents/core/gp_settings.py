@@ -201,6 +201,7 @@ class GPSettings:
             norm_factor=self.norm_factor,
             doubles_norm=self.doubling,
             refuted=refuted,
+            gaussian_noise=schedule is not None and schedule.gaussian_noise,
         )
 
 

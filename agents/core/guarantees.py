@@ -17,7 +17,19 @@ from gpbandit_envs.problem import Problem
 if TYPE_CHECKING:  # else every agent's fingerprint would change with the sketch
     from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
-__all__ = ["Assumption", "BandGuarantee", "BoundInputs", "Deviation", "Kind", "RegretGuarantee", "Sketch"]
+__all__ = [
+    "Assumption",
+    "BandGuarantee",
+    "BoundInputs",
+    "Deviation",
+    "Kind",
+    "RegretGuarantee",
+    "Sketch",
+    "off_the_model",
+    "unmet_by_noise",
+]
+
+_ROUNDING = 1e-9  # of a noise deviation
 
 Assumption = Literal["norm", "prior"]
 """What a width's theorem assumes of the mean function, besides the true kernel and noise: `"norm"`, a known bound on
@@ -48,6 +60,7 @@ class BandGuarantee:
             was given: impossible while the band holds, so that its probability is at most `delta`.
         tolerates: What the band holds in spite of, as much of it as the problem states.
         time_varying: Whether it is for a mean that drifts as the problem states, instead of one that stays as it is.
+        gaussian_noise: Whether it is for Gaussian noise alone, instead of all that is sub-Gaussian.
     """
 
     width: str = ""
@@ -62,6 +75,7 @@ class BandGuarantee:
     refuted: bool = False
     tolerates: frozenset[Deviation] = frozenset()
     time_varying: bool = False
+    gaussian_noise: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -109,12 +123,41 @@ class RegretGuarantee:
             where the problem does not state what it depends on.
         theorem: Source of the bound; "" without one.
         tolerates: What the bound holds in spite of, as much of it as the problem states.
+        gaussian_noise: Whether it is for Gaussian noise alone, instead of all that is sub-Gaussian.
     """
 
     exponent: float | None = None
     bound: float | None = None
     theorem: str = ""
     tolerates: frozenset[Deviation] = frozenset()
+    gaussian_noise: bool = False
+
+
+def off_the_model(problem: Problem) -> set[str]:
+    """What is false of the stated model: entries of `misspecification`, but a norm that is stated too large."""
+    return {name for name, size in problem.misspecification.items() if name != "norm" or size < 1}
+
+
+def unmet_by_noise(problem: Problem, gaussian: bool) -> str:
+    """What a theorem asks of the noise that the problem does not state; "" if it states all.
+
+    Theorems take the stated standard deviation for the sub-Gaussian constant, which it may be below.
+
+    Args:
+        problem: The problem.
+        gaussian: Whether the theorem is for Gaussian noise alone.
+    """
+    tails = problem.noise_tails
+    if tails is None:
+        return "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
+    if gaussian and not tails.gaussian:
+        return "its theorem asks for Gaussian noise, and that of the problem is sub-Gaussian alone"
+    if problem.noise_std is not None and tails.sub_gaussian > problem.noise_std * (1 + _ROUNDING):
+        return (
+            f"it takes the deviation of the noise, {problem.noise_std:.3g}, for its sub-Gaussian constant, which is "
+            f"{tails.sub_gaussian:.3g}"
+        )
+    return ""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from math import inf, log, pi, sqrt
+from math import inf, log, log1p, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ __all__ = [
     "BoundedNoise",
     "CompactBayes",
     "Constant",
+    "CorrectedBKB",
     "DualMixture",
     "EffectiveDimension",
     "FiniteBayes",
@@ -48,6 +49,8 @@ __all__ = [
     "NonAdaptive",
     "OfflineTheorem",
     "Scaled",
+    "TwoSidedNonAdaptive",
+    "TwoSidedOffline",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -96,11 +99,12 @@ class WidthSchedule(ABC):
     """A confidence width as a function of the data so far.
 
     Attributes:
-        assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and Gaussian
-            noise; None where no theorem says that such a band holds, or where it asks for more than that.
+        assumes: What the theorem behind the width assumes of the mean function, besides the true kernel and
+            sub-Gaussian noise; None where no theorem says that such a band holds, or where it asks for more than that.
         theorem: Source of that theorem; "" without one.
         unmet: Condition of the theorem that a band at all arms or points never meets; "" if there is none.
         for_sketch: Whether the theorem is about a sketched posterior; the others are about the exact one.
+        gaussian_noise: Whether the band is proven for Gaussian noise alone, instead of all that is sub-Gaussian.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
     """
@@ -109,6 +113,7 @@ class WidthSchedule(ABC):
     theorem: ClassVar[str] = ""
     unmet: ClassVar[str] = ""
     for_sketch: ClassVar[bool] = False
+    gaussian_noise: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
@@ -146,6 +151,7 @@ class FiniteBayes(WidthSchedule):
 
     assumes = "prior"
     theorem = "Srinivas et al. (2010), Theorem 1"
+    gaussian_noise: ClassVar[bool] = True
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
@@ -185,6 +191,7 @@ class CompactBayes(WidthSchedule):
     assumes = "prior"
     theorem = "Srinivas et al. (2010), Theorem 2"
     unmet = "its theorem covers a grid and the evaluated points, with constants of the slopes that are not known"
+    gaussian_noise: ClassVar[bool] = True
     depends_on_pulls: ClassVar[bool] = False
 
     a: float = 1.0
@@ -315,9 +322,13 @@ def _log_ratio(c: WidthContext) -> float:
 
 @dataclass(frozen=True)
 class BKBTheorem2(WidthSchedule):
-    """`beta / sqrt(lam)` with the radius of a fresh dictionary.
+    """`beta / sqrt(lam)` with the radius of a fresh dictionary, as printed.
 
     `beta = 2 xi sqrt(alpha log(kappa^2 t) d_eff + log(1/delta)) + (1 + 1/sqrt(1-eps)) sqrt(lam) F`.
+
+    The logarithm stands for a bound on `logdet(I + K_t / lam) / d_eff` that the proof has as `1 + log(1 + kappa^2 t)`,
+    without its `lam`. It depends on the unit of the reward, and is 0 for a small kernel: then nothing is left for the
+    noise. `CorrectedBKB` has the bound itself; this width is proven where it is not below that one.
 
     Reference: Calandriello et al. (2019), Theorem 2, with `alpha = (1 + eps) / (1 - eps)`.
 
@@ -334,12 +345,41 @@ class BKBTheorem2(WidthSchedule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps", as_number("eps", self.eps, "a number in (0, 1)", lambda eps: 0 < eps < 1))
 
+    @property
+    def alpha(self) -> float:
+        """`(1 + eps) / (1 - eps)`: the factor within which the dictionary keeps every variance."""
+        return (1 + self.eps) / (1 - self.eps)
+
+    def log_ratio(self, prior_variance: float, lam: float, t: int) -> float:
+        """What stands for a bound on `logdet(I + K_t / lam) / d_eff` after t pulls."""
+        return max(log(prior_variance * t), 0.0)
+
+    def is_proven(self, prior_variance: float, lam: float) -> bool:
+        """Whether that is at least the bound of `CorrectedBKB`, for every t: their difference is least for t = 1."""
+        needed = CorrectedBKB(self.eps).log_ratio(prior_variance, lam, 1)
+        return self.log_ratio(prior_variance, lam, 1) >= needed
+
     def __call__(self, context: WidthContext) -> float:
         c = context
-        alpha = (1 + self.eps) / (1 - self.eps)
-        gain = alpha * max(log(c.prior_variance * c.t), 0.0) * c.effective_dimension
+        gain = self.alpha * self.log_ratio(c.prior_variance, c.lam, c.t) * c.effective_dimension
         beta = 2 * c.noise_std * sqrt(gain + log(1 / c.delta))
         return beta / sqrt(c.lam) + (1 + 1 / sqrt(1 - self.eps)) * c.norm_bound
+
+
+@dataclass(frozen=True)
+class CorrectedBKB(BKBTheorem2):
+    """`BKBTheorem2` with `1 + log(1 + kappa^2 t / lam)` in the place of `log(kappa^2 t)`, for which its proof holds.
+
+    `logdet(I + K_t / lam) <= d_eff (1 + log(1 + |K_t| / lam))` and `|K_t| <= kappa^2 t`, so that it does not depend on
+    the unit of the reward. See `docs/math/bkb.md`.
+
+    Reference: Calandriello et al. (2019), Proposition 5 and appendix D.1.
+    """
+
+    theorem = "Calandriello et al. (2019), Theorem 2 with the logarithm of Proposition 5"
+
+    def log_ratio(self, prior_variance: float, lam: float, t: int) -> float:
+        return 1 + log1p(prior_variance * t / lam)
 
 
 @dataclass(frozen=True)
@@ -398,6 +438,10 @@ class LogDeterminant(WidthSchedule):
 class OfflineTheorem(WidthSchedule):
     """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without its feedback.
 
+    The theorem is about one arm and one side of the band. Both sides of A arms in B batches are `2 A B` events. For
+    Gaussian noise the two tails of an arm together have the bound of one, and `A B` suffices; see `TwoSidedOffline` for
+    other noise.
+
     Reference: Li and Scarlett (2022), Algorithm 1, line 15; Vakili et al. (2021), Theorem 1.
 
     Attributes:
@@ -406,31 +450,56 @@ class OfflineTheorem(WidthSchedule):
 
     assumes = "norm"
     theorem = "Vakili et al. (2021), Theorem 1"
+    gaussian_noise: ClassVar[bool] = True
+    sides: ClassVar[int] = 1
+    """Bounds on the tail of one arm that are added up."""
 
     n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
         c = context
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * self.n_batches / c.delta))
+        events = self.sides * c.n_arms * self.n_batches
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events / c.delta))
+
+
+@dataclass(frozen=True)
+class TwoSidedOffline(OfflineTheorem):
+    """`OfflineTheorem` with `2 A B` for `A B`, for all sub-Gaussian noise."""
+
+    gaussian_noise: ClassVar[bool] = False
+    sides: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
 class NonAdaptive(WidthSchedule):
     """`F + R / sqrt(lam) sqrt(2 log(A t^2 pi^2 / (6 delta)))`, at all times, for arms chosen without any feedback.
 
-    The theorem is about one arm and one time; the logarithm is that of a union over the arms and over all times.
+    The theorem is about one arm, one time and one side of the band; the logarithm is that of a union over the arms and
+    over all times. Both sides need no factor of 2 where noise is Gaussian; see `TwoSidedNonAdaptive` for other noise.
 
     Reference: Vakili et al. (2021), Theorem 1; Garnett (2023), Bayesian optimization, section 10.5, for the union.
     """
 
     assumes = "norm"
     theorem = "Vakili et al. (2021), Theorem 1"
+    gaussian_noise: ClassVar[bool] = True
+    sides: ClassVar[int] = 1
+    """Bounds on the tail of one arm that are added up."""
     depends_on_pulls: ClassVar[bool] = False
 
     def __call__(self, context: WidthContext) -> float:
         c = context
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
+        events = self.sides * c.n_arms * c.t**2
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events * pi**2 / (6 * c.delta)))
+
+
+@dataclass(frozen=True)
+class TwoSidedNonAdaptive(NonAdaptive):
+    """`NonAdaptive` with `2 A` for `A`, for all sub-Gaussian noise."""
+
+    gaussian_noise: ClassVar[bool] = False
+    sides: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ class ECGPUCB(EnlargedUCB):
     Attributes:
         allowed: The `eps` of the episode, from `reset` on.
 
-    Reference: Bogunovic and Krause (2021), Misspecified Gaussian process bandit optimization. Its width was taken from
-    secondary sources; that it holds is proven in `docs/math/gp-ucb.md`.
+    Reference: Bogunovic and Krause (2021), Misspecified Gaussian process bandit optimization; `docs/math/gp-ucb.md` has
+    a proof of its width.
     """
 
     argument = "misspecification"

@@ -81,7 +81,7 @@ class EnlargedUCB(SearchFields, UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         allowed = self.allowed_on(inputs.problem)
-        inside = ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), mixture=self.is_mixture)
+        inside = ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture)
         if allowed == 0:
             return inside
         if inside.bound is None:
@@ -92,7 +92,8 @@ class EnlargedUCB(SearchFields, UCBAgent):
         enlarged = gp_ucb_bound(t, width, inputs.gamma[inputs.t - 1 : inputs.t], inputs.prior_variance, lam)
         bound = inside.bound + float(enlarged[0]) + self.regret_outside(allowed, inputs.t)
         theorem = f"{inside.theorem}; {self.source}"
-        return RegretGuarantee(self.regret_exponent(inside), bound, theorem, self._tolerated(inputs.problem))
+        tolerated = self._tolerated(inputs.problem)
+        return RegretGuarantee(self.regret_exponent(inside), bound, theorem, tolerated, inside.gaussian_noise)
 
     def regret_outside(self, allowed: float, t: int) -> float:
         """What the bound on the regret of t pulls has besides."""

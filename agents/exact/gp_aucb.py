@@ -52,5 +52,5 @@ class GPAUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         theorem = "Calandriello et al. (2020), Proposition 3"
-        delta = self.settings.delta_on(inputs.problem)
-        return ucb_guarantee(inputs, delta, self.batch_ratio, theorem, mixture=self.is_mixture)
+        start = self.n_start
+        return ucb_guarantee(inputs, self.settings, self.batch_ratio, theorem, start, self.is_mixture)

@@ -101,8 +101,8 @@ class GPBUCB(UCBAgent):
             return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
-        delta = self.settings.delta_on(inputs.problem)
-        return ucb_guarantee(inputs, delta, ratio, theorem, self.t_init, self.is_mixture)
+        start = self.t_init + self.n_start
+        return ucb_guarantee(inputs, self.settings, ratio, theorem, start, self.is_mixture)
 
 
 def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:

@@ -54,4 +54,4 @@ class GPUCB(SearchFields, UCBAgent):
         super().__post_init__()
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return ucb_guarantee(inputs, self.settings.delta_on(inputs.problem), mixture=self.is_mixture)
+        return ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture)

@@ -23,8 +23,10 @@ class GPUCBPE(UCBAgent):
     A batch of K has one arm of largest upper bound. Each of the other K - 1 is the arm of largest deviation, given all
     picks of the batch so far, in the relevant region
     `{x: mean(x) + 2 width' sd(x) >= max_z (mean(z) - width sd(z))}`, with mean and sd as at the start of the batch. It
-    holds the best arm if the band does. `width'` is the width of the next batch; where it depends on the pulls, which
-    is not so in the paper, only its `t` is that of the next.
+    holds the best arm if the band does. It has `2 width'` so as to hold the arm with which the next batch begins as
+    well: for a draw from the prior it does, but bands alone give `3 width'`, so that nothing is said of the regret on a
+    mean of bounded norm; see `docs/math/gp-ucb-pe.md`. `width'` is the width of the next batch; where it depends on the
+    pulls, which is not so in the paper, only its `t` is that of the next.
 
     When feedback comes at other times than whole batches, every delivery begins a batch: its first pick is by the upper
     bound, with the open evaluations hallucinated, and pure exploration fills up to K open ones. Other arguments: see
@@ -75,4 +77,6 @@ class GPUCBPE(UCBAgent):
         return region
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        if inputs.problem.norm_bound is not None:  # whose bands do not hold the next upper-bound pick in the region
+            return RegretGuarantee()
         return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))

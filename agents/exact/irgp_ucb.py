@@ -29,8 +29,7 @@ class IRGPUCB(GPAgent):
         current_width: `sqrt(zeta_t)` as drawn for the next pull.
 
     Reference: Takeno, Inatsu and Karasuyama (2023), Randomized Gaussian process upper confidence bound with tighter
-    Bayesian regret bounds, on finite arms. Its distribution was taken from secondary sources; that it has the property
-    that the regret bound needs is proven in `docs/math/gp-ucb.md`.
+    Bayesian regret bounds, on finite arms; `docs/math/gp-ucb.md` has a proof of the property that its bound needs.
     """
 
     policy_family = "GP-UCB"
@@ -59,4 +58,5 @@ class IRGPUCB(GPAgent):
         width = np.array([sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))])
         t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
         bound = 0.5 * float(gp_ucb_bound(t, width, gamma, inputs.prior_variance, inputs.lam)[0])
-        return RegretGuarantee(exponent, bound, "Takeno et al. (2023), in expectation over draws of the mean")
+        theorem = "Takeno et al. (2023), in expectation over draws of the mean"
+        return RegretGuarantee(exponent, bound, theorem, gaussian_noise=True)

@@ -16,7 +16,7 @@ from agents.core.gp_settings import GPSettings, NoiseOfArms
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, as_width, width_setting
+from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, TwoSidedOffline, as_width, width_setting
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
@@ -27,6 +27,7 @@ __all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_
 
 _LARGEST = 1_000_000  # grid points
 _FIRST = 8  # evaluations of the first batch, where lengths double
+_WIDTHS = {"theory": OfflineTheorem(), "sub-gaussian": TwoSidedOffline(), "growing": GrowingWidth()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,7 +49,8 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     arguments: see `ModelFields` and `BandFields`.
 
     Args:
-        width: `"theory"` (the offline bound), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
+        width: `"theory"` (the offline bound, proven for Gaussian noise), `"sub-gaussian"` (the same with `2 A` for A,
+            proven for all sub-Gaussian noise), `"growing"` (`sqrt(3 log 2i)`, meant for the full posterior), a number
             (the paper's experiments: `sqrt(2)` on f1, `sqrt(6)` on f2) or a schedule, evaluated once a batch,
             that depends only on `t` and the problem.
         n_batches: Number of batches B; None for Algorithm 1, which needs about `log log T`.
@@ -90,7 +92,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     def __post_init__(self) -> None:
         self.settings = GPSettings.of(self)
         self.kernel = self.settings.kernel
-        self.schedule = as_width(self.width, {"theory": OfflineTheorem(), "growing": GrowingWidth()})
+        self.schedule = as_width(self.width, _WIDTHS)
         if self.schedule.depends_on_pulls:
             # A batch has its width before its pulls, when its posterior is still the prior.
             raise ValueError(
@@ -164,7 +166,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
             scale *= schedule.scale
             schedule = schedule.schedule
         if isinstance(schedule, OfflineTheorem):
-            schedule = OfflineTheorem(len(self.batch_lengths))
+            schedule = replace(schedule, n_batches=len(self.batch_lengths))
         elif isinstance(schedule, GrowingWidth):
             schedule = GrowingWidth(batch)
         return scale * schedule(replace(self._context, t=self.n_pulls + 1))
@@ -267,13 +269,15 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F = inputs.problem, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
-        # Theorem 1 is about the regret at the horizon, with the batch lengths and the picks of Algorithm 1.
-        if F is None or inputs.t != problem.horizon or self.n_batches is not None or self._uniform:
+        # Theorem 1 is about the regret at the horizon, with the batch lengths, the picks and the data of Algorithm 1.
+        other = self.n_batches is not None or self._uniform or self._full
+        if F is None or inputs.t != problem.horizon or other:
             return RegretGuarantee(exponent)
+        sides = 2 if isinstance(self.schedule, TwoSidedOffline) else 1
         batches, delta = np.array(self.plan_lengths(inputs.t, problem.dim)), self.settings.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
-        bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, A, delta, kappa2, inputs.lam)
-        return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1")
+        bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, sides * A, delta, kappa2, inputs.lam)
+        return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1", gaussian_noise=sides == 1)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {

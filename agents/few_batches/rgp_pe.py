@@ -16,13 +16,14 @@ from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
-from agents.core.widths import NonAdaptive, as_width, width_setting
+from agents.core.widths import NonAdaptive, TwoSidedNonAdaptive, as_width, width_setting
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.exact import ExactPosterior
 
 __all__ = ["RGPPE", "rare_switching"]
 
 Enlargement = Literal["theory", "tight"] | float
+_WIDTHS = {"theory": NonAdaptive(), "sub-gaussian": TwoSidedNonAdaptive()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,8 +39,9 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
 
     Args:
         corruption: Budget `C >= 0`, unit of the reward; None for the problem's, or 0 if it states none.
-        width: `"theory"`, `F + R / sqrt(lam) sqrt(2 log(A / delta_h))` with `delta_h = 6 delta / ((h + 1)^2 pi^2)`; a
-            number (4 in the paper's experiments), or a schedule of `t`, which is here `h + 1`, and of the problem.
+        width: `"theory"`, `F + R / sqrt(lam) sqrt(2 log(A / delta_h))` with `delta_h = 6 delta / ((h + 1)^2 pi^2)`,
+            proven for Gaussian noise; `"sub-gaussian"`, the same with `2 A` for A, for all sub-Gaussian noise; a number
+            (4 in the paper's experiments), or a schedule of `t`, which is here `h + 1`, and of the problem.
         enlargement: What C adds to the width after u pulls in an epoch, n of them of the arm with fewest: `"theory"`,
             `C sqrt(u) / (psi l_h lam)`, for `lam <= 1`; `"tight"`, `C / sqrt(n lam)`, see `docs/math/robust.md`; or a
             number b for `b C / sqrt(u)`, 0.1 in the paper's experiments.
@@ -75,7 +77,7 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
     def __post_init__(self) -> None:
         self.settings = GPSettings.of(self)
         self.kernel = self.settings.kernel
-        self.schedule = as_width(self.width, {"theory": NonAdaptive()})
+        self.schedule = as_width(self.width, _WIDTHS)
         if self.schedule.depends_on_pulls:
             raise ValueError(
                 f"width: expected 'theory', a number or a schedule of t and the problem alone, got {self.schedule!r}, "

@@ -25,6 +25,8 @@ from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
 
+_LARGEST_DELTA = 5 / 6  # delta^2 for the noise and delta^2 / 5 for the dictionaries: docs/math/bkb.md
+
 
 @dataclass
 class SketchSettings:
@@ -157,18 +159,39 @@ class SketchedUCBAgent(UCBAgent):
         return Sketch(self.beliefs.posterior, self.beliefs.resparsifications)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
-        sketch, horizon = self._sketch_settings, self.problem.horizon
+        return self._unmet_on(self.problem, schedule, self.model.lam, self.model.prior_variance)
+
+    def _unmet_on(self, problem: Problem, schedule: WidthSchedule, lam: float, prior_variance: float) -> str:
+        """Which condition of the theorem behind `schedule` this policy does not meet on a problem; "" if none.
+
+        Band and regret ask here, so that one is never stated without the other.
+
+        Args:
+            problem: The problem.
+            schedule: The width.
+            lam: Noise variance in the posterior.
+            prior_variance: Largest prior variance `kappa^2` of an arm.
+        """
+        sketch, horizon, delta = self._sketch_settings, problem.horizon, self.settings.delta_on(problem)
         if not schedule.for_sketch:
             return "its proof is for the exact posterior, and this one is sketched"
         if sketch.resampling != "fresh":
             return "its theorem asks for dictionaries that are drawn afresh"
-        if self.model.lam < self.least_lam:
-            return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {self.model.lam:g}"
+        if lam < self.least_lam:
+            return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {lam:g}"
         if horizon is None:
             return "its theorem asks for a qbar that depends on the horizon, which is not known"
+        if problem.initial is not None or self.settings.initial is not None:
+            return "its theorem is for a dictionary that follows the pulls from the first, and these begin with data"
+        if delta > _LARGEST_DELTA:
+            return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"
         eps = schedule.eps if isinstance(schedule, BKBTheorem2) else 0.5
-        least = least_oversampling(horizon, self.model.delta, self.batch_ratio, eps)
-        return "" if sketch.qbar >= least else f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
+        least = least_oversampling(horizon, delta, self.batch_ratio, eps)
+        if sketch.qbar < least:
+            return f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
+        if isinstance(schedule, BKBTheorem2) and not schedule.is_proven(prior_variance, lam):
+            return "it is printed with log(kappa^2 t), which its proof bounds by 1 + log(1 + kappa^2 t / lam)"
+        return ""
 
     def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)

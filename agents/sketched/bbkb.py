@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -59,11 +60,16 @@ class BBKB(SketchedUCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim)
-        if F is None:
+        if F is None or self.settings.lam is not None or not isinstance(self.schedule, BBKBTheorem2):
+            return RegretGuarantee(exponent)
+        if self.min_batch is not None:  # a start of a length that is not known beforehand
+            return RegretGuarantee(exponent)
+        if self._unmet_on(problem, self.schedule, lam, inputs.prior_variance):
             return RegretGuarantee(exponent)
         t = np.array([float(inputs.t)])
         # The leverage scores of t pulls add up to at most this.
         leverage = 2 * variance_constant(inputs.prior_variance, lam) / lam * inputs.gamma[inputs.t - 1 : inputs.t]
         delta = self.settings.delta_on(problem)
-        bound = bbkb_bound(t, leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)
-        return RegretGuarantee(exponent, float(bound[0]), "Calandriello et al. (2020), Theorem 2")
+        bound = float(bbkb_bound(t, leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)[0])
+        bound += self.n_start * 2 * F * sqrt(inputs.prior_variance)
+        return RegretGuarantee(exponent, bound, "Calandriello et al. (2020), Theorem 2")

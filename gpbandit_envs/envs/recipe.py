@@ -163,7 +163,7 @@ def make_problem(
     family, noise = recipe.family, recipe.noise
     kernel, norm_bound = recipe.kernel, recipe.norm_bound
     noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
-    noise_stds = None if noise_std is None else noise.stds
+    noise_stds, noise_tails = None if noise_std is None else noise.stds, noise.tails
     if "lengthscale" in factors:
         if kernel is None:
             raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
@@ -177,11 +177,14 @@ def make_problem(
             raise ValueError("misspecification: there is no noise_std in the problem that could be wrong")
         noise_std *= factors["noise"]
         noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
+        if noise_tails is not None:
+            noise_tails = replace(noise_tails, sub_gaussian=noise_tails.sub_gaussian * factors["noise"])
     wrong = {**factors, "corruption": corruption} if corruption else factors
     knowledge = recipe.knowledge
     # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
     stated_in_full = noise.homoscedastic or isinstance(noise, ArmNoise)
-    if knowledge == "oracle" and (factors.keys() - {"sup"} or not stated_in_full):
+    # A wrong bound on the norm leaves kernel and noise true, and one that is too large is a bound.
+    if knowledge == "oracle" and (factors.keys() - {"sup", "norm"} or not stated_in_full):
         knowledge = "misspecified"
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
@@ -193,6 +196,7 @@ def make_problem(
         kernel=kernel,
         noise_std=noise_std,
         noise_stds=noise_stds,
+        noise_tails=noise_tails,
         norm_bound=norm_bound,
         horizon=horizon,
         knowledge=knowledge,

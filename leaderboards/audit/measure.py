@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents import BandGuarantee, Sketch
+from agents.core.guarantees import off_the_model, unmet_by_noise
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Problem
@@ -50,7 +51,11 @@ SKETCH_COLUMNS = (
 """Arms in the dictionary; exact and sketched effective dimension; smallest, median and largest ratio; dictionaries
 drawn. All of them are NaN for an agent without a sketch."""
 
-_DEVIATIONS = {"sup": "a mean that is only close to the prior's functions", "corruption": "corrupted feedback"}
+_DEVIATIONS = {
+    "sup": "a mean that is only close to the prior's functions",
+    "corruption": "corrupted feedback",
+    "norm": "a stated norm below the true one",
+}
 # Where the band has no width the mean may differ by rounding alone.
 _ROUNDING = 1e-9
 # Below this share of the prior variance the exact variance is rounding, and so is a ratio to it.
@@ -86,9 +91,9 @@ def band_violations(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndar
 def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
     """Why no theorem guarantees the band on this problem; "" if one does.
 
-    The RKHS widths need a bound on the norm of the mean, the Bayesian ones a draw from the prior; both need the true
-    kernel and noise. A problem of knowledge `"oracle"` that states no norm bound is a draw from its prior. Of a bound
-    below that of the problem nothing is known.
+    The RKHS widths need a bound on the norm of the mean, the Bayesian ones a draw from the prior and Gaussian noise;
+    both need the true kernel, and noise that is sub-Gaussian with a known constant. A problem of knowledge `"oracle"`
+    that states no norm bound is a draw from its prior. Of a bound below that of the problem nothing is known.
     """
     has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
     if not guarantee.width:
@@ -101,9 +106,11 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
         return "the mean changes, and the theorem is for one that stays as it is"
     if guarantee.time_varying and not problem.time_varying:
         return "the mean stays as it is, and the policy is told that it drifts"
+    if unmet_noise := unmet_by_noise(problem, guarantee.gaussian_noise):
+        return unmet_noise
     if problem.knowledge != "oracle" or guarantee.own_model:
         return "the kernel and noise it is given are not known to be true"
-    if unmet := sorted(set(problem.misspecification) - guarantee.tolerates):
+    if unmet := sorted(off_the_model(problem) - guarantee.tolerates):
         return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
     if guarantee.assumes == "norm":
         return _norm_status(guarantee, problem, has_norm)
@@ -118,7 +125,9 @@ def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> 
         return "the norm of the mean is guessed, and doubled when the data refute the guess"
     if not has_norm:
         return "no bound on the norm of the mean is known"
-    if problem.norm_bound and (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
+    if problem.norm_bound is None:
+        return "the bound on the norm is the policy's own, and the problem states none"
+    if (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
         return "the bound on the norm that it is given is below the problem's"
     return ""
 

@@ -244,6 +244,7 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
         "problem": None,
         "columns": list(itertools.compress(columns, known)),
         "true": found.knowledge == "oracle",
+        "unmet": found.unmet,
         "t": found.t,
         "gamma": number(float(found.greedy.gain[-1])),
         "d_eff": number(found.greedy.d_eff),

@@ -23,6 +23,7 @@ from agents.few_batches.bpe_delay import BPEDelay, extended_lengths
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.tails import NoiseTails
 from tests.agents.play import noisy, play
 from tests.reference import policies
 from tests.reference.posterior import dense
@@ -35,8 +36,8 @@ def problem_of(seed: int, kernel: Any, n_arms: int) -> tuple[Problem, np.ndarray
     rng = np.random.default_rng(seed)
     X = rng.random((n_arms, 2))
     mean = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
-    problem = Problem(name="test", dim=2, arms=X, kernel=kernel, noise_std=sqrt(LAM), norm_bound=1.5, horizon=T)
-    return problem, mean
+    stated = {"kernel": kernel, "noise_std": sqrt(LAM), "noise_tails": NoiseTails(sqrt(LAM), gaussian=True)}
+    return Problem(name="test", dim=2, arms=X, norm_bound=1.5, horizon=T, **stated), mean
 
 
 PROBLEMS = [problem_of(0, SE(0.3), 50), problem_of(1, Matern(0.5, 1.5), 40), problem_of(3, SE(0.05), 200)]
@@ -157,7 +158,7 @@ def test_the_band_of_mvr_is_that_of_arms_chosen_without_feedback() -> None:
     amm = agents.make("MVR", width="amm")
     amm.reset(problem, np.random.default_rng(0))
     assert amm.band_guarantee().theorem == "Flynn and Reeb (2025), AMM"
-    with pytest.raises(ValueError, match="width: expected one of 'theory', 'amm'"):
+    with pytest.raises(ValueError, match="width: expected one of 'theory', 'sub-gaussian', 'amm'"):
         agents.make("MVR", width="practical")
 
 

@@ -17,6 +17,7 @@ from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.tails import NoiseTails
 from leaderboards import run
 from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import noisy, play
@@ -213,6 +214,7 @@ def test_bands_hold_under_attack_where_others_are_left() -> None:
             arms=X,
             kernel=SE(0.1),
             noise_std=0.05,
+            noise_tails=NoiseTails(0.05, gaussian=True),
             norm_bound=1.0,
             horizon=150,
             misspecification={"corruption": C},
@@ -238,7 +240,7 @@ def status(id: str, problem: Problem, **kwargs: Any) -> str:
 
 
 def test_which_bands_are_guaranteed() -> None:
-    plain = PROBLEMS[0][0]
+    plain = replace(PROBLEMS[0][0], noise_tails=NoiseTails(0.1, gaussian=True))
     corrupted, near = (replace(plain, misspecification={name: 0.5}) for name in ("corruption", "sup"))
     both = replace(plain, misspecification={"corruption": 0.5, "sup": 0.5})
     robust: list[tuple[str, dict[str, Any]]] = [("RGP-UCB", {}), ("RGP-PE", {}), ("RGP-PE", {"enlargement": "tight"})]
@@ -392,7 +394,15 @@ def test_their_bands_hold() -> None:
         mean = K @ weights / np.sqrt(weights @ K @ weights)
         stds = 10 ** rng.uniform(-2, 0, 60)
         problem = Problem(
-            name="b", dim=1, arms=X, kernel=SE(0.1), noise_std=1.0, noise_stds=stds, norm_bound=1.0, horizon=60
+            name="b",
+            dim=1,
+            arms=X,
+            kernel=SE(0.1),
+            noise_std=1.0,
+            noise_tails=NoiseTails(1.0, gaussian=True),
+            noise_stds=stds,
+            norm_bound=1.0,
+            horizon=60,
         )
         for id in ("VA-PE", "VA-MVR"):
             agent = agents.make(id, delta=0.01)

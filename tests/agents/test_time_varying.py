@@ -14,6 +14,7 @@ from agents import Feedback, Pending
 from agents.core.widths import InformationGain
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.play.protocol_checks import incompatibility
 from tests.reference.posterior import dense
@@ -26,6 +27,7 @@ PROBLEM = Problem(
     arms=ARMS,
     kernel=SE(0.3),
     noise_std=0.1,
+    noise_tails=NoiseTails(0.1, gaussian=True),
     horizon=90,
     time_varying=True,
     drift=0.02,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, TableNoise, as_noise
+from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, StudentTNoise, TableNoise, as_noise
+from gpbandit_envs.tails import NoiseTails
 
 SPECS: list[dict[str, Any]] = [
     {"name": "gaussian", "std": 0.3},
@@ -192,3 +193,56 @@ def test_the_deviations_of_a_table_are_those_of_its_replicates() -> None:
     variates = noise.draw(np.random.default_rng(0), 200_000)
     drawn = noise.reward(np.zeros(200_000), np.full(200_000, 3), variates)
     assert drawn.std() == pytest.approx(noise.stds[3], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("noise", "tails"),
+    [
+        (as_noise("gaussian", 0.3), NoiseTails(0.3, gaussian=True)),
+        (as_noise("bounded", 0.3), NoiseTails(0.3)),
+        (as_noise("student_t", 0.3), None),
+        (as_noise({"name": "student_t", "df": 50.0}, 0.3), None),
+        (as_noise("student_t", 0.0), NoiseTails(0.0, gaussian=True)),
+        (as_noise("heteroscedastic", 0.3), None),
+        (as_noise({"name": "heteroscedastic", "relative": 0.0}, 0.3), NoiseTails(0.3, gaussian=True)),
+        (BY_ARM, NoiseTails(2.0, gaussian=True)),
+        (TableNoise(REPLICATES), NoiseTails(1.25)),  # half of 3.0 to 5.5
+        (TableNoise(np.array([[1.0], [2.0]])), NoiseTails(0.0, gaussian=True)),
+    ],
+)
+def test_every_model_states_its_tails(noise: Noise, tails: NoiseTails | None) -> None:
+    assert noise.tails == tails
+
+
+def test_the_constants_bound_the_moments() -> None:
+    """`E exp(a eps) <= exp(a^2 R^2 / 2)`, which near a = 0 no constant below the deviation does."""
+    a = np.geomspace(1e-3, 20, 200)
+    s = np.sqrt(3) * a * 0.3
+    assert (np.log(np.sinh(s) / s) <= a**2 * 0.3**2 / 2).all()
+    assert (np.log(np.sinh(s) / s) > a**2 * 0.29**2 / 2)[:100].all()
+    noise = TableNoise(REPLICATES)
+    assert noise.tails is not None
+    for row in REPLICATES:
+        values = row[~np.isnan(row)] - np.nanmean(row)
+        moments = np.log(np.exp(np.outer(a, values)).mean(axis=1))
+        assert (moments <= a**2 * noise.tails.sub_gaussian**2 / 2).all()
+
+
+def test_a_model_of_ones_own_has_no_constant_unless_it_says_so() -> None:
+    class Own(Noise):
+        std = 0.1
+
+        def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+            return rng.standard_normal(n)
+
+        def reward(self, mean: Any, action: Any, variate: Any) -> Any:
+            return mean + self.std * variate
+
+    assert Own().tails is None
+    assert StudentTNoise(0.1).tails is None
+
+
+@pytest.mark.parametrize("constant", [-1.0, np.nan, np.inf])
+def test_a_bad_constant_is_named(constant: float) -> None:
+    with pytest.raises(ValueError, match="sub_gaussian: expected a finite number >= 0"):
+        NoiseTails(constant)

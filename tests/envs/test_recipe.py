@@ -12,6 +12,7 @@ import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.envs.recipe import rescale_lengthscales
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
+from gpbandit_envs.tails import NoiseTails
 
 
 def make_problem(name: str = "RKHS", **kwargs: Any) -> Problem:
@@ -32,6 +33,25 @@ def test_factors_change_what_they_name() -> None:
     assert wrong.kernel == SE(0.4)
     assert wrong.knowledge == "misspecified"
     assert make_problem().knowledge == "oracle"
+
+
+def test_a_norm_that_is_off_leaves_kernel_and_noise_true() -> None:
+    for factor in (0.5, 3.0):
+        problem = make_problem(norm=2.0, misspecification={"norm": factor})
+        assert (problem.norm_bound, problem.knowledge) == (2.0 * factor, "oracle")
+        assert problem.misspecification == {"norm": factor}
+    assert make_problem(norm=2.0, misspecification={"norm": 3.0, "lengthscale": 2.0}).knowledge == "misspecified"
+
+
+def test_a_problem_states_the_tails_of_its_noise() -> None:
+    assert make_problem(noise_std=0.1).noise_tails == NoiseTails(0.1, gaussian=True)
+    assert make_problem(noise_std=0.1, noise="bounded").noise_tails == NoiseTails(0.1)
+    assert make_problem(noise="student_t").noise_tails is None
+    assert make_problem(noise="heteroscedastic").noise_tails is None
+    wrong = make_problem(noise_std=0.1, misspecification={"noise": 3.0})
+    assert wrong.noise_tails == NoiseTails(0.1 * 3.0, gaussian=True)
+    with pytest.raises(TypeError, match="noise_tails: expected NoiseTails or None"):
+        Problem(name="x", dim=1, noise_tails=0.1)  # type: ignore[arg-type]
 
 
 def test_factors_without_anything_to_change() -> None:

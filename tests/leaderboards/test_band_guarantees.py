@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -12,15 +14,20 @@ from agents import BandGuarantee, BoundInputs
 from agents.core.regret_bounds import amm_width, rkhs_width
 from agents.core.widths import InformationGain, OfflineTheorem
 from agents.sketched.base import least_oversampling
+from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.audit.report import audit_band
 
 X = np.linspace(0, 1, 12)[:, None]
-ARMS = Problem(name="arms", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
-PRIOR = Problem(name="draw", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, horizon=50)
-BOX = Problem(name="box", dim=1, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0, horizon=50)
+_STATED: dict[str, Any] = {"kernel": SE(0.2), "noise_std": 1.0, "noise_tails": NoiseTails(1.0, gaussian=True)}
+ARMS = Problem(name="arms", dim=1, arms=X, norm_bound=2.0, horizon=50, **_STATED)
+PRIOR = Problem(name="draw", dim=1, arms=X, horizon=50, **_STATED)
+BOX = Problem(name="box", dim=1, norm_bound=2.0, horizon=50, **_STATED)
+WIDE = replace(ARMS, kernel=SE(0.2) * 20.0, noise_std=5.0, noise_tails=NoiseTails(5.0))  # log(kappa^2) >= L
+WITH_DATA = replace(ARMS, initial=InitialData(arms=np.array([1]), rewards=np.array([0.5])))
 ENOUGH = least_oversampling(50, 1 / 50, 2.0)
 
 
@@ -41,7 +48,15 @@ PROVEN = [
     ("GP-AUCB", ARMS, {"width": "amm"}, "proven", "Flynn and Reeb (2025), AMM"),
     ("GP-UCB", PRIOR, {"width": "bayes"}, "Bayesian", "Srinivas et al. (2010), Theorem 1"),
     ("BPE", ARMS, {}, "proven", "Vakili et al. (2021), Theorem 1"),
-    ("BKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2019), Theorem 2"),
+    (
+        "BKB",
+        ARMS,
+        {"qbar": ENOUGH, "width": "proven"},
+        "proven",
+        "Calandriello et al. (2019), Theorem 2 with the logarithm of Proposition 5",
+    ),
+    ("BKB", WIDE, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2019), Theorem 2"),
+    ("BPE", ARMS, {"width": "sub-gaussian"}, "proven", "Vakili et al. (2021), Theorem 1"),
     ("BBKB", ARMS, {"qbar": ENOUGH}, "proven", "Calandriello et al. (2020), Theorem 2"),
 ]
 
@@ -57,6 +72,15 @@ NOT = [
     ("BBKB", ARMS, {"width": "amm"}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"width": InformationGain()}, "unproven", "its proof is for the exact posterior"),
     ("BKB", ARMS, {"qbar": 2.0}, "unproven", "qbar >= 663, and qbar is 2"),
+    ("BKB", ARMS, {"qbar": 2.0, "width": "proven"}, "unproven", "qbar >= 663, and qbar is 2"),
+    (
+        "BKB",
+        ARMS,
+        {"qbar": ENOUGH},
+        "unproven",
+        "printed with log(kappa^2 t), which its proof bounds by",
+    ),
+    ("BKB", WITH_DATA, {"qbar": ENOUGH, "width": "proven"}, "unproven", "these begin with data"),
     ("BKB", ARMS, {"qbar": ENOUGH, "width": {"name": "theory", "eps": 0.1}}, "unproven", "qbar >= 6754, and"),
     ("BBKB", ARMS, {"qbar": ENOUGH - 1}, "unproven", "qbar >= 1326, and qbar is 1325"),
     ("BBKB", ARMS, {"qbar": ENOUGH, "resampling": "coupled"}, "unproven", "drawn afresh"),
@@ -89,8 +113,58 @@ def test_not_proven_and_why(id: str, problem: Problem, kwargs: dict[str, Any], k
     assert why in status
 
 
+NO_CONSTANT = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
+NOT_GAUSSIAN = "its theorem asks for Gaussian noise, and that of the problem is sub-Gaussian alone"
+
+
+@pytest.mark.parametrize(("id", "problem", "kwargs", "kind", "theorem"), PROVEN)
+def test_what_every_width_asks_of_the_noise(
+    id: str, problem: Problem, kwargs: dict[str, Any], kind: str, theorem: str
+) -> None:
+    assert problem.noise_std is not None
+    unknown = replace(problem, noise_tails=None)
+    assert stated(id, unknown, **kwargs)[1] == NO_CONSTANT
+    larger = replace(problem, noise_tails=NoiseTails(problem.noise_std * 1.01, gaussian=True))
+    assert "for its sub-Gaussian constant, which is" in stated(id, larger, **kwargs)[1]
+    uniform = replace(problem, noise_tails=NoiseTails(problem.noise_std))
+    for_gaussian = kind == "Bayesian" or (id == "BPE" and not kwargs)
+    assert stated(id, uniform, **kwargs)[1] == (NOT_GAUSSIAN if for_gaussian else "")
+
+
+@pytest.mark.parametrize("id", ["BPE", "REDS", "MVR", "RGP-PE"])
+def test_widths_for_noise_that_is_not_gaussian(id: str) -> None:
+    """`2 A` in the place of A, and nothing else."""
+    uniform = replace(ARMS, noise_tails=NoiseTails(1.0))
+    assert stated(id, uniform)[1] == NOT_GAUSSIAN
+    assert stated(id, uniform, width="sub-gaussian")[1] == stated(id, ARMS, width="sub-gaussian")[1] == ""
+    squares = []
+    for width in ("theory", "sub-gaussian"):
+        agent = agents.make(id, width=width)
+        agent.reset(ARMS, np.random.default_rng(0))
+        half = (agent.predict(X) or (X, X))[1]
+        squares.append((half[0] - 2.0) ** 2)  # the prior deviation is 1, and so is R / sqrt(lam)
+    assert squares[1] - squares[0] == pytest.approx(2 * np.log(2))
+
+
+def test_environments_say_so() -> None:
+    def status(id: str, agent_kwargs: dict[str, Any], **kwargs: Any) -> str:
+        env = gym.make(id, n_arms=12, dim=1, **kwargs)
+        agent = agents.make("GP-UCB", **agent_kwargs)
+        agent.reset(problem_of(env), np.random.default_rng(0))
+        return guarantee_status(agent.band_guarantee(), problem_of(env))
+
+    for width in ("theory", "amm", "dmm"):
+        assert status("GPBandit/RKHS-v0", {"width": width}, noise="student_t") == NO_CONSTANT
+        assert status("GPBandit/RKHS-v0", {"width": width}, noise="bounded") == ""
+    assert status("GPBandit/GPSample-v0", {"width": "bayes"}, noise="bounded") == NOT_GAUSSIAN
+    assert status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"norm": 3.0}) == ""
+    too_small = status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"norm": 0.5})
+    assert too_small == "its theorem does not allow for a stated norm below the true one"
+    assert "not known to be true" in status("GPBandit/RKHS-v0", {"width": "amm"}, misspecification={"noise": 2.0})
+
+
 def test_an_unknown_horizon_leaves_the_sketch_unproven() -> None:
-    unlimited = Problem(name="x", dim=1, arms=X, kernel=SE(0.2), noise_std=1.0, norm_bound=2.0)
+    unlimited = replace(ARMS, horizon=None)
     assert "depends on the horizon" in stated("BKB", unlimited, qbar=1e6)[1]
 
 

@@ -117,6 +117,23 @@ def test_a_policy_of_ones_own_states_its_theory_once(tmp_path: Path, caplog: pyt
     assert "union" in page
 
 
+def test_noise_without_a_constant_has_no_bound(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    env = ("GPBandit/RKHS-v0", {"n_arms": 12, "dim": 1, "noise": "student_t"})
+    for id in ("GP-UCB", "BPE", "BBKB"):
+        for repetition in range(2):
+            store.write(leaderboards.run(env, id, repetition, 20))
+    assert not [outcome for outcome in audit_runs(store, sorted(store.done_keys()), checkpoints=5) if outcome.error]
+    theory = task_theory(summarise(store), "RKHS")
+    assert theory is not None
+    assert {comparison.proven for comparison in theory.comparisons} == {RegretGuarantee()}
+    why = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
+    assert theory.unmet == why
+    build_page(tmp_path)
+    page = (tmp_path / "site" / "env-rkhs.html").read_text()
+    assert f"no bound\n  is stated: {why}" in page
+
+
 @pytest.mark.usefixtures("_registered")
 def test_the_family_that_a_policy_states_gives_its_hue() -> None:
     alone = line_styles({"x": Ref("Test-Stated")})["x"]

@@ -10,6 +10,7 @@ from agents import Sketch
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Knowledge, Problem
+from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import (
     BAND_COLUMNS,
     SKETCH_COLUMNS,
@@ -154,6 +155,7 @@ def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = N
         arms=np.zeros((2, 1)),
         kernel=SE(1.0),
         noise_std=0.1,
+        noise_tails=NoiseTails(0.1, gaussian=True),
         norm_bound=norm_bound,
         horizon=20,
         knowledge=knowledge,
@@ -165,8 +167,9 @@ def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = N
     [
         ({}, stated_problem(norm_bound=1.0), ""),
         ({"width": "bayes"}, stated_problem(), ""),
-        ({"norm_bound": 3.0}, stated_problem(), ""),
+        ({"norm_bound": 3.0}, stated_problem(norm_bound=1.0), ""),
         ({}, stated_problem(), "no bound on the norm"),
+        ({"norm_bound": 3.0}, stated_problem(), "the bound on the norm is the policy's own"),
         ({"width": "bayes"}, stated_problem(norm_bound=1.0), "no draw from the prior"),
         ({}, stated_problem("misspecified", 1.0), "not known to be true"),
         ({"lam": 1.0}, stated_problem(norm_bound=1.0), "not known to be true"),
