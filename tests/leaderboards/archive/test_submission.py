@@ -418,10 +418,14 @@ pathlib.Path({note!r}).write_text(str(os.getpid()))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [("--no-isolate", "not what the environment pays for its actions: regret"), ("--isolate", ": regret")],
+)
 def test_code_that_changes_the_environment_is_found(
-    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str, where: str
 ) -> None:
-    """Where the agent plays, the forged regret is what comes out again; where regret is computed, it is not."""
+    """Beside the environment the forged regret comes out again; where none of that code is, it does not."""
     folder, id = here
     module = folder / f"{id.partition(':')[0]}.py"
     module.write_text(module.read_text() + PATCH.format(note=str(tmp_path / "note")))
@@ -432,9 +436,9 @@ def test_code_that_changes_the_environment_is_found(
     forged(Store(folder / "res"), change)
     make_submission(folder / "res", folder / "sub", same_code=True)
     before = list(sys.path), dict(os.environ)
-    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1"]) == 1
+    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1", how]) == 1
     said = capsys.readouterr().out
-    assert said.count("not what the environment pays for its actions: regret differs first at t = ") == 2
+    assert said.count(f"{where} differs first at t = ") == 2
     assert "0 of 2 runs agree" in said
     assert int((tmp_path / "note").read_text()) != os.getpid()
     assert before == (list(sys.path), dict(os.environ))
