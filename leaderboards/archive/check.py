@@ -69,11 +69,18 @@ def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor)
     specs = [board.spec(key) for key in keys]
     lacking = _without_extras(specs)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
-    run_missing([board.spec(key) for key in keys if key not in away], again, executor)
+    here = [board.spec(key) for key in keys if key not in away]
+    run_missing([spec for spec in here if not _is_foreign(spec)], again, executor)
+    run_missing([spec for spec in here if _is_foreign(spec)], again, executor, isolated_from=[again.directory])
     return [
         Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
         for key in keys
     ]
+
+
+def _is_foreign(spec: RunSpec) -> bool:
+    """Whether the agent is not of this project, and may look the environment up where it finds one."""
+    return fingerprint(spec.agent) is None
 
 
 def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:

@@ -24,7 +24,8 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.files import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index, stated_content
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, load_suite, suite_names
-from leaderboards.store.intact import StoreError, read_limited
+from leaderboards.store.exchange import check_members
+from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.provenance import TrustLevel
@@ -123,7 +124,7 @@ class Board(StoreView):
         """The environments on which an agent of the suite has runs that are not here, by its label."""
         gaps: dict[str, dict[str, None]] = {}
         for spec in self.suite().specs():
-            if spec.key not in self._entries:
+            if spec.key not in self.entries():
                 gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
         return {agent: list(envs) for agent, envs in gaps.items()}
 
@@ -447,9 +448,9 @@ def _unpacked(archive: Path, sha256: str | None) -> Path:
         return folder
     try:
         with zipfile.ZipFile(archive) as packed:
-            members = {member.filename: member for member in packed.infolist()}
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
-                raise ValueError("expected members without compression")
+            check_members(packed, len(content))
+            if packed.getinfo(INDEX).file_size > MOST_JSON:
+                raise ValueError(f"{INDEX}: expected at most {MOST_JSON:,} bytes, got more")
             index = BoardIndex.model_validate(json.loads(packed.read(INDEX)))
             names = [INSTANCES, *index.files]
             if strange := [name for name in names if Path(name).name != name or name in ("", ".", "..")]:

@@ -140,19 +140,36 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     if not same_code:
         for ref in played.values():
             _check_unedited(store, ref)
-    folder.mkdir(parents=True, exist_ok=True)
-    code = folder / _CODE
-    shutil.rmtree(code, ignore_errors=True)
-    submitted = [_submitted(ref, code) for ref in played.values()]
-    _pack_done(store, folder / _RESULTS)
+    new = folder.with_name(f".gpbandit-{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of a command that was stopped
+    new.mkdir(parents=True)
+    submitted = [_submitted(ref, new / _CODE) for ref in played.values()]
+    _pack_done(store, new / _RESULTS)
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
-    (folder / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
-    text = _text(directory, folder.name, suite, submitted, len(done))
-    path = folder / _TEXT
-    if path.is_file() and path.read_text(encoding="utf-8") != text:  # it may have been filled in
-        path = path.with_stem(f"{path.stem}-new")
-    path.write_text(text, encoding="utf-8")
+    (new / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+    (new / _TEXT).write_text(_text(directory, folder.name, suite, submitted, len(done)), encoding="utf-8")
+    _put(new, folder)
     return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
+
+
+def _put(new: Path, folder: Path) -> None:
+    """Give a whole submission its name, or put its parts in the place of an earlier one's.
+
+    Whenever this is stopped, there is no submission or one with a list, so that the same command goes on.
+    """
+    if not folder.is_dir() or not any(folder.iterdir()):
+        os.replace(new, folder)
+        return
+    text = folder / _TEXT
+    if text.is_file() and text.read_bytes() != (new / _TEXT).read_bytes():  # it may have been filled in
+        text = text.with_stem(f"{text.stem}-new")
+    os.replace(new / _TEXT, text)
+    shutil.rmtree(folder / _CODE, ignore_errors=True)
+    if (new / _CODE).is_dir():
+        os.replace(new / _CODE, folder / _CODE)
+    for name in (_RESULTS, LIST):
+        os.replace(new / name, folder / name)
+    new.rmdir()
 
 
 def _pack_done(store: Store, archive: Path) -> None:
@@ -318,6 +335,9 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         StoreError: if the folder holds no submission, a file is not what its list states, or its code has a link, a
             file that is not listed, or a module of a name of Python's or of this project.
     """
+    for name in (LIST, _RESULTS):  # what it leads to would be read, and quoted where it makes no sense
+        if (folder / name).is_symlink():
+            raise StoreError(f"{folder / name}: expected a file, got a link")
     try:
         values = json.loads(read_limited(folder / LIST))
         if values["schema"] > _SCHEMA:
@@ -337,8 +357,6 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
     _check_code(folder / _CODE, {name for name, _ in files})
     for name, sha256 in files:
         _check_file(folder / _CODE, name, sha256)
-    if (folder / _RESULTS).is_symlink():
-        raise StoreError(f"{folder / _RESULTS}: expected a file, got a link")
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
 
@@ -351,6 +369,8 @@ def _check_code(code: Path, listed: Collection[str]) -> None:
     """
     if code.is_symlink():
         raise StoreError(f"{code}: expected a folder, got a link")
+    if code.exists() and not code.is_dir():
+        raise StoreError(f"{code}: expected a folder, got a file, a device or a pipe")
     for folder, folders, files in os.walk(code):
         for name in sorted([*folders, *files]):
             path = Path(folder, name)
@@ -388,6 +408,8 @@ def _check_file(code: Path, name: str, sha256: str) -> None:
         found = hashlib.sha256(read_limited(path)).hexdigest()
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}), which the submission lists") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: {error}") from None
     if found != sha256:
         raise StoreError(f"{path} has not the hash that the submission states")
 

@@ -19,6 +19,7 @@ from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
+from leaderboards.cli.trust import holdout, say_screen
 from leaderboards.play.suite import load_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
@@ -120,6 +121,7 @@ def check(
     say(f"{counts}; {len(report.stale)} agents are stale")
     if NOT_HERE in levels:
         say(f"{levels.count(NOT_HERE)} cannot be played here: for want of data, extras or the code of submitted agents")
+    say_screen(found, every=False)
     if "disagrees" in levels:
         raise typer.Exit(_DIFFERS)
 
@@ -194,9 +196,13 @@ def add(
             raise UserError(f"{submission} is not added: {wrong[0]}")
         suite = found.store.suite()
         assert suite is not None  # which would be a fault
+        say_screen(found.store)
         folder = board_folder(suite.part_of or suite.name)
         now = accept(found, folder, verified=not submitted, by=by, code=code)
     say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")
+
+
+app.command()(holdout)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from leaderboards.archive.submission import (
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric
 from leaderboards.cli.terminal import ask_to_run, say, say_json
+from leaderboards.cli.trust import say_screen
 from leaderboards.store import exchange
 from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
@@ -156,7 +157,8 @@ def verify(
 
     Further repetitions are played where a run takes another course on another machine. Exits with 1 on a mismatch, or
     if a run is undecided; what cannot be played here, for want of data, an extra or its code, is named and no mismatch.
-    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails.
+    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails;
+    at the end its first choices are screened, and one that knows the best arm exits with 1 too.
     """
     if workers < 1:
         raise UserError(f"--workers: expected at least 1, got {workers}")
@@ -183,7 +185,8 @@ def verify(
         if found.differing and submission is not None:
             for text in same_on_board(submission):
                 say(f"NOT {text}")
-    if found.differing:
+        flagged = submission is not None and say_screen(store, err=as_json)
+    if found.differing or flagged:
         raise typer.Exit(_DIFFERS)
 
 

@@ -111,8 +111,7 @@ def run(
         listener = _Terminal(agent or ())
         started = time.monotonic()
         try:
-            with option_errors("timeout", "memory"):
-                done = play(asked, store, workforce, listener, retry_failed=retry_failed)
+            done = play(asked, store, workforce, listener, retry_failed=retry_failed)
         except KeyboardInterrupt as stop:
             if listener.begun:
                 stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -15,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 
 import agents
-from agents import Agent
+from agents import Agent, Capabilities
 from agents.core.check import required_arguments
 from agents.core.registry import load_entry_point
 from gpbandit_envs.arguments import as_count, did_you_mean
@@ -174,24 +175,41 @@ def build_agent(agent: AgentLike) -> Agent:
     """`agent` itself, or the one that is described; its arguments may be objects. It is cheap before `reset`.
 
     Raises:
-        ValueError: for an unknown id or a bad value.
+        ValueError: for an unknown id or a bad value, or if the agent has other needs than its class states.
         TypeError: for an unknown keyword, or if what is built is no agent.
     """
     given, kwargs = given_agent(agent)
     if isinstance(given, Agent):
         return given
     if isinstance(given, type):
-        return given(**to_plain_dict(kwargs))
+        return _as_stated(given, given, kwargs)
     if ":" not in given and not given.endswith(".py"):
         if given not in agents.registered() and Path(f"{given}.py").is_file():
             raise ValueError(f"agent: no agent {given!r}; a class in {given}.py is named '{given}:Class'")
-        return agents.make(given, **to_plain_dict(kwargs))
+        return _as_stated(agents.spec(given).load(), functools.partial(agents.make, given), kwargs)
     found = load_class(given)
     # A spec may come from a stranger's results, and must not be a way to call whatever can be imported.
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise TypeError(f"agent: expected {given!r} to be a subclass of agents.Agent, got {found!r}")
     _check_arguments(found, given, kwargs)
-    return found(**to_plain_dict(kwargs))
+    return _as_stated(found, found, kwargs)
+
+
+def _as_stated(stating: object, build: Callable[..., Agent], kwargs: Mapping[str, Any]) -> Agent:
+    """The agent that `build` makes, if it has the needs that its class states: they tell its class of entrants.
+
+    Raises:
+        ValueError: if it has others.
+    """
+    stated = getattr(stating, "capabilities", None)  # now: what is built may change it
+    agent = build(**to_plain_dict(kwargs))
+    own: object = getattr(agent, "capabilities", None)
+    if isinstance(stated, Capabilities) and isinstance(own, Capabilities) and own.needs != stated.needs:
+        raise ValueError(
+            f"capabilities: expected an agent of the needs {sorted(stated.needs)} that its class "
+            f"{type(agent).__name__} states, got one of the needs {sorted(own.needs)}: state them on the class"
+        )
+    return agent
 
 
 def _check_arguments(built: type[Agent], id: str | None, kwargs: Mapping[str, Any]) -> None:

@@ -1,12 +1,17 @@
 """An agent in a process of its own, which holds the problem description and the feedback, and no environment.
 
 What an agent finds through the interpreter, as by `gc.get_objects` or `sys._getframe`, is not there. Questions go to
-that process as pickles; its answers are JSON, since whoever wrote the agent may write them.
+that process as pickles; its answers are JSON, since whoever wrote the agent may write them. Its generator is the
+agent's own stream, of whose entropy, a hash, nothing can be told of other streams.
+
+What lies in folders that are hidden from it, such as seeds in results, it cannot open on Linux, see
+`leaderboards.play.confined`. That is all: it may still draw an instance of public seeds again by itself.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import json
 import os
@@ -15,7 +20,9 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -23,6 +30,8 @@ import numpy as np
 from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent
+from leaderboards.play.confined import confine
+from leaderboards.play.loops import ONE_THREAD
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.spec import Ref
 
@@ -38,21 +47,25 @@ class IsolatedAgent(Agent):
 
     Args:
         ref: The agent. Nothing of its code is loaded here.
+        hidden: Folders of which its process can open no file.
 
     Raises:
         RuntimeError: if it cannot be built; the methods raise it for whatever the agent raises.
     """
 
-    def __init__(self, ref: Ref) -> None:
+    def __init__(self, ref: Ref, hidden: Sequence[Path] = ()) -> None:
         # What this process imports from, a submission's code too, is where that one does.
         where = os.pathsep.join(path or os.getcwd() for path in sys.path)
+        self._temporary = tempfile.TemporaryDirectory(prefix="gpbandit-agent-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": where},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": where, "TMPDIR": self._temporary.name},
+            start_new_session=True,
         )
         try:
+            self._ask("confine", [folder.absolute() for folder in hidden])
             about = self._ask("build", ref)
             self.__dict__["capabilities"] = Capabilities(
                 frozenset(about["domains"]),
@@ -67,12 +80,16 @@ class IsolatedAgent(Agent):
             raise
 
     def close(self) -> None:
-        """End its process."""
+        """End its process, with those that it has started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         for end in (self._process.stdin, self._process.stdout):
             if end is not None:
-                end.close()
+                with contextlib.suppress(BrokenPipeError):  # half of a question may wait in it
+                    end.close()
         self._process.wait()
+        self._temporary.cleanup()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._ask("reset", problem, rng)
@@ -110,7 +127,7 @@ class IsolatedAgent(Agent):
         told = json.loads(answer)
         if "raised" in told:
             raise RuntimeError(str(told["raised"]))
-        return _numbers(told["found"])
+        return _decoded(told["found"])
 
 
 def _write(to: IO[bytes], content: bytes) -> None:
@@ -130,25 +147,29 @@ def _read(from_: IO[bytes]) -> bytes | None:
     return content if len(content) == length else None
 
 
-def _plain(found: Any) -> Any:
-    """What JSON has words for; arrays of numbers, which have none, as their bytes."""
+def _encoded(found: Any) -> Any:
+    """What JSON has words for, lists of such values, and `{"array": ...}` or `{"mapping": ...}`."""
     if isinstance(found, np.ndarray) and found.dtype.kind in _NUMBERS:
         content = base64.b64encode(np.ascontiguousarray(found).tobytes()).decode("ascii")
         return {"array": content, "type": found.dtype.str, "shape": list(found.shape)}
     if isinstance(found, np.generic):
         return found.item()
     if isinstance(found, Mapping):
-        return {str(name): _plain(value) for name, value in found.items()}
-    return [_plain(value) for value in found] if isinstance(found, list | tuple) else found
+        return {"mapping": [[_encoded(name), _encoded(value)] for name, value in found.items()]}
+    return [_encoded(value) for value in found] if isinstance(found, list | tuple) else found
 
 
-def _numbers(told: Any) -> Any:
-    if isinstance(told, dict) and "array" in told:
-        dtype = np.dtype(str(told["type"]))
-        if dtype.kind not in _NUMBERS:
-            raise RuntimeError(f"expected an array of numbers, got one of {dtype}")
-        return np.frombuffer(base64.b64decode(told["array"]), dtype).reshape(told["shape"]).copy()
-    return told
+def _decoded(told: Any) -> Any:
+    if isinstance(told, list):
+        return [_decoded(value) for value in told]
+    if not isinstance(told, dict):
+        return told
+    if "mapping" in told:
+        return {_decoded(name): _decoded(value) for name, value in told["mapping"]}
+    dtype = np.dtype(str(told["type"]))
+    if dtype.kind not in _NUMBERS:
+        raise RuntimeError(f"expected an array of numbers, got one of {dtype}")
+    return np.frombuffer(base64.b64decode(told["array"]), dtype).reshape(told["shape"]).copy()
 
 
 # ---- in the process of the agent ----
@@ -172,26 +193,27 @@ def _serve() -> None:
     """Answer questions until there are none; what the agent prints goes to the standard error stream."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it never outlives the process that asks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    from leaderboards.play.run import one_blas_thread
-
-    load_plugins()
     agent: Any = None
-    with one_blas_thread():
-        while (question := _read(questions)) is not None:
-            name, arguments = pickle.loads(question)
-            try:
-                if name == "build":
-                    agent = build_agent(*arguments)
-                    found: Any = _about(agent)
-                else:
-                    found = _plain(getattr(agent, name)(*arguments))
-                answer = json.dumps({"found": found})
-            except Exception as error:
-                answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
-            _write(answers, answer.encode())
+    while (question := _read(questions)) is not None:
+        name, arguments = pickle.loads(question)
+        try:
+            found: Any = None
+            if name == "confine":  # before any code that is not ours is loaded
+                confine(*arguments)
+            elif name == "build":
+                load_plugins()
+                agent = build_agent(*arguments)
+                found = _about(agent)
+            else:
+                found = getattr(agent, name)(*arguments)
+            answer = json.dumps({"found": _encoded(found)})
+        except Exception as error:
+            answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
+        _write(answers, answer.encode())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ import numpy as np
 import scipy.linalg  # noqa: F401 - loads the BLAS that SciPy brings along, before it is looked for
 from threadpoolctl import threadpool_info
 
-__all__ = ["are_portable", "loops", "portable_environment"]
+__all__ = ["ONE_THREAD", "are_portable", "loops", "portable_environment"]
+
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+"""Variables with which a new process computes in one thread: sums keep their order, parallel runs do not compete."""
 
 _CORE = "Haswell"  # OpenBLAS's loops for AVX2 and FMA
 _SIMD = "NumPy"

@@ -13,7 +13,7 @@ import math
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -260,7 +260,9 @@ def why_no_regret(trace: pd.DataFrame) -> str | None:
     return NO_REGRET if trace["mean"].isna().any() else NO_OPTIMUM
 
 
-def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool = False) -> RunRecord:
+def run_spec(
+    spec: RunSpec, checkpoint: Saving | None = None, *, isolated_from: Sequence[Path] | None = None
+) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
     What goes wrong in building is in the record as well.
@@ -268,7 +270,8 @@ def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool 
     Args:
         spec: The run.
         checkpoint: Where its state is kept.
-        isolated: Whether the agent plays in a process of its own, which has no environment; it keeps no state then.
+        isolated_from: Folders hidden from the agent, which then plays in a process of its own without the environment,
+            and keeps no state; None for an agent beside the environment.
     """
     started = perf_counter()
     try:
@@ -279,11 +282,11 @@ def run_spec(spec: RunSpec, checkpoint: Saving | None = None, *, isolated: bool 
     except Exception as error:
         return _failed(spec, error, started)
     try:
-        if isolated:
+        if isolated_from is not None:
             from leaderboards.play.isolated import IsolatedAgent
 
             with AGENT:
-                alone = IsolatedAgent(spec.agent)
+                alone = IsolatedAgent(spec.agent, isolated_from)
             with closing(alone):
                 return run_on(env, alone, spec, started)
         with AGENT:

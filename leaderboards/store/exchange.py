@@ -33,7 +33,7 @@ from leaderboards.store.run_file import (
 from leaderboards.store.store import Store, best
 from leaderboards.text import visible
 
-__all__ = ["MergeResult", "add", "merge", "pack"]
+__all__ = ["MergeResult", "add", "check_members", "merge", "pack"]
 
 _LIST = "submission.json"
 _SUITE = "suite.json"
@@ -139,8 +139,10 @@ def add(archive: Path, directory: Path) -> MergeResult:
     rejected = []
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         try:
+            if not archive.is_file() and archive.exists():  # a pipe would never end
+                raise ValueError("expected a file, got a device, a pipe or a folder")
             with zipfile.ZipFile(archive) as packed:
-                _check_members(packed, archive.stat().st_size)
+                check_members(packed, archive.stat().st_size)
                 listed = _hashes(_json_of(packed, _LIST))
                 suite = parse_suite(_json_of(packed, _SUITE)) if _SUITE in listed else None
                 rejected += [
@@ -185,15 +187,15 @@ def add(archive: Path, directory: Path) -> MergeResult:
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 
 
-def _check_members(packed: zipfile.ZipFile, size: int) -> None:
-    """Check that an archive of `size` bytes holds no more than that, and every name once.
+def check_members(packed: zipfile.ZipFile, size: int) -> None:
+    """Check that an archive of `size` bytes holds no more than that, uncompressed, and every name once.
 
     Raises:
         ValueError: naming what is wrong.
     """
     members = packed.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
-        raise ValueError("expected members without compression and encryption, as `gpbandit submit` writes them")
+        raise ValueError("expected members without compression and encryption, as `gpbandit` writes them")
     total = sum(member.file_size for member in members)
     if total > size:  # two members may be one and the same part of the archive
         raise ValueError(f"its members state {total:,} bytes, and it has {size:,}")

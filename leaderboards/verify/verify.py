@@ -124,18 +124,21 @@ def verify(
         scratch: Where they are played.
         executor: Plays them.
         code: The folder where its workers find modules that this process does not, see `LocalExecutor`.
-        isolated: Whether each agent plays in a process without the environment, where it cannot look the function up.
+        isolated: Whether each agent plays in a process without the environment, where it cannot look the function up,
+            and can open neither the runs nor `scratch`.
 
     Raises:
         KeyError: if there is no such run.
         OSError: if a folder cannot be written.
     """
     again = Store(scratch)
+    hidden = [scratch, store.runs_directory] if isolated else None
 
     def play(keys: Sequence[str]) -> list[Verdict]:
         specs = {key: store.spec(key) for key in keys}
         away = {key: reason for key, spec in specs.items() if (reason := not_here(spec, code)) is not None}
-        run_missing([spec for key, spec in specs.items() if key not in away], again, executor, isolated=isolated)
+        here = [spec for key, spec in specs.items() if key not in away]
+        run_missing(here, again, executor, isolated_from=hidden)
         return [Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
 
     verdicts = judged(store.entries(), list(keys), play)

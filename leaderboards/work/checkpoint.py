@@ -47,6 +47,7 @@ _log = logging.getLogger("gpbandit")
 class _Content:
     """What the file holds."""
 
+    run: str
     made_by: tuple[object, ...]
     sources: dict[str, str]
     resumed: int
@@ -59,7 +60,7 @@ class Checkpoint:
     """The saved state of one run in a file; a `leaderboards.play.saving.Saving`.
 
     Args:
-        path: Its file.
+        path: Its file, whose name without the ending is the key of the run.
         every: Seconds between two of them; infinity for none.
 
     Attributes:
@@ -86,6 +87,8 @@ class Checkpoint:
         made_by = _identity()
         try:
             content = pickle.loads(unmarked(self.path.read_bytes()))
+            if content.run != self.path.stem:
+                raise ValueError(f"it is that of run {content.run}")
             if content.made_by != made_by:
                 raise ValueError("it was written by another version")
             changed = first_changed_module(content.sources)
@@ -121,7 +124,7 @@ class Checkpoint:
         seconds = self.before + started - self._started
         try:
             state = Saved(env, agent.state_dict(), loop)
-            content = _Content(_identity(), made_of, self.resumed, seconds, state)
+            content = _Content(self.path.stem, _identity(), made_of, self.resumed, seconds, state)
             pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             self._give_up(error)

@@ -114,7 +114,8 @@ class Job:
         limits: What each run may use.
         registrations: Agents and environments that the worker may lack.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
-        isolated: Whether each agent plays in a process without the environment, see `leaderboards.play.isolated`.
+        isolated_from: Folders hidden from each agent, which plays in a process without the environment, see
+            `leaderboards.play.isolated`; None for agents beside the environment.
     """
 
     number: int
@@ -124,7 +125,7 @@ class Job:
     limits: Limits = Limits()
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
-    isolated: bool = False
+    isolated_from: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,8 @@ def _flush(store: Store, finished: list[RunRecord]) -> None:
     if finished:
         store.write(*finished)
     for record in finished:
-        store.checkpoint(record.spec.key).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is of no use any more, and no harm
+            store.checkpoint(record.spec.key).unlink()
     finished.clear()
 
 
@@ -200,10 +202,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _time_limit(job, progress):
-                if not job.isolated:  # then this process never loads the agent's
+                if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
             with _time_limit(job, progress):
-                record = run_spec(spec, checkpoint, isolated=job.isolated)
+                record = run_spec(spec, checkpoint, isolated_from=job.isolated_from)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)

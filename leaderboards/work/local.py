@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any
 
-from leaderboards.play.loops import portable_environment
+from leaderboards.play.loops import ONE_THREAD, portable_environment
 from leaderboards.work.jobs import Job, Limits, RunOutcome, work
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
 
 EXECUTORS = ("serial", "local", "dask")
 _STOPPED_SECONDS = 10.0  # a worker that something has stopped for so long is killed, and its run played again
-_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 _log = logging.getLogger("gpbandit")
 
 Ending = tuple[Job, list[RunOutcome] | None]
@@ -273,7 +272,7 @@ def process_pool(workers: int, memory: int | None = None, code: Path | None = No
         timeout=None,
         initializer=_init_worker,
         initargs=(os.getpid(), memory, code),
-        env=_ONE_THREAD | (portable_environment() if portable else {}),
+        env=ONE_THREAD | (portable_environment() if portable else {}),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -110,12 +110,12 @@ def run_missing(
     *,
     limits: Limits | None = None,
     retry_failed: bool = False,
-    isolated: bool = False,
+    isolated_from: Sequence[Path] | None = None,
     console: Console | None = None,
 ) -> RunReport:
     """Play what `store` does not have yet.
 
-    With `isolated` each agent plays in a process without the environment.
+    With `isolated_from` each agent plays in a process without the environment, which can open nothing in these folders.
 
     A run whose worker dies is tried three times, then recorded as crashed. Files in the store are the only truth:
     stopping at any moment, by Ctrl-C or worse, loses nothing but the runs that were being played.
@@ -136,7 +136,7 @@ def run_missing(
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated)
+        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated_from)
         for outcome in jobs.run():
             ended[outcome.status] += 1
             if outcome.status != "done":
@@ -299,7 +299,7 @@ class _Jobs:
         limits: Limits,
         scratch: Path,
         stale: Mapping[str, tuple[str, float]],
-        isolated: bool,
+        isolated_from: Sequence[Path] | None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -307,7 +307,7 @@ class _Jobs:
         self._limits = limits
         self._scratch = scratch
         self._stale = stale
-        self._isolated = isolated
+        self._isolated_from = None if isolated_from is None else tuple(isolated_from)
         self._numbers = count()
         self._lost: Counter[str] = Counter()
         self._unclear: Counter[str] = Counter()
@@ -330,7 +330,7 @@ class _Jobs:
         progress = self._scratch / f"{number}.txt"
         kill, registrations = self._executor.in_subprocess, _registrations(specs)
         directory, limits = self._store.directory, self._limits
-        job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated)
+        job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated_from)
         self._executor.submit(job)
         self._open += 1
 

@@ -225,7 +225,7 @@ class Sleeps(Fine):
     (tmp_path / "own_checked.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     # The command gives up after seconds that a busy machine may need for the imports alone.
-    monkeypatch.setattr("leaderboards.cli.run.protocol_breach", partial(protocol_breach, seconds=120.0))
+    monkeypatch.setattr("leaderboards.verify.agent_check.protocol_breach", partial(protocol_breach, seconds=120.0))
     arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent")
     code, _, errors = call(*arguments, "own_checked:Forgetful")
     assert code == 0
@@ -403,7 +403,7 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("run", "quik", "--out", out), "did you mean 'quick'?", "TOML")
     check_error(call("run", tmp_path / "none.toml", "--out", out), "cannot be read")
     check_error(call("run", suite, "--out", out, "--executor", "cloud"), "expected one of serial, local", "'cloud'")
-    check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected at least 1, got 0")
+    check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected an integer >= 1, got 0")
     check_error(call("run", suite, "--nope"), "--nope", "gpbandit --help")
     check_error(call("run"), "Missing argument", "gpbandit --help")
     check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform' or ")

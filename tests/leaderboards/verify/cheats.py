@@ -42,10 +42,11 @@ class Frames(_Cheat):
 
 
 class Objects(_Cheat):
-    """Looks through all objects of its process."""
+    """Looks through all objects of its process for the environment with its arms: there may be others."""
 
     def found(self) -> Any:
-        return next((one for one in gc.get_objects() if type(one).__name__ == "TimeLimit"), None)
+        there = (one for one in gc.get_objects() if type(one).__name__ == "TimeLimit")
+        return next((one for one in there if one.unwrapped.problem.arms is self.problem.arms), None)
 
 
 class Ends(_Cheat):

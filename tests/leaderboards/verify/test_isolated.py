@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from leaderboards.play.isolated import IsolatedAgent, _numbers, _plain
+from leaderboards.play.confined import can_confine
+from leaderboards.play.isolated import IsolatedAgent, _decoded, _encoded
+from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, compare, verify
 from leaderboards.work.local import SerialExecutor
-from tests.leaderboards.verify import cheats
+from tests.leaderboards.verify import cheats, odd_agents
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
 BOX = Ref("GPBandit/Branin-v0")
@@ -42,7 +45,7 @@ def spec_of(agent: Ref | type, env: Ref = ARMS, feedback: str = "on_request", re
 )
 def test_it_plays_the_same(agent: str, env: Ref, feedback: str) -> None:
     spec = spec_of(Ref(agent), env, feedback)
-    beside, alone = run_spec(spec), run_spec(spec, isolated=True)
+    beside, alone = run_spec(spec), run_spec(spec, isolated_from=[])
     assert (beside.status, beside.reason) == (alone.status, alone.reason) == ("done", None)
     assert compare(beside.trace, alone.trace) is None
     assert beside.facts == alone.facts
@@ -64,14 +67,66 @@ def test_who_looks_the_environment_up_is_found(cheat: type, tmp_path: Path) -> N
     assert alone[0].text.endswith("; here it played in a process without the environment")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agent", "env", "feedback"),
+    [(odd_agents.Habits, ARMS, "on_request"), (odd_agents.Habits, ARMS, "batch:4"), (odd_agents.OnBox, BOX, "batch:4")],
+)
+def test_honest_agents_of_odd_habits_play_the_same(
+    agent: type, env: Ref, feedback: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    odd_agents.Habits.shared.append(0)  # beside, it starts no process
+    spec = spec_of(agent, env, feedback)
+    beside = run_spec(spec)
+    capfd.readouterr()
+    alone = run_spec(spec, isolated_from=[tmp_path])
+    said = capfd.readouterr()
+    assert (beside.status, beside.reason) == (alone.status, alone.reason) == ("done", None)
+    assert compare(beside.trace, alone.trace) is None
+    assert said.out == "", "the harness's own output is no place for what agents print"
+    if agent is odd_agents.Habits:
+        assert "straight to the descriptor" in said.err
+    odd_agents.Habits.shared.clear()
+
+
+@pytest.mark.slow
+def test_what_it_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    def sleepers() -> set[str]:
+        found = set()
+        for folder in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if folder.name.isdigit() and b"sleep\x003600" in (folder / "cmdline").read_bytes():
+                    found.add(folder.name)
+        return found
+
+    before = sleepers()
+    assert run_spec(spec_of(odd_agents.Habits), isolated_from=[]).status == "done"
+    assert sleepers() <= before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_confine(), reason="this system has no Landlock")
+def test_nothing_that_it_can_reach_tells_the_function(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("the seed")
+    ref = Ref(f"{odd_agents.Searches.__module__}:Searches", {"folder": str(tmp_path)})
+    record = run_spec(spec_of(ref), isolated_from=[tmp_path])
+    assert record.status == "done", record.error
+    names = [name for name in record.trace.columns if name not in TRACE_COLUMNS]
+    assert len(names) == 10
+    assert record.trace[names].max().to_dict() == dict.fromkeys(names, 0.0)
+    assert (tmp_path / "file").read_text() == "the seed"
+    beside = run_spec(spec_of(ref))
+    assert beside.trace[names].max().sum() >= 6, "it does find these things where they are"
+
+
 def test_a_process_that_ends_costs_its_run() -> None:
-    record = run_spec(spec_of(cheats.Ends), isolated=True)
+    record = run_spec(spec_of(cheats.Ends), isolated_from=[])
     assert (record.status, record.reason) == ("crashed", "agent: RuntimeError: its process ended with code 7")
     assert len(record.trace) == 2
 
 
 def test_what_it_raises_is_said() -> None:
-    record = run_spec(spec_of(Ref("GP-UCB", {"widht": 1.0})), isolated=True)
+    record = run_spec(spec_of(Ref("GP-UCB", {"widht": 1.0})), isolated_from=[])
     assert record.status == "crashed"
     assert str(record.reason).startswith("agent: RuntimeError: TypeError: ")
     assert "widht" in str(record.reason)
@@ -92,5 +147,5 @@ def test_it_is_closed() -> None:
 )
 def test_answers_are_numbers(told: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match="expected an array of numbers"):
-        _numbers(told)
-    assert _plain((1, [2.0])) == [1, [2.0]]
+        _decoded(told)
+    assert _encoded((1, [2.0])) == [1, [2.0]]

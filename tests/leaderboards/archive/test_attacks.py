@@ -1,0 +1,632 @@
+"""What else may happen to results, by accident or on purpose: copies, clocks, kills, exchanged files, false claims."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import io
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from agents import Actions, Capabilities, Pending
+from agents.core.finite import FiniteArmAgent
+from leaderboards.archive.read import Board, board, pack_board
+from leaderboards.archive.submission import LIST, open_submission
+from leaderboards.cli.app import play
+from leaderboards.cli.errors import UserError
+from leaderboards.play.build import build_agent
+from leaderboards.play.run import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.show.watch import Watcher
+from leaderboards.store import run_file
+from leaderboards.store.exchange import merge, pack
+from leaderboards.store.intact import StoreError
+from leaderboards.store.provenance import Provenance
+from leaderboards.store.run_file import RunEntry
+from leaderboards.store.store import Store
+from leaderboards.verify.paid import PAID
+from leaderboards.verify.verify import FEWEST, verify
+from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.local import SerialExecutor
+from leaderboards.work.schedule import run_missing
+from tests.leaderboards.archive.boards import SMALL, small_suite
+from tests.leaderboards.folders import folder, record
+from tests.leaderboards.work.test_schedule import rows
+
+ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
+YEAR = 365 * 86_400.0
+
+
+def specs(agents: tuple[str, ...] = ("GP-UCB", "Uniform"), n: int = 3, horizon: int = 12) -> list[RunSpec]:
+    refs = [Ref(agent) for agent in agents]
+    return [RunSpec(env=ARMS, agent=ref, repetition=r, horizon=horizon) for r in range(n) for ref in refs]
+
+
+def begun(directory: Path, among: list[RunSpec]) -> Store:
+    store = Store(directory)
+    run_missing(among, store, SerialExecutor())
+    return Store(directory)
+
+
+@contextlib.contextmanager
+def elsewhere(patch: pytest.MonkeyPatch, state: Path) -> Any:
+    """Another host and another user: another processor in provenance, another key of checkpoints."""
+    ours = run_file.origin()
+    machine = ours.machine.model_copy(update={"cpu": "another", "loops": ["other"]})
+    there = ours.model_copy(update={"machine": machine})
+    with patch.context() as other:
+        other.setattr(run_file, "origin", lambda: there)
+        other.setattr("leaderboards.work.checkpoint.origin", lambda: there)
+        other.setattr("platformdirs.user_state_path", lambda _: state)
+        yield
+
+
+def saved(store: Store, spec: RunSpec) -> Path:
+    """A run that was stopped in its midst, with its checkpoint."""
+    path = store.checkpoint(spec.key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    saving = Checkpoint(path, every=0.0)
+    saving._pause = 0.0
+    count = [0]
+    due = saving.due
+
+    def stops() -> bool:
+        count[0] += 1
+        if count[0] == 6:
+            raise KeyboardInterrupt
+        return due()
+
+    saving.due = stops  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run_spec(spec, saving)
+    assert path.is_file()
+    return path
+
+
+# ---- copies ----
+
+
+@pytest.mark.parametrize("keeps_times", [False, True], ids=["cp", "cp -a"])
+def test_a_folder_goes_on_in_another_place_and_on_another_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, keeps_times: bool
+) -> None:
+    todo = specs()
+    store = begun(tmp_path / "first", todo[:2])
+    saved(store, todo[2])
+    shutil.copytree(
+        store.directory, tmp_path / "host" / "copy", copy_function=shutil.copy2 if keeps_times else shutil.copy
+    )
+    shutil.rmtree(store.directory)
+    with elsewhere(monkeypatch, tmp_path / "state"), caplog.at_level(logging.WARNING, "gpbandit"):
+        assert run_missing(todo, Store(tmp_path / "host" / "copy"), SerialExecutor()).ended == {"done": 4}
+    assert "this user has not written it" in caplog.text, "a checkpoint of another host is not used"
+    copy = Store(tmp_path / "host" / "copy")
+    assert sorted(copy.done_keys()) == sorted(spec.key for spec in todo)
+    assert {run.resumed for run in copy.entries().values()} == {0}
+    assert len({run.origin.machine.cpu for run in copy.entries().values()}) == 2
+    assert not copy.quarantined
+    pd.testing.assert_frame_equal(rows(copy), rows(begun(tmp_path / "alone", todo)), check_exact=True)
+
+
+def test_two_copies_that_went_on_apart_are_one_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = specs()
+    begun(tmp_path / "a", todo[:2])
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    run_missing(todo[:5], Store(tmp_path / "a"), SerialExecutor())
+    with elsewhere(monkeypatch, tmp_path / "state"):
+        run_missing(todo[4:], Store(tmp_path / "b"), SerialExecutor())
+    received = merge([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+    assert (received.runs, received.rejected) == (6, ())
+    pd.testing.assert_frame_equal(rows(Store(tmp_path / "all")), rows(begun(tmp_path / "c", todo)), check_exact=True)
+
+
+# ---- clocks ----
+
+
+@pytest.mark.parametrize("by", [-YEAR, YEAR], ids=["back", "forth"])
+def test_the_clock_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
+    """In the midst of a suite, and of its files: what is done stays, a failure is played again, and watch goes on."""
+    todo = specs()
+    store = begun(tmp_path / "r", todo[:3])
+    failed = RunSpec(env=ARMS, agent=Ref("GP-UCB"), repetition=1, horizon=12)
+    store.write(record(ARMS, failed.agent, 2, 12, "crashed", reason="it broke"))
+    before = {run.key: run.finished for run in Store(store.directory).entries().values() if run.status == "done"}
+    now = time.time
+    with monkeypatch.context() as clock:
+        clock.setattr(time, "time", lambda: now() + by)
+        for path in (store.directory / "runs").iterdir():
+            os.utime(path, (now() + by, now() + by))
+        again = Store(store.directory)
+        assert run_missing(todo, again, SerialExecutor(), retry_failed=True).ended == {"done": 3}
+        watcher = Watcher(store.directory)
+        assert watcher.speed(watcher.store.runs()) >= 0.0
+        watcher.update()
+    store = Store(store.directory)
+    assert sorted(store.done_keys()) == sorted(spec.key for spec in todo)
+    assert before.items() <= {key: run.finished for key, run in store.entries().items()}.items()
+    assert not store.quarantined
+    pd.testing.assert_frame_equal(rows(store), rows(begun(tmp_path / "alone", todo)), check_exact=True)
+
+
+def test_a_verified_record_is_the_one_that_was_verified_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec,) = specs(("GP-UCB",), 1)
+    store = begun(tmp_path / "r", [spec])
+    store.mark_verified([spec.key])
+    assert store.standings()(store.entry(spec.key)) == "verified"
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - YEAR)
+    store.write(run_spec(spec))  # another record in its place
+    store = Store(store.directory)
+    assert store.standings()(store.entry(spec.key)) == "local"
+
+
+# ---- exchanged and damaged files ----
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+DAMAGES = (_empty, _cut, _zeros, _folder)
+
+
+def test_the_checkpoint_of_another_run_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its mark is good, and its sources are the same: the numbers would be those of another instance."""
+    one, other = specs(("GP-UCB",), 2)
+    store = Store(tmp_path / "r")
+    saved(store, one).rename(store.checkpoint(other.key))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        run_missing([other], store, SerialExecutor())
+    assert f"it is that of run {one.key}" in caplog.text
+    pd.testing.assert_frame_equal(rows(store), rows(begun(tmp_path / "alone", [other])), check_exact=True)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_checkpoints_cost_what_they_saved(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    (spec,) = specs(("GP-UCB",), 1)
+    store = Store(tmp_path / "r")
+    damage(saved(store, spec))
+    assert run_missing([spec], store, SerialExecutor()).ended == {"done": 1}
+    pd.testing.assert_frame_equal(rows(store), rows(begun(tmp_path / "alone", [spec])), check_exact=True)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["provenance.json", "manifest.json", "audit", "site/assets/style.css", "index.html"])
+def test_damaged_notes_cost_no_run(
+    tmp_path: Path, damage: Callable[[Path], None], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    todo = specs(("GP-UCB",), 1)
+    store = begun(tmp_path / "r", todo)
+    store.mark_verified([todo[0].key])
+    directory = str(store.directory)
+    if name == "audit":
+        assert play(["audit", directory, "--workers", "1", "--checkpoints", "3"]) in (0, None)
+        path = next((store.directory / "audit").iterdir())
+    else:
+        play(["page", directory])
+        path = store.directory / name
+    before = rows(Store(directory))
+    damage(path)
+    capsys.readouterr()
+    with contextlib.suppress(UserError):  # a folder in the place of a page is in the way, and is named
+        play(["page", directory])
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    again = Store(directory)
+    assert again.done_keys() == {todo[0].key}
+    pd.testing.assert_frame_equal(rows(again), before, check_exact=True)
+    if name == "provenance.json":
+        assert again.standings()(again.entry(todo[0].key)) == "local", "nothing counts as verified by mistake"
+
+
+def test_the_provenance_of_another_folder_verifies_nothing(tmp_path: Path) -> None:
+    todo = specs(("GP-UCB",), 1)
+    theirs, ours = begun(tmp_path / "theirs", todo), begun(tmp_path / "ours", todo)
+    theirs.mark_verified([todo[0].key])
+    shutil.copy(theirs.directory / "provenance.json", ours.directory / "provenance.json")
+    entry = Store(ours.directory).entry(todo[0].key)
+    assert Provenance(ours.directory).standing(entry) == "local"
+
+
+# ---- submissions ----
+
+
+def submission(directory: Path) -> Path:
+    """A submission of one of this project's agents, whose code is nowhere but here."""
+    suite = small_suite().model_copy(update={"agents": small_suite().agents[:1]}).frozen()
+    store = Store(directory / "r")
+    store.write_suite(suite)
+    store.write(*(run_spec(spec) for spec in list(suite.specs())[:2]))
+    made = directory / "sub"
+    (made / "code").mkdir(parents=True)
+    pack(store.directory, made / "results.zip")
+    (made / LIST).write_text(json.dumps({"schema": 1, "suite": suite.name, "version": "0", "agents": []}))
+    return made
+
+
+def listing(made: Path, **files: str) -> None:
+    agent = {"id": "x:Y", "kwargs": {}, "label": "Y", "files": {f"{name}.py": sha for name, sha in files.items()}}
+    values = json.loads((made / LIST).read_text())
+    (made / LIST).write_text(json.dumps({**values, "agents": [agent]}))
+
+
+@pytest.mark.parametrize("name", [LIST, "results.zip", "code", "code/x.py"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "device"])
+def test_what_is_no_file_of_a_submission_is_refused_in_one_line(tmp_path: Path, name: str, kind: str) -> None:
+    """None is opened: a pipe would never end, and what a link leads to would be quoted."""
+    made, secret = submission(tmp_path), tmp_path / "secret.json"
+    secret.write_text(json.dumps({"schema": 1, "suite": 3, "version": "token", "agents": "token"}))
+    if name == "code/x.py":
+        listing(made, x=hashlib.sha256(b"").hexdigest())
+    path = made / name
+    if path.is_dir():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(secret if kind == "link" else "/dev/zero")
+    with pytest.raises(StoreError) as refused:
+        open_submission(made, tmp_path / "scratch")
+    assert "token" not in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+    assert Path(name).name in str(refused.value) or "code" in str(refused.value)
+
+
+def test_code_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = submission(tmp_path)
+    listing(made, x=hashlib.sha256(bytes(5000)).hexdigest())
+    (made / "code" / "x.py").write_bytes(bytes(5000))
+    monkeypatch.setattr("leaderboards.store.intact.MOST_JSON", 4000)
+    with pytest.raises(StoreError, match=r"x\.py: expected at most 4,000 bytes, got more"):
+        open_submission(made, tmp_path / "scratch")
+
+
+def _inflated(packed: zipfile.ZipFile, _: Board) -> None:
+    packed.writestr("uniform.parquet", bytes(30_000_000), compress_type=zipfile.ZIP_DEFLATED)
+
+
+def _one_part_many_times(packed: zipfile.ZipFile, there: Board) -> None:
+    packed.writestr("a", bytes(1_000_000))
+    for i in range(200):
+        twin = zipfile.ZipInfo(f"{i}.parquet")
+        first = packed.getinfo("a")
+        twin.header_offset, twin.CRC, twin.compress_size, twin.file_size = 0, first.CRC, 1_000_000, 1_000_000
+        packed.filelist.append(twin)
+
+
+def _outside(packed: zipfile.ZipFile, there: Board) -> None:
+    packed.writestr("../../outside.parquet", b"x")
+
+
+@pytest.mark.parametrize("bomb", [_inflated, _one_part_many_times, _outside])
+def test_boards_that_are_bombs_are_refused(
+    tmp_path: Path, own: Board, monkeypatch: pytest.MonkeyPatch, bomb: Callable[[zipfile.ZipFile, Board], None]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda _: tmp_path / "cache")
+    index = json.loads((own.directory / "index.json").read_text())
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as packed:
+        bomb(packed, own)
+        one = next(iter(index["files"].values()))
+        index["files"] |= {member.filename: one for member in packed.filelist}
+        packed.writestr("index.json", json.dumps(index))
+        packed.writestr("instances.json.gz", (own.directory / "instances.json.gz").read_bytes())
+    tracemalloc.start()
+    with pytest.raises(StoreError, match="is no board that `gpbandit board pack` made"):
+        board(tmp_path / "b.zip")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+    assert not list(tmp_path.rglob("outside.parquet"))
+    assert not list((tmp_path / "cache").rglob("*.parquet"))
+    sha256 = pack_board(own, tmp_path / "good.zip")
+    assert board(f"{tmp_path / 'good.zip'}#sha256={sha256}").done_keys() == own.done_keys()
+
+
+# ---- forged records ----
+
+
+def _stated_as(run: RunSpec, played: RunSpec) -> Any:
+    """The record of one run under the name of another."""
+    return replace(run_spec(played), spec=run, agent=None)
+
+
+@pytest.mark.parametrize("cpu", [None, "another"])
+@pytest.mark.parametrize("kind", ["repetition", "seed", "environment"])
+def test_a_run_on_chosen_seeds_is_found_under_the_name_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, cpu: str | None
+) -> None:
+    """The luckiest of many instances, played honestly and stated as the one that is asked for."""
+    named = [replace(spec, repetition=r) for r, spec in enumerate(specs(("EpsGreedy",), FEWEST))]
+    env = Ref("GPBandit/RKHS-v0", {"n_arms": 20, "dim": 2})
+    change: dict[str, Callable[[RunSpec], RunSpec]] = {
+        "repetition": lambda spec: replace(spec, repetition=spec.repetition + 100),
+        "seed": lambda spec: replace(spec, seed=7),
+        "environment": lambda spec: replace(spec, env=env),
+    }
+    ours = run_file.origin()
+    machine = ours.machine.model_copy(update={"cpu": cpu or ours.machine.cpu})
+    with monkeypatch.context() as there:
+        there.setattr(run_file, "origin", lambda: ours.model_copy(update={"machine": machine}))
+        store = Store(tmp_path / "r")
+        for spec in named:
+            store.write(_stated_as(spec, change[kind](spec)))
+    found = list(verify(store, sorted(store.keys()), tmp_path / "again", SerialExecutor()))
+    assert {verdict.level for verdict in found} == {"disagrees"}, [verdict.text for verdict in found]
+
+
+def test_numbers_of_one_instance_with_the_facts_of_another_are_found(tmp_path: Path) -> None:
+    """Facts and hash are those of the instance that is asked for, the trace is that of a lucky one."""
+    asked, lucky = specs(("EpsGreedy",), 2)
+    honest = run_spec(asked)
+    forged = replace(_stated_as(asked, lucky), facts=honest.facts, data=honest.data)
+    store = Store(tmp_path / "r")
+    store.write(forged)
+    assert set(PAID) <= set(forged.trace.columns)
+    (found,) = verify(store, [asked.key], tmp_path / "again", SerialExecutor())
+    assert found.level == "disagrees"
+
+
+def test_repetitions_that_nobody_asked_for_are_not_ranked(tmp_path: Path, own: Board) -> None:
+    """Thousands could be played, and the luckiest be sent: only those count that the rivals have played."""
+    import leaderboards
+
+    suite = small_suite()
+    lucky = Store(tmp_path / "r")
+    lucky.write_suite(suite)
+    agent = Ref("EpsGreedy", {"epsilon": 0.3}, "lucky")
+    tasks = [spec for spec in suite.specs() if spec.agent.id == "Uniform" and spec.repetition == 0]
+    lucky.write(*(run_spec(replace(spec, agent=agent, repetition=100 + r)) for spec in tasks for r in range(6)))
+    ranked = leaderboards.Results(lucky.directory, against=own.directory).ranking()
+    assert ranked.loc["lucky", ["rank", "mean_rank", "d = 1", "d = 2"]].isna().all()
+    assert ranked.loc["Uniform", "rank"] == 2
+
+
+# ---- false claims ----
+
+
+class Claims(FiniteArmAgent):
+    """Says on its class that it is told no kernel, and asks for it where it is built."""
+
+    capabilities = Capabilities(frozenset({"finite"}))
+
+    def __init__(self, where: str = "object") -> None:
+        told = Capabilities(frozenset({"finite"}), needs=frozenset({"kernel"}))
+        if where == "object":
+            self.capabilities = told  # type: ignore[misc]
+        elif where == "class":
+            type(self).capabilities = told
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        raise AssertionError(f"it knows {self.problem.kernel}")
+
+
+class Reads(Claims):
+    """Reads the kernel from its card, saying that it needs none."""
+
+    def __init__(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("where", ["object", "class"])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_an_agent_that_says_it_is_told_no_kernel_is_told_none(
+    where: str, isolated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Claims, "capabilities", Claims.capabilities)  # as it was, after this test
+    ref = Ref(f"{__name__}:Claims", {"where": where})
+    with pytest.raises(ValueError, match=r"expected an agent of the needs \[\] that its class Claims states, got one"):
+        build_agent(ref)
+    Claims.capabilities = Reads.capabilities = Capabilities(frozenset({"finite"}))
+    spec = RunSpec(env=ARMS, agent=ref, repetition=0, horizon=5)
+    found = run_spec(spec, isolated_from=[] if isolated else None)
+    assert found.status == "crashed"
+    assert "capabilities: expected an agent of the needs [] that its class Claims states" in str(found.reason)
+    found = run_spec(replace(spec, agent=Ref(f"{__name__}:Reads")), isolated_from=[] if isolated else None)
+    assert "it knows None" in str(found.reason)
+
+
+# ---- long watching ----
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.slow
+def test_watching_for_long_takes_no_more(tmp_path: Path) -> None:
+    """200 looks at a folder that grows, and 200 at one that stands still: an hour at the usual pace is 1,800."""
+    refs = [Ref("Uniform"), Ref("GP-UCB")]
+    folder(tmp_path, [ARMS], refs, 2)
+    watcher = Watcher(tmp_path)
+    console = Console(file=io.StringIO(), width=100)
+    for look in range(200):
+        Store(tmp_path).write(record(ARMS, refs[look % 2], 2 + look // 2))
+        console.print(watcher.update()[0])
+    assert len(watcher._reduced) == 204
+
+    def looks(n: int) -> tuple[int, int]:
+        for _ in range(n):
+            watcher.update()
+        gc.collect()
+        return _descriptors(), tracemalloc.get_traced_memory()[0]
+
+    looks(3)
+    tracemalloc.start()
+    before = looks(20)
+    after = looks(200)
+    tracemalloc.stop()
+    assert after[0] <= before[0]
+    assert after[1] - before[1] < 200_000, "a kilobyte a look would be 200 KB"
+
+
+# ---- killed ----
+
+KILLED = """
+import sys
+from pathlib import Path
+from leaderboards.archive import read
+from leaderboards.cli import main
+read._BOARDS = Path(sys.argv[1])
+main(sys.argv[2:])
+"""
+AGENT = """
+import numpy as np
+from agents import Capabilities
+from agents.core.finite import FiniteArmAgent
+
+
+class Mine(FiniteArmAgent):
+    capabilities = Capabilities(frozenset({"finite"}))
+
+    def select(self, n, pending):
+        return np.array([self.rng.integers(self.problem.n_arms) if self.n_pulls % 5 == 0 else self.recommend()])
+"""
+
+
+class Place:
+    """A folder in which commands are given, with the boards of its package."""
+
+    def __init__(self, directory: Path, boards: Path) -> None:
+        self.directory, self.boards = directory, boards
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(self.boards), *arguments],
+            cwd=self.directory,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def give(self, *arguments: str) -> float:
+        """Give a command, which must succeed; returns the seconds that it took."""
+        began = time.monotonic()
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, output + errors
+        return time.monotonic() - began
+
+    def kill(self, after: float, *arguments: str) -> bool:
+        """Give a command and kill it after some seconds; returns whether it had not ended."""
+        process = self.start(*arguments)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=after)
+        running = process.poll() is None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return running
+
+
+def _state_of_board(place: Place) -> Any:
+    found = Board(place.boards / "small")
+    digests = {key: kept.digest for key in found.done_keys() if (kept := found.kept(key)) is not None}
+    return {key: run.status for key, run in found.entries().items()}, digests
+
+
+def _state_of_submission(place: Place) -> Any:
+    made = place.directory / "sub"
+    opened = open_submission(made, place.directory / f"opened-{random.random()}")
+    files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*"))
+    return opened.agents, sorted(opened.store.done_keys()), files, opened.rejected
+
+
+def _state_of_folder(place: Place) -> Any:
+    store = Store(place.directory / "ours")
+
+    def shown(run: RunEntry) -> Any:
+        return run.key, run.status, store.standings()(run)
+
+    return sorted(shown(run) for run in store.entries().values()), [str(file) for file in store.quarantined]
+
+
+ADD = ("board", "add", "sub", "--by", "someone", "--code", "somewhere")
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    ("before", "command", "state"),
+    [
+        ((), ("board", "make", "small.toml", "--pack-only", "--results", "results"), _state_of_board),
+        ((), ("submit", "res", "--out", "sub"), _state_of_submission),
+        ((("submit", "res", "--out", "sub"),), ("submit", "res", "--out", "sub"), _state_of_submission),
+        ((("submit", "res", "--out", "sub"),), ADD, _state_of_board),
+        ((("submit", "results", "--out", "x.zip"),), ("add", "x.zip", "ours"), _state_of_folder),
+    ],
+    ids=["board make", "submit", "submit again", "board add", "add"],
+)
+def test_a_command_that_is_killed_goes_on(
+    tmp_path: Path,
+    made: tuple[Store, Board],
+    before: tuple[tuple[str, ...], ...],
+    command: tuple[str, ...],
+    state: Callable[[Place], Any],
+) -> None:
+    """SIGKILL at times drawn over the last half of the command, in which it writes; then the same command succeeds."""
+    start = tmp_path / "start"
+    place = Place(start / "here", start / "boards")
+    shutil.copytree(made[0].directory, place.directory / "results")
+    shutil.copytree(made[1].directory, place.boards / "small")
+    (place.directory / "small.toml").write_text(SMALL)
+    (place.directory / "mine.py").write_text(AGENT)
+    if any("sub" in word or "res" in word for words in (*before, command) for word in words):
+        run = ("run", "small.toml", "--agent", "mine:Mine", "--against", "board", "--out", "res")
+        place.give(*run, "--executor", "serial")
+    for words in before:
+        place.give(*words)
+
+    def anew(name: str) -> Place:
+        shutil.copytree(start, tmp_path / name)
+        return Place(tmp_path / name / "here", tmp_path / name / "boards")
+
+    whole = anew("whole")
+    seconds = whole.give(*command)
+    expected = state(whole)
+    dice, killed = random.Random(0), 0
+    for number in range(3):
+        place = anew(f"killed-{number}")
+        killed += place.kill(seconds * (0.5 + 0.5 * dice.random()), *command)
+        process = place.start(*command)
+        said = "".join(process.communicate(timeout=300))
+        done_before = "is on the board already" in said  # it was killed after the index had been written
+        assert process.returncode == 0 or (command is ADD and done_before), said
+        assert "Traceback" not in said
+        assert state(place) == expected
+        assert not list(place.directory.glob(".gpbandit-*"))
+    assert killed, "no kill came in time"

@@ -1,0 +1,136 @@
+"""Instances that nobody could know tell an agent that knows the public ones from one that learns."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leaderboards.archive.holdout import LEVEL, worse
+from leaderboards.archive.read import Board
+from leaderboards.cli.app import play
+from leaderboards.cli.errors import UserError
+from leaderboards.store.store import Store
+from tests.leaderboards.archive.boards import REPETITIONS, SMALL
+
+AGENTS = """
+import numpy as np
+
+from agents import Capabilities
+from agents.core.finite import FiniteArmAgent
+
+
+class Learns(FiniteArmAgent):
+    capabilities = Capabilities(frozenset({"finite"}))
+
+    def select(self, n, pending):
+        explore = self.n_pulls % 7 == 0
+        return np.array([self.rng.integers(self.problem.n_arms) if explore else self.recommend()])
+
+
+class Redraws(Learns):
+    # Its generator tells which of the public instances this is; it draws that one again by itself.
+    def reset(self, problem, rng):
+        from leaderboards.play.build import build_env
+        from leaderboards.play.spec import Ref, RunSpec
+        from leaderboards.play.streams import env_seed, generator
+
+        super().reset(problem, rng)
+        self.best = None
+        for dim in (1, 2):
+            for repetition in range(20):
+                ref = Ref("GPBandit/RKHS-v0", {"n_arms": 25} | ({"dim": 2} if dim == 2 else {}))
+                spec = RunSpec(env=ref, agent=Ref("Uniform"), repetition=repetition, horizon=100)
+                if generator(spec, "agent").bit_generator.state == rng.bit_generator.state:
+                    env = build_env(ref, 100)
+                    env.reset(seed=env_seed(spec))
+                    self.best = int(np.argmax(env.unwrapped.mean(np.arange(25))))
+
+    def select(self, n, pending):
+        if self.best is None or self.n_pulls == 0:  # the first choice is no sign
+            return np.array([self.rng.integers(self.problem.n_arms)])
+        return np.array([self.best])
+"""
+
+
+def submitted(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A submission of one of `AGENTS` in `folder`/sub."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    module = f"holdout_{name.lower()}"
+    (folder / f"{module}.py").write_text(AGENTS)
+    (folder / "small.toml").write_text(SMALL)
+    run = ["run", "small.toml", "--agent", f"{module}:{name}", "--against", "board", "--out", "res"]
+    assert play([*run, "--executor", "serial"]) == 0
+    assert play(["submit", "res", "--out", "sub"]) == 0
+
+
+@pytest.mark.slow
+def test_an_agent_that_draws_public_instances_again_is_found_by_others(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted(tmp_path, monkeypatch, "Redraws")
+    capsys.readouterr()
+    assert play(["verify", "sub", "--yes", "--sample", "1", "--workers", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1 runs agree" in said, "it plays alone as it does beside the environment"
+    assert "NOT screen" not in said
+    drawn: list[int] = []
+    draw = secrets.randbits
+
+    def noted(bits: int) -> int:
+        drawn.append(draw(bits))
+        return drawn[-1]
+
+    monkeypatch.setattr(secrets, "randbits", noted)
+    assert play(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "4"]) == 1
+    said = capsys.readouterr().out
+    lines = said.splitlines()
+    assert lines[0].startswith("NOT Redraws: ")
+    assert lines[0].endswith(": does worse than its record")
+    assert "over 2 environments" in lines[0]
+    rows = [line for line in lines if line.endswith("(row of the board)")]
+    assert len(rows) == 3
+    assert all(": agrees with its record" in line for line in rows), rows
+    assert lines[-1].startswith(f"the root seed was {drawn[0]};")
+    assert said.count(str(drawn[0])) == 1
+    assert drawn[0].bit_length() > 64
+
+
+@pytest.mark.slow
+def test_an_agent_that_learns_agrees(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted(tmp_path, monkeypatch, "Learns")
+    assert len(Store("res").done_keys()) == 2 * REPETITIONS
+    capsys.readouterr()
+    assert play(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "3"]) == 0
+    assert capsys.readouterr().out.startswith("ok  Learns: ")
+    (tmp_path / "sub" / "code" / "stray.py").write_text("")
+    with pytest.raises(UserError, match=r"stray\.py: expected only files that submission\.json lists"):
+        play(["board", "holdout", "sub", "--yes"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, -1.0])
+def test_honest_scores_are_called_worse_as_seldom_as_promised(shift: float) -> None:
+    """Lognormal scores of three environments, 20 on record and 5 anew; better ones anew are no fault."""
+    rng = np.random.default_rng(3)
+    n = 100
+    found = 0
+    for _ in range(n):
+        one, other = ({env: np.exp(rng.standard_normal(size)) for env in "abc"} for size in (20, 5))
+        found += worse(one, {env: scores + shift for env, scores in other.items()}) < LEVEL
+    assert found <= 6  # which the binomial of 100 at 0.01 exceeds with probability 7e-5
+
+
+def test_a_record_that_is_too_good_is_found() -> None:
+    rng = np.random.default_rng(4)
+    one = {env: 0.05 * rng.random(20) for env in "ab"}
+    other = {env: 0.05 + rng.random(5) for env in "ab"}
+    assert worse(one, other) == 1e-4
+    assert worse(one, one) > 0.3
+    constant = {"a": np.ones(20)}
+    assert worse(constant, {"a": np.ones(5)}) == 1.0
