@@ -28,6 +28,7 @@ from benchmarks import (
     bench_learned,
     bench_optimisers,
     bench_policies,
+    bench_portable,
     bench_posteriors,
     bench_site,
     bench_start,
@@ -99,6 +100,7 @@ GROUPS = {
     "textbook": bench_textbook.cases,
     "start": bench_start.cases,
     "site": bench_site.cases,
+    "portable": bench_portable.cases,
 }
 
 

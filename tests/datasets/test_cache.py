@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpbandit_envs.datasets import DataError, Table, cache, fetch, load
+from gpbandit_envs.datasets import DataError, Table, cache, download, fetch, load
 from gpbandit_envs.datasets.errors import IntegrityError
 
 
@@ -125,6 +125,7 @@ def test_the_cache_folder_can_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_a_cache_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path / "file"))
+    monkeypatch.delenv(download.OFFLINE, raising=False)
     for attempt in (lambda: load("Abalone"), lambda: fetch("Abalone", file=tmp_path / "file")):
         with pytest.raises(DataError, match=r"file cannot be written .* GPBANDIT_DATA"):
             attempt()

@@ -34,6 +34,7 @@ def test_the_instance_is_the_one_that_was_played(tmp_path: Path) -> None:
     assert box.mean.max() <= float(summary.facts["Branin"]["optimum"]) + 1e-9
 
 
+@pytest.mark.network
 def test_no_mean_is_computed_that_costs_an_experiment(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(record(Ref("GPBandit/LogisticRegression-v0"), Ref("Random"), 0, T=3))
