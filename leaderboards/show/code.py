@@ -27,7 +27,8 @@ def code_link(site: Site, card: AgentCard) -> str | None:
     for part in card.name.split("."):
         found = getattr(found, part, None)
     try:
-        line = inspect.getsourcelines(found)[1]
+        lines, line = inspect.getsourcelines(found)
+        line += next((i for i, text in enumerate(lines) if text.lstrip().startswith("class ")), 0)  # past decorators
     except (TypeError, OSError):
         line = 1
     return f"code/{file}#L{line}"

@@ -114,7 +114,7 @@ def _cell(cost: DelayCost | None) -> TableCell:
     return TableCell(
         f"{signed(difference.estimate)} ({percent(cost.relative.estimate)})",
         difference.estimate,
-        f"{signed(difference.low)} to {signed(difference.high)}" if difference.is_known else "one repetition",
+        f"{signed(difference.low)} to {signed(difference.high)}" if difference.is_known else "too few repetitions",
         why=f"{difference.n} repetitions; regret {number(cost.regret)} against {number(cost.base)}",
         lead=difference.is_known and difference.low > 0,
     )

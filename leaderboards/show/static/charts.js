@@ -417,7 +417,7 @@
       name.classList.toggle("short", option.value.length <= 26);
       name.dataset.sort = name.firstElementChild.textContent = option.value;
       name.firstElementChild.href = option.dataset.file;
-      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "one repetition"} `]);
+      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "too few repetitions"} `]);
       mean.querySelector(".unit").textContent = `· ${metric}`;
       const forest = mean.querySelector(".forest");
       if (places.length) {

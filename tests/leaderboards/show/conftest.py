@@ -27,7 +27,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "name": "real",
             "horizon": 60,
-            "repetitions": 3,
+            "repetitions": 6,  # with fewer no test tells agents apart, and no interval is shown
             "environments": [
                 {**sample, "feedback": "batch:1"},
                 {**sample, "label": "GPSample, delay 8", "feedback": "delay:8"},

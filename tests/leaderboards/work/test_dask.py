@@ -62,7 +62,9 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     limits = Limits(memory=1 << 29)
     executor = DaskExecutor(1, limits)
     try:
-        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
+        summary = run_missing(
+            specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor, limits=limits
+        )
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
