@@ -42,7 +42,7 @@ def exists(words: list[str]) -> None:
 @pytest.mark.network
 @pytest.mark.parametrize("page", pages(ROOT), ids=name)
 def test_the_code_of_a_page_runs_and_prints_what_it_shows(page: Path) -> None:
-    if "Abalone" in page.read_text(encoding="utf-8"):
+    if "Abalone" in page.read_text(encoding="utf-8"):  # fetched here, where the test can skip
         load("Abalone")
     for block, output in zip(blocks(page), printed(page), strict=True):
         where = f"{name(page)}, line {block.line}"

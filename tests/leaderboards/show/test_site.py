@@ -228,9 +228,9 @@ def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> 
         assert texts.keys() == {"GP-UCB", "GP-UCB, narrow", "GP-BUCB", EVIL}
         assert "bayes" in texts["GP-UCB"]
         assert "kept" in texts["GP-UCB"]
-        assert "3 of 3" in texts["GP-UCB"]
+        assert "6 of 6" in texts["GP-UCB"]
         assert "left" in texts["GP-UCB, narrow"]
-        assert "0 of 3" in texts["GP-UCB, narrow"]
+        assert "0 of 6" in texts["GP-UCB, narrow"]
         assert "no theorem" in texts["GP-BUCB"], "no norm is known of a draw from the prior"
         header = page.locator("section[aria-labelledby=bands] thead th", has_text="Width over required")
         header.locator("button").click()
@@ -258,7 +258,7 @@ def test_bands_are_summed_up_on_the_overview(real: Path, open_page: Open) -> Non
             "RKHS, lengthscale × 3",
         ]
         narrow = table.locator("tbody tr", has=page.get_by_text("GP-UCB, narrow", exact=True))
-        assert "0% of 3" in narrow.inner_text()
+        assert "0% of 6" in narrow.inner_text()
         assert table.locator("td.lead").count() == 1, "a theorem covers GP-UCB on a draw from the prior alone"
 
 
