@@ -262,6 +262,16 @@ def test_arms_pulled_in_turn_are_carried_along_without_kernel_rows(lam: float, m
     assert posterior._carries_mean
 
 
+def rounding(n: int, lam: float) -> float:
+    """How far a mean of n rewards of size 1 may be from another computation of it, whatever loops a processor has.
+
+    A solution by Cholesky factors is wrong by at most `c sqrt(n) u cond(A)`, with c = 3 but for 2 % (Higham 2002, Theorem
+    10.4; Higham and Mary 2019, Theorem 2.4), u being the unit roundoff; kernels of variance 1 have
+    `cond(K + lam I) <= 1 + n / lam`.
+    """
+    return float(3 * np.sqrt(n) * np.finfo(float).eps / 2 * (1 + n / lam))
+
+
 def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are() -> None:
     rng = np.random.default_rng(9)
     X = rng.random((40, 2))
@@ -285,11 +295,11 @@ def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are() -> None:
     pull(1)
     assert drift() > 5e-8  # not a check yet
     pull(6)
-    assert drift() < 1e-12
+    assert drift() < rounding(36, lam)
     assert not posterior._carries_mean
     posterior._all.mean += 1e-7
     pull(1)
-    assert drift() < 1e-12
+    assert drift() < rounding(37, lam)
     refreshes = posterior.refreshes
     posterior.embed(np.arange(12, 24))
     assert posterior.refreshes == refreshes + 1
@@ -314,7 +324,7 @@ def test_a_mean_is_computed_anew_from_time_to_time_even_if_no_check_sees_it_drif
         weights = posterior._embedding.weights(posterior.n, posterior._s)
         drifts.append(np.abs(weights @ K[posterior.dictionary] - posterior.mean).max())
     assert min(drifts[2:15]) > 1e-8
-    assert max(drifts[15:]) < 1e-12
+    assert max(drifts[15:]) < rounding(30, 1e-3)
     assert posterior._carries_mean
 
 
