@@ -265,8 +265,8 @@ def test_arms_pulled_in_turn_are_carried_along_without_kernel_rows(lam: float, m
 def rounding(n: int, lam: float) -> float:
     """How far a mean of n rewards of size 1 may be from another computation of it, whatever loops a processor has.
 
-    A solution by Cholesky factors is wrong by at most `c sqrt(n) u cond(A)`, with c = 3 but for 2 % (Higham 2002, Theorem
-    10.4; Higham and Mary 2019, Theorem 2.4), u being the unit roundoff; kernels of variance 1 have
+    A solution by Cholesky factors is wrong by at most `c sqrt(n) u cond(A)`, with c = 3 but for 2 % (Higham 2002,
+    Theorem 10.4; Higham and Mary 2019, Theorem 2.4), u being the unit roundoff; kernels of variance 1 have
     `cond(K + lam I) <= 1 + n / lam`.
     """
     return float(3 * np.sqrt(n) * np.finfo(float).eps / 2 * (1 + n / lam))
