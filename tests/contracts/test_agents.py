@@ -74,7 +74,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"posterior": "full", "width": "growing"},
         {"lengths": "doubling"},
     ],
-    "REDS": [{}, {"n_batches": 3}],
+    "REDS": [{}, {"n_batches": 3, "lengths": "kernel"}],
     "RGP-PE": [
         {},
         {"corruption": 1.0, "enlargement": "tight", "lam": 1.0, "eta": 1.0},
