@@ -17,21 +17,32 @@ import jinja2
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked
-from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
 from leaderboards.claims.families import Family, families, joint_sentences
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.play.suite import load_suite
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
 
-__all__ = ["as_json", "authors", "horizons", "interval_text", "markdown", "of_paper", "played", "write"]
+__all__ = [
+    "as_json",
+    "authors",
+    "claim_as_json",
+    "horizons",
+    "interval_text",
+    "markdown",
+    "of_paper",
+    "played",
+    "write",
+]
 
 _STYLE = "style.css"
 _MOST_ROWS = 100  # of a table on a page that is to be read
 _LEGEND = """\
-A verdict is read off the 95 % interval over repetitions: it *agrees* if all of it lies in the range that the statement
-means, it *disagrees* if all of it lies outside. Where a paper puts one thing before another, and the interval has room
-for either order but not for a difference of a tenth, there is *no difference*. Otherwise it *cannot be told*."""
+A verdict is read off the 95 % interval over repetitions. Where a paper puts one thing before another, and all of the
+interval lies within a tenth of a tie, there is *no difference*. Else it *agrees* if all of the interval lies in the
+range that the statement means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. What words mean,
+and what counts as an experiment of the paper, is [the same for all papers](../guides/verdicts.md)."""
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
@@ -44,7 +55,7 @@ def as_json(made: Reproduction) -> dict[str, Any]:
         "repetitions": made.played,
         "repetitions_asked": made.planned,
         "command": _command(made),
-        "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
+        "claims": [claim_as_json(one, made.experiment) for one in made.checked],
         "table": [
             {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
             for row in made.table.to_dict(orient="records")
@@ -58,7 +69,8 @@ def _command(made: Reproduction) -> str:
     return f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}{more}"
 
 
-def _claim(one: Checked) -> dict[str, Any]:
+def claim_as_json(one: Checked, experiment: Experiment) -> dict[str, Any]:
+    """A claim of an experiment with its verdict as plain values."""
     claim, interval = one.claim, one.interval
     return {
         "name": claim.name,
@@ -73,7 +85,9 @@ def _claim(one: Checked) -> dict[str, Any]:
         "verdict": one.verdict,
         "needs": one.needs,
         "reading": claim.reading,
+        "scope": claim.scope,
         "note": claim.note,
+        "paper": claim.paper or experiment.paper,
     }
 
 
