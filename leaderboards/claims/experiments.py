@@ -174,7 +174,14 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
             ),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
-            Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
+            Experiment(
+                "batch-vs-theory",
+                "bbkb",
+                guarantees.CLAIMS,
+                _THEORY_QUICK,
+                columns=theorems.COLUMNS,
+                scope="theorem",
+            ),
             Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK, scope="ours"),
             Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK, scope="ours"),
             Experiment(

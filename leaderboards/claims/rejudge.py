@@ -80,10 +80,13 @@ def main(name: str, folder: str = "") -> None:
     """Write `claims.json` and `scores.csv` of a kept result anew."""
     found, path = experiment(name), RESULTS / name
     values = json.loads((path / "claims.json").read_text(encoding="utf-8"))
-    made = rejudged(values, found, runs_in(Path(folder), found) if folder else None)
+    runs = runs_in(Path(folder), found) if folder else None
+    made = rejudged(values, found, runs)
     (path / "claims.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if folder:
-        pd.DataFrame(made["table"]).to_csv(path / "scores.csv", index=False, float_format="%.5g")
+    if runs is not None:
+        old, new = pd.read_csv(path / "scores.csv"), scores(runs)
+        rows = pd.concat([old, new[~new["agent"].isin(old["agent"])]])
+        rows.to_csv(path / "scores.csv", index=False, float_format="%.5g")
 
 
 if __name__ == "__main__":

@@ -120,6 +120,41 @@ def by_note(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     return [(" ".join(sentences), list(about)) for about, sentences in found.items()]
 
 
+_PARTS = (
+    ("What replicates", "experiment", False, "Experiments of the paper."),
+    (
+        "In other readings",
+        "experiment",
+        True,
+        "Experiments of the paper in further readings of what it leaves open; they do not count as replications.",
+    ),
+    ("What is proven, along runs", "theorem", None, "Statements with a proof, checked along runs."),
+    ("On tasks of ours", "ours", None, "Tasks, stand-ins for data, or comparisons that the paper does not have."),
+)
+
+
+def parts(made: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """Heading and explanation of each part of the findings, with the experiments that have claims of it."""
+    found = []
+    for heading, scope, is_reading, text in _PARTS:
+        those = [
+            {
+                **one,
+                "claims": [
+                    claim
+                    for claim in one["claims"]
+                    if claim["scope"] == scope and (is_reading is None or bool(claim["reading"]) == is_reading)
+                ],
+            }
+            for one in made
+        ]
+        if heading == _PARTS[0][0] and not any(one["claims"] for one in those):
+            text = "No experiment of the paper is played here: what follows counts as no replication of it."
+        if any(one["claims"] for one in those) or heading == _PARTS[0][0]:
+            found.append((heading, text, those))
+    return found
+
+
 def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, dict[str, list[dict[str, Any]]]]]:
     """What the claims with that verdict say, in few sentences, each with its claims by where they were checked."""
     checked: dict[str, dict[str, dict[str, Any]]] = {}
@@ -268,6 +303,7 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["reading"] = lambda claim: f" *({claim['reading']})*" if claim["reading"] else ""
     templates.filters["expected"] = lambda claim: "–" if claim["estimate"] is None else claim["range"]
     templates.globals["findings"] = findings
+    templates.globals["parts"] = parts
     templates.globals["most_rows"] = _MOST_ROWS
     templates.globals["legend"] = _LEGEND
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)

@@ -12,6 +12,7 @@ from leaderboards.claims.claim import Checked, Claim, judge
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED, experiment
 from leaderboards.claims.measures import (
     batches,
+    best_row,
     bounce,
     faster,
     found,
@@ -21,6 +22,7 @@ from leaderboards.claims.measures import (
     minimum_so_far,
     more_regret,
     more_regret_in,
+    more_regret_where,
     near_optimal,
     order_kept,
     over_environments,
@@ -75,8 +77,10 @@ def test_a_verdict_is_where_the_interval_lies(low: float, high: float, verdict: 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (0.0, 0.03, "agrees"),  # however little
-        (-0.03, -0.01, "disagrees"),
+        (0.05, 0.2, "agrees"),
+        (-0.2, -0.05, "disagrees"),
+        (0.0, 0.03, "no difference"),  # on whichever side
+        (-0.03, -0.01, "no difference"),
         (-0.1, 0.1, "no difference"),
         (-0.03, 0.01, "no difference"),
         (-0.11, 0.01, "cannot be told"),
@@ -158,6 +162,24 @@ def test_gap() -> None:
     one = np.linspace(1, 2, 8)[:, None] * np.ones((8, 4))
     made = runs(a=5 * one, b=2 * one, c=3 * one, d=one)
     assert gap("a", "b", "c", "d")(made).estimate == pytest.approx((3 - 2) / 2)
+
+
+def test_a_policy_in_its_best_row() -> None:
+    made = runs(a=np.full((3, 4), 0.3), b=np.full((3, 4), 0.2), c=np.full((2, 4), 0.1))
+    assert best_row(made, ("a", "b")) == "b"
+    assert best_row(made, ("b", "a")) == "b"
+    with pytest.raises(NotPlayedError):
+        best_row(made, ("a", "d"))
+
+
+def test_more_regret_where_the_rival_is_at_the_optimum() -> None:
+    b = np.ones((4, 4))
+    b[:2, 1] = 0.05
+    made = runs(a=np.repeat([[3.0], [3.0], [9.0], [9.0]], 4, axis=1), b=b)
+    found_ = more_regret_where("a", "b", 0.1)(made)
+    assert found_.n == 2
+    assert found_.estimate == pytest.approx((12 - 3.05) / 3.05)
+    assert not more_regret_where("a", "b", 0.01)(made).is_known
 
 
 def test_minimum_so_far_is_that_of_the_whole_curve() -> None:
@@ -253,6 +275,8 @@ def test_experiments_are_whole(name: str) -> None:
         label: 0.5 + RNG.random((4, 220))
         for label in rows_of(list(suite.specs()), len(suite.environments) > 1).values()
     }
+    for regret in rows.values():
+        regret[:2, 0] = 0.05  # half of the runs come near an optimum
     with pytest.raises(ValueError, match="store"):
         check(one, None)
     for claim in one.claims:
