@@ -113,9 +113,7 @@ def _noted(found: Experiment) -> Experiment:
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
 _ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
-_DRAWN_QUICK = Quick(
-    12, None, tuple(f"{row}, beta {beta}" for beta in (2, 6) for row in ("GP-UCB", "3-BPE", "6-BPE", "Fixed 3-BPE"))
-)
+_DRAWN_QUICK = Quick(6, None, ("GP-UCB, beta 6", "6-BPE, beta 6"))
 _SCALINGS_QUICK = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))

@@ -65,7 +65,7 @@ def _early(source: str, reading: str = "") -> Claim:
     )
 
 
-def _close(source: str, reading: str = "", quick: bool = False) -> Claim:
+def _close(source: str, reading: str = "") -> Claim:
     return Claim(
         f"close-to-gp-ucb{_suffix(reading)}",
         source,
@@ -74,7 +74,6 @@ def _close(source: str, reading: str = "", quick: bool = False) -> Claim:
         more_regret(_row("GP-BUCB", reading), _row("GP-UCB", reading), _AFTER),
         reading=_READING[reading],
         high=ALIKE,
-        quick=quick,
         note="Comparable is read as at most a tenth more.",
     )
 
@@ -260,7 +259,7 @@ def vaccine() -> tuple[Claim, ...]:
         )
 
     return (
-        _close(source, quick=True),
+        _close(source),
         converges(""),
         *_as_good(source),
         *_naive("section 5, as on the Matern GP; Fig. 2 (b), (f)"),
