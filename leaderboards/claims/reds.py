@@ -61,7 +61,7 @@ def _on(task: str, size: str) -> tuple[Claim, ...]:
             note=f"Similar is read as at most a tenth more. {_TEXT} Tried with the lengths of BPE's batches on 2,500 "
             "and 20,000 arms: T = 10,000, where the ratio is larger still, as GP-UCB's regret hardly grows any more; a "
             "width of 1, which leaves it on the first and with which GP-UCB fails in some runs on the second. BPE is "
-            "as far from GP-UCB: this is the price of exploring in a few batches, not of drawing at random.",
+            "farther from GP-UCB: this is the price of exploring in a few batches, not of drawing at random.",
         ),
         Claim(
             f"less-time-{name}",
