@@ -18,7 +18,7 @@ from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.offers import Offers
-from gpbandit_envs.problem import Knowledge, Problem
+from gpbandit_envs.problem import Approximation, Knowledge, Problem
 
 __all__ = [
     "EnvRecipe",
@@ -179,6 +179,7 @@ def make_problem(
         noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
         if noise_tails is not None:
             noise_tails = replace(noise_tails, sub_gaussian=noise_tails.sub_gaussian * factors["noise"])
+    near = () if "sup" not in factors or norm_bound is None else (Approximation(norm_bound, factors["sup"]),)
     wrong = {**factors, "corruption": corruption} if corruption else factors
     knowledge = recipe.knowledge
     # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
@@ -198,6 +199,7 @@ def make_problem(
         noise_stds=noise_stds,
         noise_tails=noise_tails,
         norm_bound=norm_bound,
+        approximations=near,
         horizon=horizon,
         knowledge=knowledge,
         misspecification=wrong,
