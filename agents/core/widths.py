@@ -700,10 +700,10 @@ SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
     {
         "theory": InformationGain(),
         "amm": AnalyticMixture(),
-        "ay": AbbasiYadkori(),
         "practical": EffectiveDimension(),
         "bayes": FiniteBayes(),
         "growing": Logarithmic(),
+        "ay": AbbasiYadkori(),
     }
 )
 """The named widths of GP-UCB on arms, and of all whose width is GP-UCB's.
