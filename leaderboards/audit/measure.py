@@ -31,6 +31,7 @@ __all__ = [
     "band_violations",
     "guarantee_status",
     "held_bytes",
+    "informative",
     "sketch_accuracy",
 ]
 
@@ -86,6 +87,13 @@ def band_violations(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndar
         scaling = np.where(error == 0, 0.0, error / half_width)
     values = (float((error > half_width).sum()), float(scaling.max()), float(half_width.max()))
     return dict(zip(BAND_COLUMNS, values, strict=True))
+
+
+def informative(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndarray, " p"]) -> float:
+    """Share of p points at which the band is narrower than the range of the means; NaN without a band."""
+    if band is None:
+        return np.nan
+    return float((2 * np.asarray(band[1], np.float64) < np.ptp(f)).mean())
 
 
 def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
