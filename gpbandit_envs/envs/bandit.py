@@ -15,7 +15,14 @@ from gymnasium.utils import seeding
 from jaxtyping import Float
 
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import (
+    EnvRecipe,
+    adversary,
+    certified_recipe,
+    make_problem,
+    misspecification_factors,
+    misspecified,
+)
 from gpbandit_envs.envs.render import History, Picture, box_points, draw_rgb, draw_text
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.gp.kernels import Kernel
@@ -52,6 +59,9 @@ class BanditEnv(gym.Env[Any, Any]):
         initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
             problem holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only, and not
             in the native vector form, whose environments share one problem.
+        certified: Whether a table states how near its means are to functions of bounded norm under its kernel, as the
+            kept certificate proves, and plays about their average; see `gpbandit certify`. Its knowledge is then
+            `"certified"`.
         render_mode: One of `metadata["render_modes"]`.
     """
 
@@ -69,6 +79,7 @@ class BanditEnv(gym.Env[Any, Any]):
         reveal_oracle: bool = True,
         horizon: int | None = None,
         initial: int = 0,
+        certified: bool = False,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *METADATA["render_modes"]):
@@ -79,6 +90,7 @@ class BanditEnv(gym.Env[Any, Any]):
             raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
         self._corruption = adversary(recipe, corruption)
         self._misspecification = misspecification_factors(misspecification)
+        recipe = certified_recipe(recipe, certified, self._misspecification)
         self.recipe = recipe = misspecified(recipe, self._misspecification)
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)

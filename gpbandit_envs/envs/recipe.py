@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.arguments import as_number
+from gpbandit_envs.certify import find, table_hash
 from gpbandit_envs.corruption import Corruption, as_corruption
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.functions.near import NearArms
@@ -18,13 +19,15 @@ from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.offers import Offers
-from gpbandit_envs.problem import Knowledge, Problem
+from gpbandit_envs.problem import Approximation, Knowledge, Problem
 
 __all__ = [
     "EnvRecipe",
     "KernelLike",
     "NoiseLike",
     "adversary",
+    "certified_recipe",
+    "fixed_table",
     "make_problem",
     "misspecification_factors",
     "misspecified",
@@ -52,6 +55,8 @@ class EnvRecipe:
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
         neighbours: Neighbourhood of the arms, stated to policies.
         offers: Which arms each step offers; None for all of them, always.
+        prior_mean: Constant that the prior is about, stated to policies.
+        approximations: How near the means are to functions of bounded norm, stated to policies.
         notes: Further facts stated to policies.
 
     Raises:
@@ -66,6 +71,8 @@ class EnvRecipe:
     costs: np.ndarray | None = None
     neighbours: np.ndarray | None = None
     offers: Offers | None = None
+    prior_mean: float = 0.0
+    approximations: tuple[Approximation, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,6 +119,46 @@ def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
             f"knowledge {recipe.knowledge!r}"
         )
     return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
+
+
+def certified_recipe(recipe: EnvRecipe, certified: bool, factors: Mapping[str, float]) -> EnvRecipe:
+    """The recipe with what its certificate proves, if that is wanted.
+
+    Raises:
+        TypeError: if `certified` is no truth value.
+        ValueError: if there is no table of known means, no kernel, something is to be misspecified, or no certificate
+            of this table and kernel is found.
+    """
+    if not isinstance(certified, (bool, np.bool_)):
+        raise TypeError(f"certified: expected True or False, got {certified!r}")
+    if not certified:
+        return recipe
+    if factors:
+        raise ValueError(f"certified: expected no misspecification beside it, got {dict(factors)}")
+    table = fixed_table(recipe)
+    if table is None or recipe.kernel is None:
+        raise ValueError("certified: expected a table of arms whose means are fixed, and a stated kernel")
+    found = find(table_hash(*table), dict(recipe.kernel.to_spec()))
+    if found is None:
+        raise ValueError(
+            f"certified: no certificate of this table and the kernel {recipe.kernel} is kept; `gpbandit certify` makes "
+            "it"
+        )
+    return replace(
+        recipe,
+        knowledge="certified",
+        prior_mean=found.prior_mean,
+        approximations=found.approximations,
+        notes={**recipe.notes, "prior_mean": "average of the table, to two decimals"},
+    )
+
+
+def fixed_table(recipe: EnvRecipe) -> tuple[np.ndarray, np.ndarray] | None:
+    """Arms and means of a recipe whose means are the same in every episode; None for any other."""
+    family = recipe.family
+    if not isinstance(family, ArmFamily) or isinstance(family, TimeVaryingArms) or not family.fixed:
+        return None
+    return family.arms, family.draw(np.random.default_rng(0)).mean
 
 
 def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corruption | None:
@@ -179,6 +226,9 @@ def make_problem(
         noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
         if noise_tails is not None:
             noise_tails = replace(noise_tails, sub_gaussian=noise_tails.sub_gaussian * factors["noise"])
+    near = recipe.approximations
+    if "sup" in factors and norm_bound is not None:
+        near = (Approximation(norm_bound, factors["sup"]),)
     wrong = {**factors, "corruption": corruption} if corruption else factors
     knowledge = recipe.knowledge
     # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
@@ -197,7 +247,9 @@ def make_problem(
         noise_std=noise_std,
         noise_stds=noise_stds,
         noise_tails=noise_tails,
+        prior_mean=recipe.prior_mean,
         norm_bound=norm_bound,
+        approximations=near,
         horizon=horizon,
         knowledge=knowledge,
         misspecification=wrong,

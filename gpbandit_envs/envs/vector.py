@@ -14,7 +14,14 @@ from gymnasium.vector.utils import batch_space
 from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import (
+    EnvRecipe,
+    adversary,
+    certified_recipe,
+    make_problem,
+    misspecification_factors,
+    misspecified,
+)
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 from gpbandit_envs.problem import Problem
 
@@ -45,6 +52,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         reveal_oracle: As in `BanditEnv`.
         horizon: As in `BanditEnv`.
         initial: Must be 0.
+        certified: As in `BanditEnv`.
         render_mode: Must be None: render a single environment.
 
     Raises:
@@ -69,6 +77,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         reveal_oracle: bool = True,
         horizon: int | None = None,
         initial: int = 0,
+        certified: bool = False,
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
@@ -85,6 +94,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._corruption = adversary(recipe, corruption)
         self._factors = misspecification_factors(misspecification)
         self.num_envs = num_envs
+        recipe = certified_recipe(recipe, certified, self._factors)
         self.recipe = recipe = misspecified(recipe, self._factors)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}

@@ -56,6 +56,7 @@ _COMMANDS = {
     "merge": _Command("results:merge", "Copy the runs of several results folders into one."),
     "submit": _Command("results:submit", "Pack results for another machine, or submit them to a board."),
     "add": _Command("results:add", "Add what another machine packed."),
+    "certify": _Command("certify:certify", "Prove how near a table is to a ball of an RKHS."),
     "verify": _Command("results:verify", "Run again and compare traces."),
     "board": _Command("board:app", "Boards: list, make, check, pack, add a submission."),
     "audit": _Command("audit:audit", "Run again and measure bands, sketches and memory."),

@@ -65,6 +65,7 @@ from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
 from leaderboards.play.saving import Saved, Saving
 from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.watching import Watch
 
 __all__ = [
     "NO_OPTIMUM",
@@ -261,7 +262,11 @@ def why_no_regret(trace: pd.DataFrame) -> str | None:
 
 
 def run_spec(
-    spec: RunSpec, checkpoint: Saving | None = None, *, isolated_from: Sequence[Path] | None = None
+    spec: RunSpec,
+    checkpoint: Saving | None = None,
+    *,
+    isolated_from: Sequence[Path] | None = None,
+    watch: Watch | None = None,
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
@@ -272,6 +277,7 @@ def run_spec(
         checkpoint: Where its state is kept.
         isolated_from: Folders hidden from the agent, which then plays in a process of its own without the environment,
             and keeps no state; None for an agent beside the environment.
+        watch: Looks on. The time that it takes is not the run's.
     """
     started = perf_counter()
     try:
@@ -291,7 +297,7 @@ def run_spec(
                 return run_on(env, alone, spec, started)
         with AGENT:
             agent = build_agent(spec.agent)
-        return run_on(env, agent, spec, started, checkpoint)
+        return run_on(env, agent, spec, started, checkpoint, watch)
     except Exception as error:
         return _failed(spec, error, started)
     finally:
@@ -304,19 +310,27 @@ def run_on(
     spec: RunSpec,
     started: float | None = None,
     checkpoint: Saving | None = None,
+    watch: Watch | None = None,
 ) -> RunRecord:
     """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
     started = perf_counter() if started is None else started
+    watched = 0.0
     loop: Loop | None = None
     failure: BaseException | None = None
     try:
         with one_blas_thread():
             saved = None if checkpoint is None else checkpoint.load()
             loop = begin(spec, env, agent, saved)
+            if watch is not None:
+                watched += _timed(watch.begins, loop)
             while not loop.finished:
                 loop.turn()
+                if watch is not None:
+                    watched += _timed(watch.turned, loop)
                 if checkpoint is not None and checkpoint.due():
                     checkpoint.save(loop.env, agent, loop.snapshot())
+            if watch is not None:
+                watched += _timed(watch.ends, loop)
     except (Exception, SystemExit, RunTimeout) as error:
         # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
         failure = error
@@ -326,7 +340,7 @@ def run_on(
         record = _failed(spec, failure, started)
         record.agent = agent
     else:
-        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started)
+        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started - watched)
     if checkpoint is not None:
         record.seconds += checkpoint.before
         record.resumed = checkpoint.resumed
@@ -335,6 +349,13 @@ def run_on(
         record.facts = loop.oracle.facts()
         record.data = instance_data(loop.problem, loop.oracle)
     return record
+
+
+def _timed(look: Callable[[Loop], None], loop: Loop) -> float:
+    """Let a watch look, and return the seconds that it took."""
+    began = perf_counter()
+    look(loop)
+    return perf_counter() - began
 
 
 def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:

@@ -123,7 +123,7 @@ GROUPS: tuple[TaskGroup, ...] = (
         "unknown_kernel",
         "Unknown kernel",
         "a kernel that is a modelling choice, or not stated",
-        lambda facts: facts.task.knowledge == "learned",
+        lambda facts: facts.task.knowledge in ("certified", "learned"),
     ),
 )
 """All groups, in the order of the columns."""

@@ -37,11 +37,13 @@ _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"
 _IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
+    "certified": "certified: the kernel is a modelling choice, and how near the mean is to its functions is proven",
     "learned": "learned: kernel and noise are a modelling choice, or unknown",
 }
 
 _KNOWN = {
     "oracle": "true kernel and noise given",
+    "certified": "kernel assumed, distance from its functions proven",
     "learned": "kernel and noise assumed or unknown",
     "misspecified": "wrong kernel or noise given",
 }

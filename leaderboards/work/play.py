@@ -11,6 +11,7 @@ from rich.console import Console
 from gpbandit_envs.arguments import as_count
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
+from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.work.jobs import Limits, RunOutcome
 from leaderboards.work.local import Executor, check_executor, make_executor
@@ -29,6 +30,7 @@ class Workforce:
             processes with more.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+        watcher: Looks on while runs are played; None for nobody.
         portable: Whether runs are computed with loops that every x86-64-v3 processor has; such runs are played in
             worker processes.
 
@@ -41,6 +43,7 @@ class Workforce:
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
     portable: bool = False
+    watcher: Watcher | None = None
 
     def __post_init__(self) -> None:
         as_count("workers", self.workers)
@@ -158,6 +161,7 @@ def play_suite(
                 limits=workforce.limits,
                 retry_failed=retry_failed,
                 console=listener.console,
+                watcher=workforce.watcher,
             )
             before += report.before
             ended += report.ended
