@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from leaderboards.archive.check import check_board
+from leaderboards.archive.kernels import suite_kernels, write_kernels
 from leaderboards.archive.lite import choose_lite
 from leaderboards.archive.lite import without_data as tasks_without_data
 from leaderboards.archive.make import make_board
@@ -20,7 +21,7 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
-from leaderboards.play.suite import load_suite
+from leaderboards.play.suite import load_suite, suite_folder
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
@@ -79,6 +80,18 @@ def make(
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
         make_board(load_suite(name), Store(directory), workers, say, play=not pack_only, alone=alone, native=native)
+
+
+@app.command()
+def kernels(
+    name: Annotated[str, typer.Argument(help="Name of a suite or path of its TOML file.")],
+    output: Annotated[Path | None, typer.Option(help="The file; SUITE-kernels.json beside the suite's.")] = None,
+) -> None:
+    """Fit the kernels that a suite states on its families of tables, each on the family's other members."""
+    path = output if output is not None else suite_folder(name) / f"{Path(name).stem}-kernels.json"
+    with user_errors(path.parent):
+        write_kernels(suite_kernels(load_suite(name, kernels=False)), path)
+    say(f"written to {path}")
 
 
 @app.command()
