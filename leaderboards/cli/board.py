@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.archive.check import check_board
+from leaderboards.archive.instances import suite_optima
 from leaderboards.archive.kernels import suite_kernels, write_kernels
 from leaderboards.archive.lite import choose_lite
 from leaderboards.archive.lite import without_data as tasks_without_data
@@ -92,6 +94,18 @@ def kernels(
     with user_errors(path.parent):
         write_kernels(suite_kernels(load_suite(name, kernels=False)), path)
     say(f"written to {path}")
+
+
+@app.command()
+def optima(name: _NAME) -> None:
+    """Search the maxima of all drawn functions on boxes of a suite, and keep them for whoever plays it.
+
+    They are written into the package's own file, as a checkout has it.
+    """
+    with user_errors(FILE.parent):
+        found = suite_optima(load_suite(name))
+        write(found)
+    say(f"{len(found)} maxima written to {FILE}")
 
 
 @app.command()
