@@ -11,6 +11,7 @@ import typer
 
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.archive.check import check_board
+from leaderboards.archive.design import FLAT, LUCKY, flat_cells, uniform_hits
 from leaderboards.archive.instances import suite_optima
 from leaderboards.archive.kernels import suite_kernels, write_kernels
 from leaderboards.archive.lite import choose_lite
@@ -52,19 +53,45 @@ _NATIVE = Annotated[
 
 
 @app.command("list")
-def list_boards() -> None:
+def list_boards(
+    name: Annotated[str | None, typer.Argument(help="One board alone; with --design also a suite without one.")] = None,
+    design: Annotated[bool, typer.Option("--design", help="Say what the tasks of this suite can tell.")] = False,
+) -> None:
     """List the boards that come with the package: what was played, what is missing and who is stale."""
-    for name in board_names():
-        found = opened(name)
+    if design:
+        _say_design(name)
+        return
+    for board_name in board_names() if name is None else [name]:
+        found = opened(board_name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
         specs, skipped = list(found.suite().specs()), len(found.keys("skipped"))
         files = len({run.file for run in found.entries().values()})
         unfit = f", {skipped} skipped" if skipped else ""
-        say(f"{name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
+        say(f"{board_name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
         for agent, envs in found.missing().items():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
             say(f"  missing: {agent} on {where}")
+
+
+def _say_design(name: str | None) -> None:
+    """How often uniform draws hit a best arm on each task of a suite, and how many cells of its board are flat."""
+    if name is None:
+        raise UserError(
+            "--design: expected the name of a suite before it, as in `gpbandit board list core-v2 --design`"
+        )
+    with user_errors(Path()):
+        suite = load_suite(name)
+        hits = uniform_hits(suite)
+    for task, chance in hits.items():
+        say(
+            f"{task}: {'its data cannot be had' if chance is None else f'uniform draws hit a best arm in {chance:.1%}'}"
+        )
+    known = [chance for chance in hits.values() if chance is not None]
+    say(f"below {LUCKY:.0%}: {sum(chance < LUCKY for chance in known)} of {len(known)} tasks")
+    if name in board_names():
+        flat, total = flat_cells(summarise(opened(name)))
+        say(f"cells whose cumulative regret varies by less than {FLAT:.0%} over repetitions: {flat} of {total}")
 
 
 @app.command()
