@@ -162,6 +162,13 @@ def test_the_command_of_a_row_plays_each_repetition_on_its_member(tmp_path: Path
     assert [float(word) for word in done[1::2]] == [store.trace(played[r])["regret"].sum() for r in range(3)]
 
 
+def test_what_a_row_was_tuned_on_is_kept_and_nothing_is_written_where_it_is_not_declared() -> None:
+    agents = [{"id": "Uniform"}, {"id": "GP-UCB", "tuned": "Nothing."}]
+    kept = family(agents=agents).frozen().model_dump(mode="json")["agents"]
+    assert "tuned" not in kept[0]
+    assert kept[1]["tuned"] == "Nothing."
+
+
 FILE = """
 name = "mine"
 horizon = 5
