@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,12 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often a maximum was searched, with nothing remembered before."""
     counted: list[int] = []
     search = maximum._search
-    monkeypatch.setattr(maximum, "_search", lambda f, dim, *rest: (counted.append(dim), search(f, dim, *rest))[1])
+
+    def counting(f: maximum.Smooth, dim: int, *rest: Any) -> optima.Found:
+        counted.append(dim)
+        return search(f, dim, *rest)
+
+    monkeypatch.setattr(maximum, "_search", counting)
     monkeypatch.setattr(optima, "_found", {})
     return counted
 
