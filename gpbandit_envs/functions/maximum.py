@@ -68,7 +68,8 @@ def certify_smooth(
         facts: Further facts for the certificate.
         starts: Points near which maxima are likely, shape `(k, d)`.
     """
-    key = key_of(f, _REVISION, dim, tol, None if starts is None else starts.tolist())
+    limits = _REVISION, _BUDGET, _COARSE, _SOBOL, _CLIMBS
+    key = key_of(f, limits, dim, tol, None if starts is None else starts.tolist())
     found = recall(key)
     if found is None:
         found = _search(f, dim, tol, starts)
