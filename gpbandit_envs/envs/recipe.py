@@ -12,10 +12,12 @@ import numpy as np
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.certify import find, table_hash
 from gpbandit_envs.corruption import Corruption, as_corruption
-from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.datasets.table import neighbours_among
+from gpbandit_envs.functions.base import ArmFamily, BoxFamily, FixedArms
 from gpbandit_envs.functions.near import NearArms
+from gpbandit_envs.functions.rows import DrawnRows, Rows, RowsFunction
 from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
-from gpbandit_envs.gp import as_kernel
+from gpbandit_envs.gp import Scale, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.offers import Offers
@@ -31,6 +33,7 @@ __all__ = [
     "make_problem",
     "misspecification_factors",
     "misspecified",
+    "on_rows",
     "rescale_lengthscales",
 ]
 
@@ -39,7 +42,7 @@ KernelLike = Kernel | Mapping[str, Any] | None
 NoiseLike = Mapping[str, Any] | str | None
 """The JSON form or the name of a noise model, or None for Gaussian noise."""
 
-_MISSPECIFIABLE = ("lengthscale", "norm", "noise", "sup")
+_MISSPECIFIABLE = ("lengthscale", "variance", "norm", "noise", "sup")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +82,31 @@ class EnvRecipe:
         arms = self.family.arms if isinstance(self.family, ArmFamily) else None
         object.__setattr__(self, "noise", self.noise.on(arms))
 
+    def among(self, function: RowsFunction) -> EnvRecipe:
+        """The recipe of an episode that has only some rows of the arms, with their function."""
+        assert isinstance(self.family, ArmFamily)
+        whole, rows = self.family.arms, function.rows
+        kept = np.zeros(len(whole), bool)
+        kept[rows] = True
+        arms = whole[rows]
+        arms.flags.writeable = False
+        return replace(
+            self,
+            family=FixedArms(arms, function.mean, self.family.kernel, self.family.norm_bound),
+            noise=self.noise.among(rows),
+            costs=None if self.costs is None else self.costs[rows],
+            neighbours=None if self.neighbours is None else neighbours_among(self.neighbours, kept),
+            notes={**self.notes, "rows": f"{len(rows):,} of {len(whole):,}, drawn anew in each episode"},
+        )
+
 
 def misspecification_factors(misspecification: Mapping[str, float] | None) -> dict[str, float]:
     """The misspecification factors, checked, and the distance `sup`, which is left out where it is 0.
 
     Raises:
         TypeError: if it is no mapping.
-        ValueError: if a key is not one of lengthscale, norm, noise, sup, or a factor is not a finite positive number.
+        ValueError: if a key is not one of lengthscale, variance, norm, noise, sup, or a factor is not a finite positive
+            number.
     """
     if misspecification is None:
         return {}
@@ -175,6 +196,24 @@ def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corrup
     return parsed
 
 
+def on_rows(recipe: EnvRecipe, rows: Rows | None) -> ArmFamily | BoxFamily:
+    """The mean functions of a recipe, on rows that are drawn with each of them if `rows` is given.
+
+    Raises:
+        ValueError: on a box, where the mean changes from step to step, or where steps offer some of the arms only.
+    """
+    if rows is None:
+        return recipe.family
+    if not isinstance(recipe.family, ArmFamily):
+        raise ValueError(f"rows: expected None on a box, got {rows.most}")
+    if isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError(f"rows: expected None where the mean function changes, got {rows.most}")
+    if recipe.offers is not None:
+        raise ValueError(f"rows: expected None where steps offer only some of the arms, got {rows.most}")
+    rows.number(len(recipe.family.arms))
+    return DrawnRows(recipe.family, rows)
+
+
 def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
     """`kernel` with every lengthscale in it multiplied by `factor`."""
 
@@ -215,6 +254,10 @@ def make_problem(
         if kernel is None:
             raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
         kernel = rescale_lengthscales(kernel, factors["lengthscale"])
+    if "variance" in factors:
+        if kernel is None:
+            raise ValueError("misspecification: there is no kernel in the problem whose variance could be wrong")
+        kernel = Scale(kernel, factors["variance"])
     if "norm" in factors:
         if norm_bound is None:
             raise ValueError("misspecification: there is no norm bound in the problem that could be wrong")

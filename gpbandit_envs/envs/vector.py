@@ -23,6 +23,7 @@ from gpbandit_envs.envs.recipe import (
     misspecified,
 )
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
+from gpbandit_envs.functions.rows import RowsLike
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
@@ -37,8 +38,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     Observations, rewards and information equal those of `SyncVectorEnv` over the same seeds bit for bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
-    environments share one problem description, which cannot hold initial data of each: for `initial=`, take
-    `vectorization_mode="sync"`.
+    environments share one problem description, which cannot hold initial data or rows of each: for `initial=` and
+    `rows=`, take `vectorization_mode="sync"`.
 
     Args:
         num_envs: Number of environments `N`.
@@ -53,6 +54,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         horizon: As in `BanditEnv`.
         initial: Must be 0.
         certified: As in `BanditEnv`.
+        rows: Must be None.
         render_mode: Must be None: render a single environment.
 
     Raises:
@@ -78,6 +80,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         horizon: int | None = None,
         initial: int = 0,
         certified: bool = False,
+        rows: RowsLike = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
@@ -86,6 +89,11 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ValueError(
                 "initial: expected 0 in the native vector form, whose environments share one problem, "
                 f'got {initial!r}; with vectorization_mode="sync" each has initial data of its own'
+            )
+        if rows is not None:
+            raise ValueError(
+                "rows: expected None in the native vector form, whose environments share one problem, "
+                f'got {rows!r}; with vectorization_mode="sync" each has rows of its own'
             )
         if max_episode_steps == -1:
             max_episode_steps = None

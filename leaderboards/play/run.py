@@ -121,7 +121,7 @@ def begin(
     """
     given = saved.env if saved is not None else env
     with ENVIRONMENT:
-        played = build_env(spec.env, spec.horizon) if given is None else given
+        played = build_env(spec.built, spec.horizon) if given is None else given
     try:
         with ENVIRONMENT:
             info = played.reset(seed=env_seed(spec))[1] if saved is None else {}
@@ -155,7 +155,7 @@ def instance_env(spec: RunSpec) -> Iterator[tuple[Any, Problem]]:
     Raises:
         Exception: whatever building the environment raises.
     """
-    env = build_env(spec.env, spec.horizon)
+    env = build_env(spec.built, spec.horizon)
     try:
         env.reset(seed=env_seed(spec))
         yield env.unwrapped, stated_problem(env, spec.horizon, spec.feedback)
@@ -282,7 +282,7 @@ def run_spec(
     started = perf_counter()
     try:
         with ENVIRONMENT:
-            env = build_env(spec.env, spec.horizon)
+            env = build_env(spec.built, spec.horizon)
     except DataError as error:
         return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
     except Exception as error:

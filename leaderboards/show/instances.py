@@ -54,6 +54,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         horizon=about.horizon,
         seed=seed,
         feedback=about.feedback,
+        member=about.members.get(block, {}),
     )
     with instance_env(spec) as (env, problem):
         points = problem.arms

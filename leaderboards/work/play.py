@@ -144,12 +144,12 @@ def play_suite(
     for warning in adopt(suite, store):
         listener.warn(warning)
     skip_without_data(todo, store, without_data)
-    listener.begins([spec for spec in todo if spec.env.key not in without_data])
+    listener.begins([spec for spec in todo if spec.built.key not in without_data])
     before, ended, failures = 0, Counter[str](), list[RunOutcome]()
     executor: Executor | None = None
     try:
         for stage in [Stage("", specs)] if stages is None else stages:
-            playable = [spec for spec in stage.specs if spec.env.key not in without_data]
+            playable = [spec for spec in stage.specs if spec.built.key not in without_data]
             if stages is not None and not missing(playable, store, retry_failed):
                 before += len(playable)
                 continue

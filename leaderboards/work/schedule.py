@@ -83,9 +83,9 @@ def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapp
     """
     there = store.entries()
     records = [
-        RunRecord(spec, "skipped", reason=without_data[spec.env.key])
+        RunRecord(spec, "skipped", reason=without_data[spec.built.key])
         for spec in specs
-        if spec.env.key in without_data
+        if spec.built.key in without_data
         and (spec.key not in there or lacks_data(there[spec.key].status, there[spec.key].reason))
     ]
     if records:
