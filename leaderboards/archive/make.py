@@ -26,6 +26,7 @@ from leaderboards.archive.files import (
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board, board_folder
 from leaderboards.play.build import build_agent, missing_extra
+from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
@@ -301,7 +302,7 @@ def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Sour
 
 def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
     first: dict[str, RunEntry] = {}
-    for run in sorted(runs, key=lambda run: run.key):
+    for run in sorted(runs, key=lambda run: (MEAN_GAP not in run.facts, run.key)):  # older records lack that fact
         if run.status != "done":
             continue
         known = first.setdefault(instance_key(run.spec), run)

@@ -65,6 +65,7 @@ class AgentScores:
         curves: By metric, one row per run, shape `(n, p)`.
         finals: By metric, one value per run, shape `(n,)`.
         diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
+        gaps: Mean gap of the instance of each run, see `leaderboards.score.scale`, shape `(n,)`; NaN where unknown.
     """
 
     t: Int[np.ndarray, " p"]
@@ -72,6 +73,11 @@ class AgentScores:
     curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
+    gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.gaps):
+            self.gaps = np.full(len(self.blocks), np.nan)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -100,7 +106,21 @@ class AgentScores:
             {name: values[rows] for name, values in self.curves.items()},
             {name: values[rows] for name, values in self.finals.items()},
             {name: values[rows] for name, values in self.diagnostics.items()},
+            self.gaps[rows],
         )
+
+    def add_scale(self, gaps: Float[np.ndarray, " n"], tolerances: Float[np.ndarray, " n"]) -> None:
+        """Add the mean gap of each run's instance, and how soon the best evaluation was good on its scale.
+
+        Args:
+            gaps: The mean gaps; NaN where unknown.
+            tolerances: Bounds on the errors of the optima, beyond which nothing is claimed; NaN for none.
+        """
+        self.gaps = np.asarray(gaps, np.float64)
+        least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.gaps)
+        relative = self.curves["simple_regret"] / self.gaps[:, None]
+        self.curves["best_so_far"] = metrics.best_so_far(self.t, relative, least)
+        self.finals["best_so_far"] = self.curves["best_so_far"][:, -1].copy()
 
     def add_regret_ratio(self, reference: AgentScores | None) -> None:
         """Add the regret ratio against the scores of uniform sampling, paired by block; NaN for blocks it lacks."""
