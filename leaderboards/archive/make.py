@@ -30,6 +30,8 @@ from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
+from leaderboards.score.aliases import alike
+from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.run_file import SUFFIX, RunEntry
@@ -99,6 +101,8 @@ def make_board(
             size = sum(path.stat().st_size for path in folder.iterdir())
             wanted = sum(1 for _ in suite.specs())
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
+            for first, others in alike(summarise(found, n_points=2)).items():
+                say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
 
 
 def play_board(

@@ -22,7 +22,7 @@ no regret, and below 0 is worse than drawing. The score of an agent depends on n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -166,8 +166,8 @@ def board_scores(
         agents,
         {name: known[name] for name in agents if name in known},
         S,
-        tuple(stratified_mean([Y[:, j] for Y in strata]) for j in range(len(agents))),
-        tuple(mean_interval(S[:, j]) for j in range(len(agents))),
+        tuple(_at_most_100(stratified_mean([Y[:, j] for Y in strata])) for j in range(len(agents))),
+        tuple(_at_most_100(mean_interval(S[:, j])) for j in range(len(agents))),
         rank(-rows, tested(-rows, agents, own).p),
         is_wide,
         wins(S, [summary.agents[name].id for name in agents]),
@@ -192,6 +192,11 @@ def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarr
     found = np.full(len(policies), np.nan)
     np.divide((against * other).sum(axis=1), other.sum(axis=1), out=found, where=other.any(axis=1))
     return found
+
+
+def _at_most_100(interval: Interval) -> Interval:
+    """An interval of scores, of which none is above 100."""
+    return replace(interval, high=min(interval.high, 100.0)) if interval.is_known else interval
 
 
 def _why(summary: Summary, task: str) -> str:

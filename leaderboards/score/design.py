@@ -14,9 +14,11 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from leaderboards.score.criteria import BoardScores, task_scores
 from leaderboards.score.statistics import Interval
+from leaderboards.score.summary import Summary
 
-__all__ = ["Design", "design", "median_correlation", "participation_ratio"]
+__all__ = ["Design", "design", "design_of", "median_correlation", "participation_ratio"]
 
 _SEED = 20_260_103
 _HALVES = 200
@@ -35,6 +37,30 @@ class Design:
 
     ratio: Interval | None
     correlation: float
+
+    def lines(self, tied_first: int | None) -> list[str]:
+        """The same in words, with how many agents share the first place."""
+        found = []
+        if self.ratio is not None and np.isfinite(self.ratio.estimate):
+            ends = f"{self.ratio.low:.2f} to {self.ratio.high:.2f}"
+            found.append(f"participation ratio of the environments {self.ratio.estimate:.2f} (90 %: {ends})")
+        if np.isfinite(self.correlation):
+            found.append(f"median correlation of two environments' ranks {self.correlation:.2f}")
+        if tied_first is not None:
+            found.append(f"{tied_first} tied first" if tied_first > 1 else "one first")
+        return found
+
+
+def design_of(summary: Summary, scores: BoardScores) -> Design:
+    """What the tasks of a board tell of its agents by a criterion."""
+    parts = []
+    for task in scores.tasks:
+        found = task_scores(summary, task, scores.by)
+        assert found is not None  # or the task would have no score
+        names, _, S = found
+        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in scores.agents]], axis=1))
+    least = min(len(part) for part in parts)
+    return design(np.array([part[:least] for part in parts]))
 
 
 def design(ranks: Float[np.ndarray, "E n k"]) -> Design:
