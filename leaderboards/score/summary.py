@@ -260,7 +260,8 @@ def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunSc
         {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
     )
     tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
-    found.add_scale(np.array([gaps.of(run) for run in runs]), tolerances)
+    best = np.array([each.best for each in scores])
+    found.add_scale(np.array([gaps.of(run) for run in runs]), tolerances, best)
     return found
 
 

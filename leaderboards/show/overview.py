@@ -24,10 +24,19 @@ from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
 from leaderboards.show.registry import charts_on, tasks_view
+from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["best_found_text", "filtered_charts", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
+__all__ = [
+    "best_found_text",
+    "filtered_charts",
+    "filtered_rankings",
+    "knowledge_text",
+    "overview_page",
+    "profile_cell",
+    "score_tables",
+]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
@@ -153,6 +162,8 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "tasks": list(cards.values()),
         "filters": _filters(list(cards.values())),
         "entrants": _entrants(site),
+        "score_tables": score_tables(site),
+        "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one, cards) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
@@ -163,6 +174,12 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "origins": summary.origins,
         "command": suite_command(summary, directory),
     }
+
+
+def score_tables(site: Site) -> list[ScoreTable]:
+    """The tables of scores, one a class of tasks that has any."""
+    found = (class_scores(site, one, f"scores-{i}") for i, one in enumerate(site.classes))
+    return [table for table in found if table is not None]
 
 
 Subsets = dict[str, tuple[str, list[RankingRow]]]

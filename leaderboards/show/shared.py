@@ -151,6 +151,12 @@ class Site:
     def _scores(self) -> dict[tuple[str, str], BoardScores | None]:
         return {}
 
+    def task_ranking(self, task: str, by: str) -> TaskRanking | None:
+        """The ranking on a task by a criterion, which may be another than what the site ranks by."""
+        if by == self.ranked_by:
+            return self.rankings[task]
+        return task_ranking(self.summary, task, by)
+
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         return ranking_over(self.summary, tasks, self.rankings, agents)
