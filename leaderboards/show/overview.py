@@ -266,11 +266,11 @@ class Profile:
     """The table of the capability profile.
 
     Attributes:
-        groups: Title and meaning of each group, with its tasks.
+        groups: Title and meaning of each group with its tasks, and how many these are.
         rows: One an agent, in the order of the ranking.
     """
 
-    groups: list[tuple[str, str]]
+    groups: list[tuple[str, str, str]]
     rows: list[ProfileRow]
 
 
@@ -278,7 +278,11 @@ def _profile(site: Site) -> Profile | None:
     groups = [group for group in GROUPS if group.name in site.groups]
     if not groups:
         return None
-    heads = [(group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}") for group in groups]
+    heads = [
+        (group.title, f"{group.meaning}: {', '.join(tasks)}", f"{len(tasks)} environments")
+        for group in groups
+        for tasks in [site.groups[group.name]]
+    ]
     rows = [
         ProfileRow(*_head(site, name), site.entrant(name), [profile_cell(site, name, group.name) for group in groups])
         for name in site.best_agents()
@@ -293,7 +297,12 @@ def profile_cell(site: Site, agent: str, group: str) -> TableCell:
     if found is None:
         return TableCell(NONE, why="finished none of these environments")
     partial = "" if len(found.tasks) == found.of else f"{len(found.tasks)} of {found.of}"
-    return TableCell(f"{found.score:.2f}", found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
+    return TableCell(
+        f"{found.score:.0f}".replace("-", "\N{MINUS SIGN}"),
+        found.score,
+        why=f"on {', '.join(found.tasks)}",
+        rank=partial,
+    )
 
 
 def knowledge_text(task: Task) -> str:

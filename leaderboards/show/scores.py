@@ -249,15 +249,15 @@ def _row(
         places,
         _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else ""),
         svg.forest(_cut(shown), 0, 100, site.styles[agent]),
-        TableCell(f"{wins:.0%}", -wins) if np.isfinite(wins) else TableCell(NONE),
-        [TableCell(_score(mean), -mean) for mean in on_levels],
+        TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
+        [TableCell(_score(mean), float(mean)) for mean in on_levels],
         *kind,
         agent in site.summary.own,
     )
 
 
 def _score_cell(score: Interval, why: str = "") -> TableCell:
-    return TableCell(_score(score.estimate), -score.estimate, _ends(score) if score.is_known else "", why)
+    return TableCell(_score(score.estimate), score.estimate, _ends(score) if score.is_known else "", why)
 
 
 def _score(x: float) -> str:
