@@ -297,12 +297,8 @@ def profile_cell(site: Site, agent: str, group: str) -> TableCell:
     if found is None:
         return TableCell(NONE, why="finished none of these environments")
     partial = "" if len(found.tasks) == found.of else f"{len(found.tasks)} of {found.of}"
-    return TableCell(
-        f"{found.score:.0f}".replace("-", "\N{MINUS SIGN}"),
-        found.score,
-        why=f"on {', '.join(found.tasks)}",
-        rank=partial,
-    )
+    text = f"{round(found.score)}".replace("-", "\N{MINUS SIGN}")
+    return TableCell(text, found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
 
 
 def knowledge_text(task: Task) -> str:

@@ -20,7 +20,7 @@ from leaderboards.score.rankings import RANKED_BY, TaskClass
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
-from leaderboards.show.shared import Site
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell
 
 __all__ = ["CRITERIA", "Disagreement", "ScoreRow", "ScoreTab", "ScoreTable", "class_scores", "first_by", "of_task"]
@@ -282,9 +282,8 @@ def _titles(tasks: Sequence[str]) -> str:
 
 
 def _several(values: Iterable[str]) -> list[str]:
-    found = [value for value in dict.fromkeys(values) if value]
-    order = [SEQUENTIAL, BATCHES]
-    found.sort(key=lambda value: order.index(value) if value in order else 0)
+    there = set(values)
+    found = [value for value in (TOLD, NOT_TOLD, SEQUENTIAL, BATCHES) if value in there]
     return found if len(found) > 1 else []
 
 
