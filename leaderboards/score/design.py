@@ -106,11 +106,10 @@ def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -
 def median_correlation(ranks: Float[np.ndarray, "E n k"]) -> float:
     """Median over pairs of tasks of Spearman's correlation between the mean ranks of agents; NaN with one task."""
     mean = scipy.stats.rankdata(ranks.mean(axis=1), axis=1)
-    if len(mean) < 2 or not (np.ptp(mean, axis=1) > 0).any():
+    mean = mean[np.ptp(mean, axis=1) > 0]  # not those on which all are equal
+    if len(mean) < 2:
         return float("nan")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        R = np.corrcoef(mean)
-    return float(np.nanmedian(R[np.triu_indices(len(mean), 1)]))
+    return float(np.median(np.corrcoef(mean)[np.triu_indices(len(mean), 1)]))
 
 
 def _parts(ranks: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:

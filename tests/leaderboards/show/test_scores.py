@@ -132,3 +132,15 @@ def test_a_class_of_entrants_is_placed_among_itself(scored: Path, open_page: Ope
         assert [text.split("\t")[0].split("\n")[0] for text in left] == ["1", "2"]
         page.locator("#scores-0 select[name=kernel]").select_option("")
         assert page.locator("#scores-0-cumulative_regret tbody tr:visible").count() == 5
+
+
+def test_the_profile_has_groups_of_three_tasks_and_names_them(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html") as page:
+        section = page.locator("section[aria-labelledby=profile]")
+        assert section.locator("dt").all_inner_texts() == ["Many dimensions"]  # of five and more
+        named = ", ".join(f"task {i}" for i in range(4, TASKS))
+        assert section.locator("dd").inner_text() == f"5 features or coordinates, or more: {named}"
+        cells = [float(cell.get_attribute("data-sort") or "nan") for cell in section.locator("tbody td").all()]
+        assert len(cells) == 5
+        assert all(-100 < value <= 100 for value in cells)
+        assert len(set(cells)) == 5
