@@ -303,9 +303,7 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
         rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
         frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
         frame["tasks"] = len(found.tasks)
-    scores = site.scores(one.name)
-    if scores is not None:
-        frame = frame.join(_scores(scores, agents))
+    frame = frame.join(_scores(site.scores(one.name), agents))
     for task in one.tasks:
         ranking = site.rankings[task]
         metric = site.ranked_by if ranking is None else ranking.metric
@@ -333,16 +331,17 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
     return frame
 
 
-def _scores(found: BoardScores, agents: Sequence[str]) -> pd.DataFrame:
-    """Place, score and wins of those agents that have them."""
+def _scores(found: BoardScores | None, agents: Sequence[str]) -> pd.DataFrame:
+    """Score, place and wins of those agents that have them."""
     rows = {}
     for agent in agents:
-        i = found.row(agent)
-        if i is not None:
+        i = None if found is None else found.row(agent)
+        if found is not None and i is not None:
             wide, place = found.wide[i], int(found.ranking.group[i]) if found.ranking.is_told else pd.NA
             rows[agent] = (wide.estimate, wide.low, wide.high, place, float(found.wins[i]))
     columns = ["score", "score_low", "score_high", "place", "wins"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype({"place": "Int64"})
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.astype(dict.fromkeys(columns, np.float64) | {"place": "Int64"})
 
 
 def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:

@@ -33,7 +33,7 @@ from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, Ranking, mean_interval, rank, stratified_mean
 from leaderboards.score.summary import Summary
 
-__all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "wins"]
+__all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "why_no_score", "wins"]
 
 LEAST_TASKS = 15
 """Tasks below which places are those on these tasks: `docs/robustness.md` has what intervals of fewer cover."""
@@ -162,7 +162,7 @@ def board_scores(
     return BoardScores(
         by,
         tuple(scored),
-        {task: _why(summary, task) for task in listed if task not in scored},
+        {task: why_no_score(summary, task) for task in listed if task not in scored},
         agents,
         {name: known[name] for name in agents if name in known},
         S,
@@ -199,7 +199,8 @@ def _at_most_100(interval: Interval) -> Interval:
     return replace(interval, high=min(interval.high, 100.0)) if interval.is_known else interval
 
 
-def _why(summary: Summary, task: str) -> str:
+def why_no_score(summary: Summary, task: str) -> str:
+    """Why a task that has no score has none, in words."""
     by_agent = summary.on(task)
     if not by_agent:
         return "no run is done"

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.criteria import why_no_score
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
@@ -163,6 +164,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "filters": _filters(list(cards.values())),
         "entrants": _entrants(site),
         "score_tables": score_tables(site),
+        "unscored": _unscored(site),
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one, cards) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
@@ -180,6 +182,13 @@ def score_tables(site: Site) -> list[ScoreTable]:
     """The tables of scores, one a class of tasks that has any."""
     found = (class_scores(site, one, f"scores-{i}") for i, one in enumerate(site.classes))
     return [table for table in found if table is not None]
+
+
+def _unscored(site: Site) -> list[str]:
+    """Why there is no score at all, task by task; empty where there is any."""
+    if any(site.scores(one.name, by) is not None for one in site.classes for by in CRITERIA):
+        return []
+    return [f"{task}: {why_no_score(site.summary, task)}" for task in site.summary.tasks]
 
 
 Subsets = dict[str, tuple[str, list[RankingRow]]]

@@ -143,6 +143,13 @@ def test_a_task_without_a_scale_is_left_out_by_name(tmp_path: Path) -> None:
     assert found.left_out == {"Env": "the mean gap of its instances is unknown"}
 
 
+def test_a_folder_without_a_scale_has_empty_columns(tmp_path: Path) -> None:
+    folder(tmp_path, envs=(Ref("elsewhere/Env-v0"),), repetitions=6)
+    ranking = leaderboards.Results(tmp_path).ranking()
+    assert ranking[["score", "score_low", "score_high", "place", "wins"]].isna().all(axis=None)
+    assert "Env: the mean gap of its instances is unknown" in leaderboards.Results(tmp_path).page().read_text()
+
+
 # ---- places ----
 
 
