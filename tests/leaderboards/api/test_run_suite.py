@@ -91,8 +91,8 @@ def test_frames_of_results(tmp_path: Path) -> None:
     runs = found.runs()
     assert set(runs["env"]) == {"waves", "RKHS"}
     ranking = found.ranking()
-    ranks, scores = ["rank", "best", "worst", "mean_rank", "low", "high", "tasks"], ["score_low", "score_high"]
-    assert list(ranking.columns) == [*ranks, "score", *scores, "place", "wins", "waves", "RKHS"]
+    ranks, ends = ["rank", "best", "worst", "mean_rank", "low", "high", "tasks"], ["score_low", "score_high"]
+    assert list(ranking.columns) == [*ranks, "score", *ends, "place", "wins", "waves", "RKHS"]
     assert ranking["score"].max() <= 100
     assert ((ranking["score_low"] <= ranking["score"]) & (ranking["score"] <= ranking["score_high"])).all()
     assert ranking["place"].isna().all(), "of two repetitions there are no places"
