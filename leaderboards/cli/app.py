@@ -51,6 +51,7 @@ _COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
     "run": _Command("run:run", "Play what is missing of a suite."),
     "page": _Command("page:page", "Build the static HTML report of a results folder."),
+    "ranking": _Command("ranking:ranking", "Print scores and places by a criterion."),
     "figures": _Command("results:figures", "Make figures and tables for a paper."),
     "watch": _Command("results:watch", "Show a running suite: done, failed, time left, ranking."),
     "merge": _Command("results:merge", "Copy the runs of several results folders into one."),

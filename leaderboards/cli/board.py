@@ -14,7 +14,7 @@ from leaderboards.archive.check import check_board
 from leaderboards.archive.design import FLAT, LUCKY, flat_cells, uniform_hits
 from leaderboards.archive.instances import suite_optima
 from leaderboards.archive.kernels import suite_kernels, write_kernels
-from leaderboards.archive.lite import choose_lite
+from leaderboards.archive.lite import TOP, LiteChoice, choose_lite, lite_choice
 from leaderboards.archive.lite import without_data as tasks_without_data
 from leaderboards.archive.make import make_board
 from leaderboards.archive.read import Board, board, board_folder, board_names, pack_board
@@ -24,7 +24,7 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
-from leaderboards.play.suite import load_suite, suite_folder
+from leaderboards.play.suite import load_suite, suite_folder, suite_names
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
@@ -217,7 +217,7 @@ def lite(
         bool, typer.Option("--without-data", help="Choose among tasks that need no download.")
     ] = False,
 ) -> None:
-    """Print the part of a board's suite that ranks its agents most like the whole."""
+    """Print the part of a board's suite that ranks its agents most like the rest, and how its frozen parts do."""
     found = opened(name)
     summary = summarise(found, n_points=2)
     among = tasks_without_data(summary) if without_data else list(summary.tasks)
@@ -225,14 +225,32 @@ def lite(
         choice = choose_lite(summary, tasks, repetitions, among)
     except ValueError as error:
         raise UserError(str(error)) from None
-    tau = choice.tau
     say(
-        f"Kendall's tau with the ranking of {choice.agents} agents over {len(summary.tasks)} tasks and "
-        f"{choice.whole} repetitions: {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); "
-        f"chosen on half of the repetitions and measured on the other half, {choice.held_out:.3f}"
+        f"Kendall's tau of a part with the ranking over the rest of {len(summary.tasks)} tasks, {choice.whole} "
+        f"repetitions of {choice.agents} agents; and among the {min(TOP, choice.agents)} that lead the rest"
     )
+    say(f"best part: {_agreement(choice)}")
+    whole, top = choice.held_out
+    say(f"  chosen on half of the repetitions and measured on the other half, {whole:.3f}; {top:.3f}")
     for task in choice.tasks:
         say(f"  {task}, repetitions 0 to {choice.repetitions - 1}")
+    for part in suite_names():
+        suite = load_suite(part)
+        if suite.part_of == name:
+            labels = [task.env.label for task in suite.tasks]
+            try:
+                say(f"{part}: {_agreement(lite_choice(summary, labels, suite.repetitions))}")
+            except ValueError as error:
+                say(f"{part}: cannot be compared with the rest: {error}")
+
+
+def _agreement(choice: LiteChoice) -> str:
+    """The agreement of a part with the rest, beside that of random sets."""
+    tau = choice.agrees.whole
+    return (
+        f"{len(choice.tasks)} tasks, {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); {choice.agrees.top:.3f}; "
+        f"random sets of as many on average {choice.random[0]:.3f}; {choice.random[1]:.3f}"
+    )
 
 
 @app.command()

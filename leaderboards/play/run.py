@@ -44,6 +44,7 @@ from leaderboards.play.build import (
     pinned,
 )
 from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.mean_gap import MEAN_GAP, mean_gap
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
     AGENT,
@@ -638,6 +639,7 @@ class Oracle:
         means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
         now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
+        gap: Mean gap of the instance, see `leaderboards.play.mean_gap`; None if unknown.
 
     Raises:
         EnvError: if a certified number is not finite.
@@ -650,11 +652,14 @@ class Oracle:
         means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
         certificate: Certificate | None = None,
         now: Callable[[np.ndarray], np.ndarray] | None = None,
+        gap: float | None = None,
     ) -> None:
         self.known = optimum is not None and means is not None
         self._optimum = math.nan if optimum is None else float(optimum)
         self._arms = problem.arms
         self._facts = self._stated(certificate)
+        if gap is not None:
+            self._facts[MEAN_GAP] = check_fact(MEAN_GAP, gap)
         instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
         self._instance = instance if isinstance(instance, str) else None
         self._now = now
@@ -681,7 +686,10 @@ class Oracle:
             return cls(problem, None, None, certificate)
         means = check_means(means, problem.n_arms) if problem.is_finite else means
         now = played.regret if getattr(played, "regret_changes", False) else None
-        return cls(problem, check_fact("optimum", optimum), means, certificate, now)
+        best = check_fact("optimum", optimum)
+        with ENVIRONMENT:
+            gap = mean_gap(env, problem, best, means)
+        return cls(problem, best, means, certificate, now, gap)
 
     def regret(self, action: int | np.ndarray) -> float:
         """Best mean minus the mean of `action`, those of the coming step."""
@@ -706,7 +714,7 @@ class Oracle:
         return digest.hexdigest()
 
     def facts(self) -> dict[str, float]:
-        """Certified numbers of the instance: optimum, its tolerance, gap and norm, as far as known."""
+        """Numbers of the instance as far as known: optimum, its tolerance, gap, norm, and mean gap."""
         return dict(self._facts)
 
     def _stated(self, certificate: Certificate | None) -> dict[str, float]:

@@ -26,6 +26,7 @@ from leaderboards.show.charts import best_first, metric_chart
 from leaderboards.show.format import NONE, between, number, row_command, span
 from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.registry import charts_on, task_view
+from leaderboards.show.scores import of_task
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     LAST,
@@ -118,6 +119,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "repetitions": max((len(cell) for cell in site.summary.on(task).values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
+        "score_table": of_task(site, task),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
         | site.legend(order, [task]),
         "knowledge": knowledge_text(about),
