@@ -81,7 +81,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "MVR": ("agents.baselines.uncertainty_sampling:UncertaintySampling", {}),
     "GP-UCB-PE": ("agents.exact.gp_ucb_pe:GPUCBPE", {}),
     "GP-UCB-SDF": ("agents.exact.gp_ucb_sdf:GPUCBSDF", {}),
-    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform"}),
+    "REDS": ("agents.few_batches.bpe:BPE", {"sampling": "uniform", "lengths": "doubling"}),
     "BPE-Delay": ("agents.few_batches.bpe_delay:BPEDelay", {}),
     "EC-GP-UCB": ("agents.exact.ec_gp_ucb:ECGPUCB", {}),
     "IRGP-UCB": ("agents.exact.irgp_ucb:IRGPUCB", {}),

@@ -98,6 +98,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("RKHS", "synthetic:rkhs", 1_000, _DRAWN, (_CHOWDHURY,)),
     EnvironmentRow("Needle", "synthetic:needle", 1_000, _DRAWN, (_LOWER, _BPE)),
     EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, _DRAWN, (_BKB,)),
+    EnvironmentRow("BPESample", "synthetic:bpe_sample", 1_000, _DRAWN, (_BPE,)),
     EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, _FIXED, (_BPE,)),
     EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, _FIXED, (_BPE,), version=1),
     EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB)),

@@ -41,7 +41,8 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     of the paper hold for data that each batch plans itself.
 
     With `sampling="uniform"` this is REDS, random exploration with domain shrinking: the picks are drawn uniformly from
-    the surviving arms, so that nothing is computed before the end of a batch, and then once.
+    the surviving arms, so that nothing is computed before the end of a batch, and then once. Under that name lengths
+    double, as its epochs do.
 
     With `noise="by_arm"` and doubling lengths it is VA-PE, variance-aware phased elimination: the posterior has the
     noise variance of each arm, so that a batch goes to the arms in proportion to their noise.
@@ -73,8 +74,8 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     References: Li and Scarlett (2022), Algorithm 1, Theorem 2 and section 5; Iwazaki and Takeno (2025), Theorem
     4.1, for doubling lengths, and Theorem 6.3, for VA-PE, whose width has `2 (1 + log2 T)` for B; Salgia, Vakili and
     Zhao (2024), Random exploration in Bayesian optimization, for REDS: its text could not be consulted, so that its
-    statement, and lengths like those of Algorithm 1 here, are unchecked. It is about points drawn from a compact set;
-    here they are drawn from the arms, with replacement.
+    statement, and how long its first epoch is, are unchecked. It is about points drawn from a compact set; here they
+    are drawn from the arms, with replacement.
     """
 
     not_saved = FiniteArmAgent.not_saved | {"model", "schedule", "width", "norm_bound"}
@@ -103,7 +104,10 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         self.n_batches = None if self.n_batches is None else as_count("n_batches", self.n_batches)
         as_word("lengths", self.lengths, ("kernel", "theorem", "equal", "doubling"))
         if self.lengths == "doubling" and self.n_batches is not None:
-            raise ValueError(f"n_batches: expected None with lengths='doubling', got {self.n_batches!r}")
+            raise ValueError(
+                f"n_batches: expected None with lengths='doubling', got {self.n_batches!r}; lengths double under the "
+                "name REDS unless others are given, such as 'kernel'"
+            )
         self._full = as_word("posterior", self.posterior, ("batch", "full")) == "full"
         self._uniform = as_word("sampling", self.sampling, ("variance", "uniform")) == "uniform"
         if self._uniform and self._full:

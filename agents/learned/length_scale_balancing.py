@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, inf, log, pi, sqrt
+from typing import Literal, get_args
 
 import numpy as np
 
 from agents.learned.base import LearnedAgent, as_noise, known_noise
-from gpbandit_envs.arguments import as_count, as_number
+from gpbandit_envs.arguments import as_count, as_number, as_word
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, isotropic_estimate, noise_estimate
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
 
-__all__ = ["LBGPUCB", "suspected_regret"]
+__all__ = ["LBGPUCB", "suspected_regret", "suspected_regret_in_code"]
 
+Form = Literal["paper", "code"]
 _SMOOTHNESS = {"matern52": 2.5, "matern32": 1.5, "se": inf}
 
 
@@ -43,6 +45,24 @@ def suspected_regret(n: int, candidate: int, dim: int, nu: float, norm: float = 
     return exp(candidate) * sqrt(n) * (norm * sqrt(gain) + gain)
 
 
+def suspected_regret_in_code(n: int, lengthscale: float, dim: int, norm: float = 1.0) -> float:
+    """What the authors' code puts in the place of `suspected_regret`, up to a constant.
+
+    `sqrt(n) (norm sqrt(g_n) + g_n)` with `g_n = log(n)^(d + 1) / lengthscale^d`, the rate of the SE kernel, for any
+    kernel; all candidates are granted the same norm, and the lengthscale itself enters, not its ratio to the longest.
+
+    Args:
+        n: Evaluations, >= 1.
+        lengthscale: Of the candidate, in coordinates of the unit cube.
+        dim: Number of features `d`.
+        norm: Bound on the norm, in standard deviations of the reward.
+
+    Reference: Ziomek, Adachi and Osborne (2024), `RegretCalculator` of their code.
+    """
+    gain = log(n) ** (dim + 1) / lengthscale**dim
+    return sqrt(n) * (norm * sqrt(gain) + gain)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class LBGPUCB(LearnedAgent):
     """GP-UCB with one of several lengthscales: the one whose regret, were it well specified, would be least so far.
@@ -53,7 +73,14 @@ class LBGPUCB(LearnedAgent):
     matters: where it is estimated, what a lengthscale is too long for passes for noise. Other arguments: see
     `LearnedAgent`; `fits` is not used.
 
+    The authors' code, at github.com/JuliuszZiomek/LB-GP-UCB, is not what the paper proves: its elimination test has one
+    width on the left where the proof needs two, its candidates of a Matern kernel are denser, and a shorter lengthscale
+    is granted no larger norm. `form="code"` plays by these.
+
     Args:
+        form: `"paper"`, or `"code"`: eliminate with one width and `log(m pi^2 t^2 / (6 delta))`, `m` the candidates
+            that are active, in place of two, 3 and all introduced; candidates `theta_0 e^(-i / (d + 2 nu))` of a Matern
+            kernel, with `d + 2 nu` for `d` in the growth function too; and `suspected_regret_in_code`.
         n_lengths: Candidates at the beginning, from 1 to 500.
         growth: Exponent `a` in (0, 1) of the growth function `g(t) = max(e^(n_lengths / d), t^a)`; candidates are the
             `theta_0 e^(-i / d)` above `theta_0 / g(t)`, at most one more an evaluation.
@@ -74,6 +101,7 @@ class LBGPUCB(LearnedAgent):
     """
 
     policy_family = "adaptive lengthscale"
+    form: Form = "paper"
     n_lengths: int = 5
     growth: float = 0.5
     norm: float = 1.0
@@ -82,6 +110,7 @@ class LBGPUCB(LearnedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        as_word("form", self.form, get_args(Form))
         self.n_lengths = as_count("n_lengths", self.n_lengths, most=500)
         self.growth = as_number("growth", self.growth, "a number in (0, 1)", lambda a: 0 < a < 1)
         self.noise = as_noise(self.noise, ("data",))
@@ -109,24 +138,41 @@ class LBGPUCB(LearnedAgent):
             if all(self._n[i] for i in self.active):
                 self._eliminate()
         # The first candidate below the bound waits until the bound has passed it.
-        if self._introduced < self.problem.dim * log(self._g(self._t + 1)):
+        if self._introduced < self._steps * log(self._g(self._t + 1)):
             self.active.append(self._introduced)
             self._introduced += 1
             self._n.append(0)
             self._rewards.append(0.0)
             self._widths.append(0.0)
 
+    @property
+    def _steps(self) -> float:
+        """Candidates until the lengthscale has shrunk by a factor e."""
+        nu, dim = _SMOOTHNESS[self.family], self.problem.dim
+        return dim + 2 * nu if self.form == "code" and nu < inf else dim
+
     def _g(self, t: int) -> float:
-        return float(max(exp(self.n_lengths / self.problem.dim), t**self.growth))
+        return float(max(exp(self.n_lengths / self._steps), t**self.growth))
+
+    def _length(self, candidate: int) -> float:
+        return self._longest * exp(-candidate / self._steps)
+
+    def _regret(self, candidate: int) -> float:
+        """What is suspected of a candidate once it has played the coming evaluation."""
+        n, dim = self._n[candidate] + 1, self.problem.dim
+        if self.form == "code":
+            return suspected_regret_in_code(n, self._length(candidate), dim, self.norm)
+        return suspected_regret(n, candidate, dim, _SMOOTHNESS[self.family], self.norm)
 
     def _eliminate(self) -> None:
         """Lines 9 to 12: keep the candidates whose rewards their own bound explains."""
         active = np.array(self.active)
         n = np.array(self._n, np.float64)[active]
         means, widths = np.array(self._rewards)[active] / n, np.array(self._widths)[active] / n
-        noise = self.hyperparameters[0].noise
-        radius = np.sqrt(2 * noise * log(self._introduced * pi**2 * self._t**2 / (3 * self.delta)) / n)
-        kept = means + radius + 2 * widths >= (means - radius).max()
+        noise, by_proof = self.hyperparameters[0].noise, self.form == "paper"
+        candidates, share = (self._introduced, 3) if by_proof else (len(active), 6)
+        radius = np.sqrt(2 * noise * log(candidates * pi**2 * self._t**2 / (share * self.delta)) / n)
+        kept = means + radius + (2 if by_proof else 1) * widths >= (means - radius).max()
         self.active = active[kept].tolist()
 
     def estimate(self) -> None:
@@ -135,10 +181,9 @@ class LBGPUCB(LearnedAgent):
                 self.X, self.y, family=self.family, prior=self.hyper_prior, noise=self._known_noise
             )
             self._longest = found.lengthscales[0]
-        nu, dim = _SMOOTHNESS[self.family], self.problem.dim
-        self.candidate = min(self.active, key=lambda i: (suspected_regret(self._n[i] + 1, i, dim, nu, self.norm), i))
+        self.candidate = min(self.active, key=lambda i: (self._regret(i), i))
         _, offset, scale = Observations.of(self.X, self.y).standardised()
-        lengths = (self._longest * exp(-self.candidate / dim),) * dim
+        lengths = (self._length(self.candidate),) * self.problem.dim
         known = Hyperparameters(scale**2, self._known_noise or scale**2, lengths)
         if self._known_noise is None:
             known = noise_estimate(self.X, self.y, known, family=self.family, prior=self.hyper_prior)

@@ -118,7 +118,9 @@ def deceptive(
 def bpe_f1(
     *, grid: int | None = 50, noise_std: float = 0.02, kernel: KernelLike = None, noise: NoiseLike = None
 ) -> EnvRecipe:
-    """f1 of Li and Scarlett (2022), rebuilt: one clear peak, SE lengthscale 0.5, RKHS norm sqrt(2).
+    """One clear peak like f1 of Li and Scarlett (2022), whose own is lost: SE lengthscale 0.5, RKHS norm sqrt(2).
+
+    The domain is the unit square. Theirs is [-5, 5]^2, and functions drawn there as theirs are in `BPESample`.
 
     Args:
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.
@@ -130,7 +132,9 @@ def bpe_f1(
 def bpe_f2(
     *, grid: int | None = 50, noise_std: float = 0.02, kernel: KernelLike = None, noise: NoiseLike = None
 ) -> EnvRecipe:
-    """f2 of Li and Scarlett (2022), rebuilt: four near-optimal peaks, side 2, SE lengthscale 0.5, RKHS norm sqrt(6).
+    """Four near-optimal peaks like f2 of Li and Scarlett (2022), whose own is lost: lengthscale 0.5, RKHS norm sqrt(6).
+
+    The domain is a square of side 2. Theirs is [-5, 5]^2, and functions drawn there as theirs are in `BPESample`.
 
     Args:
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.

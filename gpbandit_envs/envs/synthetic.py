@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gpbandit_envs.arguments import positive_int, positive_number
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
-from gpbandit_envs.functions.arm_sets import even_arms
+from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
+from gpbandit_envs.functions.interpolated import InterpolatedArms
 from gpbandit_envs.functions.needle import NeedleArms
 from gpbandit_envs.functions.rkhs import RKHSArms, RKHSBox
 from gpbandit_envs.functions.time_varying import ChangePointArms, DriftingGP
@@ -16,7 +18,7 @@ from gpbandit_envs.gp import SE, Matern, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import as_noise
 
-__all__ = ["change_points", "gp_sample", "needle", "rkhs", "tv_gp_sample", "variance_starvation"]
+__all__ = ["bpe_sample", "change_points", "gp_sample", "needle", "rkhs", "tv_gp_sample", "variance_starvation"]
 
 
 @EntryPoint
@@ -159,6 +161,42 @@ def variance_starvation(
         kernel=both,
         norm_bound=None,
         notes={"observed_arms": int((arms[:, 0] <= 0.5).sum()), "evaluations": (6, 63, 215)},
+    )
+
+
+@EntryPoint
+def bpe_sample(
+    *,
+    grid: int = 50,
+    coarse: int = 5,
+    side: float = 10.0,
+    lengthscale: float = 0.5,
+    noise_std: float = 0.02,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> EnvRecipe:
+    """A new function each episode as the code of Li and Scarlett (2022) draws theirs, on a grid of [-5, 5]^2.
+
+    A sample of a Gaussian process on a coarse grid is interpolated to all arms by Gaussian process regression whose
+    lengthscale is fitted again, to the sample. The coarse points are five lengthscales apart, so that the sample is
+    nearly independent: the function is no sample of the stated prior. The fitted lengthscale, in coordinates of the
+    unit square, is among the certificate's facts. Source of the settings: github.com/lizihan97/BPE.
+
+    Args:
+        grid: Arms along each axis.
+        coarse: Points of the sample along each axis.
+        side: Side of the square, unit of the lengthscale.
+        lengthscale: Lengthscale of the SE kernel that draws the sample, with which the fit begins.
+        kernel: Prior stated to policies, on the unit square; if None, the kernel that draws the sample.
+    """
+    side = positive_number("side", side)
+    drawn = SE(positive_number("lengthscale", lengthscale) / side)
+    return EnvRecipe(
+        family=InterpolatedArms(drawn, lattice(positive_int("grid", grid), 2), coarse, side),
+        noise=as_noise(noise, noise_std),
+        kernel=drawn if kernel is None else as_kernel(kernel),
+        norm_bound=None,
+        knowledge="misspecified",
     )
 
 

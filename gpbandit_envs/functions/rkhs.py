@@ -205,9 +205,11 @@ class _Certify:
 
 
 # Li and Scarlett (2022) show f1 with one clear peak and f2 with several near-optimal ones on a 50 x 50 grid, under an
-# SE kernel of lengthscale 0.5, and give neither formulas nor the domain. These are expansions of that kernel through
-# stated values, scaled to the norms that the widths of the experiments, sqrt(2) and sqrt(6), would cover. On a square
-# of side 1 a lengthscale of 0.5 leaves no room for several maxima but in the corners, so that of f2 has side 2.
+# SE kernel of lengthscale 0.5. Their code has the domain, [-5, 5]^2, and how functions are drawn there, without a seed:
+# theirs are lost, and functions drawn as they were are in `functions.interpolated`. These two are ours: expansions of
+# that kernel through stated values, of the shapes that the paper shows, scaled to the norms that the widths of the
+# experiments, sqrt(2) and sqrt(6), would cover. The squares are smaller, two and four lengthscales wide in place of
+# twenty: that of f1 has side 1, and that of f2 side 2, as on side 1 several maxima have room in the corners alone.
 
 
 def _through(kernel: Kernel, points: list[tuple[float, float]], values: list[float], norm: float) -> Expansion:

@@ -175,7 +175,7 @@ class ExactPosterior(ArmPosterior):
         Raises:
             ValueError: if the noise differs by arm, which looking ahead does not know.
         """
-        if np.any(self.noise != self.lam):
+        if np.ndim(self._given_noise) and np.any(self.noise != self.lam):
             raise ValueError("lam: expected one noise variance for all arms to look ahead with, got one for each")
         return super().look_ahead()
 

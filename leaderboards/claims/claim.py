@@ -1,10 +1,10 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
-The verdict is read off the 95 % interval over repetitions: *agrees* if all of it lies in the range that the statement
-means, *disagrees* if all of it lies outside. Where a statement puts one thing before another, and the interval has room
-for either order but not for a difference of a tenth, there is *no difference*: a tenth is what the papers' own "about"
-and "comparable" are read as. Otherwise it *cannot be told*. A claim that nothing here measures is *not testable here*.
-Where a paper uses a word (clearly, close), the range is our reading of it and stands beside the verdict.
+The verdict is read off the 95 % interval over repetitions. Where a statement puts one thing before another, and all of
+the interval lies within a tenth of a tie, on whichever side, there is *no difference*: a tenth is what the papers' own
+"about" and "comparable" are read as. Else it *agrees* if all of the interval lies in the range that the statement
+means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. A claim that nothing here measures is
+*not testable here*. What the words of papers mean is in docs/guides/verdicts.md, the same for all.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Literal
 from leaderboards.claims.runs import NotPlayedError, Runs
 from leaderboards.score.statistics import Interval
 
-__all__ = ["ALIKE", "ALIKE_LOG10", "Checked", "Claim", "Verdict", "judge"]
+__all__ = ["ALIKE", "ALIKE_LOG10", "Checked", "Claim", "Scope", "Verdict", "judge"]
 
 Verdict = Literal["agrees", "disagrees", "no difference", "cannot be told", "not testable here"]
+Scope = Literal["experiment", "theorem", "ours"]
 ALIKE = 0.1
 """A difference, of one, up to which two things are alike: what the papers' "about" and "comparable" are read as."""
 ALIKE_LOG10 = math.log10(1 + ALIKE)
@@ -42,7 +43,9 @@ class Claim:
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
         note: What the paper leaves open, or what was tried where we disagree.
         paper: Key of the paper that says it; empty for the experiment's own.
-        reading: Which reading of a setting that the paper leaves open, where a claim is checked in several.
+        reading: Which reading of a setting that the paper leaves open, for all but the first.
+        scope: Whether it is of an experiment of the paper, which alone counts as a replication; of a statement that has
+            a proof; or of tasks, rivals or comparisons of ours. That of its experiment, unless its source has a proof.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Claim:
     note: str = ""
     paper: str = ""
     reading: str = ""
+    scope: Scope = "experiment"
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -118,11 +122,11 @@ def judge(interval: Interval, low: float, high: float, alike: float = 0.0) -> Ve
     """The verdict on a figure that should lie in `[low, high]`, where `alike` has the meaning of `Claim.alike`."""
     if not interval.is_known:
         return "cannot be told"
+    bound = low if math.isfinite(low) else high
+    if alike and bound - alike <= interval.low and interval.high <= bound + alike:
+        return "no difference"
     if interval.low >= low and interval.high <= high:
         return "agrees"
     if interval.high < low or interval.low > high:
         return "disagrees"
-    bound = low if math.isfinite(low) else high
-    if bound - alike <= interval.low and interval.high <= bound + alike:
-        return "no difference"
     return "cannot be told"

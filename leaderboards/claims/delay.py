@@ -46,7 +46,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"and the order is that of its bounds, sqrt(T gamma) + E[tau] and gamma sqrt(T) + E[tau] gamma.{note}",
         )
         for suffix, words, rival, reading, note in (
-            ("", "", "GP-UCB-SDF", "rewards plus 2.35", ""),
+            ("", "", "GP-UCB-SDF", "", " Rewards are plus 2.35, as in that code."),
             (
                 "-not-shifted",
                 " with rewards as they are",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from leaderboards.claims import (
     uhe,
     widths,
 )
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import Claim, Scope
 from leaderboards.claims.runs import Runs
 
 __all__ = ["EXPERIMENTS", "PAPERS", "TRIED", "Experiment", "Quick", "experiment"]
@@ -77,6 +78,7 @@ class Experiment:
         study: For an experiment without a bandit loop: makes the tables of so many repetitions.
         repetitions: How many repetitions a full study has.
         columns: Columns of the traces that its claims need besides `runs.COLUMNS`.
+        scope: What its claims are of that say nothing else: the paper's experiment, or tasks of ours.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Experiment:
     study: Callable[[int], Runs] | None = None
     repetitions: int = 100
     columns: tuple[str, ...] = ()
+    scope: Scope = "experiment"
 
     @property
     def papers(self) -> tuple[str, ...]:
@@ -94,18 +97,23 @@ class Experiment:
         return tuple(paper for paper in PAPERS if paper in papers)
 
 
+_PROVEN = re.compile(r"(abstract; )?(Theorem|Proposition|Corollary|Lemma)|.*\bbounds?\b|section 4, after Theorem")
+
+
 def _noted(found: Experiment) -> Experiment:
-    """The experiment with what was tried in the notes of its claims."""
+    """The experiment with what was tried in the notes of its claims, and what each is of."""
     claims = []
     for one in found.claims:
         texts = [note["text"] for note in TRIED.get(found.name, ()) if one.name in note["claims"]]
-        claims.append(replace(one, note=" ".join([one.note, *texts]).strip()))
+        scope: Scope = "theorem" if _PROVEN.match(one.source) else found.scope
+        claims.append(replace(one, note=" ".join([one.note, *texts]).strip(), scope=scope))
     return replace(found, claims=tuple(claims))
 
 
 _BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
 _ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
+_DRAWN_QUICK = Quick(6, None, ("GP-UCB, beta 6", "6-BPE, beta 6"))
 _SCALINGS_QUICK = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
 _THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
 _BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
@@ -119,6 +127,11 @@ _CORRUPTION_QUICK = Quick(5, environments=("subtraction, C = 100",))
 _DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
 _REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 
+_ARCHITECTURES: Sequence[tuple[str, str, Quick, Scope]] = (
+    ("bbkb-nas", "NASBench201", Quick(8, 400, environments=("NASBench201",)), "ours"),
+    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",)), "experiment"),
+)
+
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         found.name: _noted(found)
@@ -128,11 +141,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4)),
             Experiment("bbkb-scalings", "bbkb", bbkb.scalings(), _SCALINGS_QUICK),
             *(
-                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS)
-                for name, bench, quick in (
-                    ("bbkb-nas", "NASBench201", Quick(8, 400, environments=("NASBench201",))),
-                    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",))),
-                )
+                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS, scope=scope)
+                for name, bench, quick, scope in _ARCHITECTURES
             ),
             Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
@@ -145,22 +155,10 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 gp_bucb.vaccine(),
                 Quick(40, None, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB")),
             ),
-            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB"))),
-            Experiment(
-                "bpe-f1",
-                "bpe",
-                bpe.fixed_function("Fig. 3", "Fig. 5", "Fig. 7", "Fig. 9"),
-                _BPE_QUICK,
-            ),
-            Experiment(
-                "bpe-f2",
-                "bpe",
-                (
-                    *bpe.fixed_function("Fig. 4", "Fig. 6", "Fig. 8", "Fig. 10"),
-                    *bpe.second_function("Fig. 4", "Fig. 10"),
-                ),
-                _BPE_QUICK,
-            ),
+            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB")), scope="ours"),
+            Experiment("bpe-authors", "bpe", bpe.drawn(), _DRAWN_QUICK),
+            Experiment("bpe-f1", "bpe", bpe.f1(), _BPE_QUICK, scope="ours"),
+            Experiment("bpe-f2", "bpe", bpe.f2(), _BPE_QUICK, scope="ours"),
             Experiment(
                 "uhe-synthetic",
                 "uhe-bo",
@@ -174,24 +172,37 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
             ),
             Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
-            Experiment("batch-vs-theory", "bbkb", guarantees.CLAIMS, _THEORY_QUICK, columns=theorems.COLUMNS),
-            Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK),
-            Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK),
             Experiment(
-                "noise-free", "iwazaki-takeno", noise_free.CLAIMS, _NOISE_FREE_QUICK, columns=noise_free.COLUMNS
+                "batch-vs-theory",
+                "bbkb",
+                guarantees.CLAIMS,
+                _THEORY_QUICK,
+                columns=theorems.COLUMNS,
+                scope="theorem",
             ),
-            Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study),
-            Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS),
+            Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK, scope="ours"),
+            Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK, scope="ours"),
+            Experiment(
+                "noise-free",
+                "iwazaki-takeno",
+                noise_free.CLAIMS,
+                _NOISE_FREE_QUICK,
+                columns=noise_free.COLUMNS,
+                scope="ours",
+            ),
+            Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study, scope="theorem"),
+            Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS, scope="ours"),
             Experiment(
                 heteroscedastic.SUITE,
                 "iwazaki-takeno",
                 heteroscedastic.CLAIMS,
                 _HETEROSCEDASTIC_QUICK,
                 columns=heteroscedastic.COLUMNS,
+                scope="ours",
             ),
             Experiment("corruption", "rgp-pe", corruption.CLAIMS, _CORRUPTION_QUICK),
             Experiment("bpe-delay", "bpe-delay", delay.CLAIMS, _DELAY_QUICK),
-            Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK),
+            Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK, scope="ours"),
         )
     }
 )

@@ -7,13 +7,11 @@ width are checked in both, those on the theorem's width under names that end in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import (
     bounce,
-    faster,
     found_in_all,
     minimum_so_far,
     more_regret,
@@ -36,14 +34,18 @@ def _row(agent: str, reading: str) -> str:
     return agent if agent == "SM-MEI" else agent + reading
 
 
-def _without_width(rival: str, reading: str) -> str:
-    """What a note says of a rival that has one row in both readings."""
-    if rival != "SM-MEI" or not reading:
-        return ""
-    return (
-        " SM-MEI has no width, and one row for both readings. The width is what decides: GP-BUCB has more regret with "
-        "that of Theorem 1 than with a fifth of its beta, with which it is judged above."
-    )
+_ONCE = (
+    " SM-MEI has no width, and one row for both readings. It is the width that decides: GP-BUCB has more regret with "
+    "that of Theorem 1 than with a fifth of its beta, with which it is judged above. That is said here for all "
+    "functions, on the paper's first figure. Elsewhere the figure is 0.22 (SE GP), 0.74 (Cosines), 0.43 (Rosenbrock) "
+    "and 0.40 (the stand-in for spinal therapy), for minimum regret 0.38 on Cosines; on the SE GP SM-MEI has 0.13 less "
+    "than GP-UCB itself."
+)
+
+
+def _rivals(reading: str) -> tuple[str, ...]:
+    """The rivals that a reading of the widths touches."""
+    return _RIVALS if not reading else tuple(rival for rival in _RIVALS if rival != "SM-MEI")
 
 
 def _suffix(reading: str) -> str:
@@ -63,7 +65,7 @@ def _early(source: str, reading: str = "") -> Claim:
     )
 
 
-def _close(source: str, reading: str = "", quick: bool = False) -> Claim:
+def _close(source: str, reading: str = "") -> Claim:
     return Claim(
         f"close-to-gp-ucb{_suffix(reading)}",
         source,
@@ -71,9 +73,8 @@ def _close(source: str, reading: str = "", quick: bool = False) -> Claim:
         "relative difference of the regret from evaluation 11 on, GP-BUCB against GP-UCB",
         more_regret(_row("GP-BUCB", reading), _row("GP-UCB", reading), _AFTER),
         reading=_READING[reading],
-        high=0.2,
-        quick=quick,
-        note="Comparable is read as at most 20 % more.",
+        high=ALIKE,
+        note="Comparable is read as at most a tenth more.",
     )
 
 
@@ -81,7 +82,7 @@ def _as_good(source: str, reading: str = "") -> tuple[Claim, ...]:
     """Average and minimum regret against simulation matching."""
     return tuple(
         claim
-        for rival in _RIVALS
+        for rival in _rivals(reading)
         for claim in (
             Claim(
                 f"as-good-as-{rival.lower()}{_suffix(reading)}",
@@ -91,7 +92,7 @@ def _as_good(source: str, reading: str = "") -> tuple[Claim, ...]:
                 more_regret(_row("GP-BUCB", reading), _row(rival, reading)),
                 reading=_READING[reading],
                 high=0.1,
-                note=f"About is read as at most 10 % more.{_without_width(rival, reading)}",
+                note="About is read as at most a tenth more.",
             ),
             Claim(
                 f"minimum-regret-{rival.lower()}{_suffix(reading)}",
@@ -101,8 +102,8 @@ def _as_good(source: str, reading: str = "") -> tuple[Claim, ...]:
                 minimum_so_far(_row("GP-BUCB", reading), _row(rival, reading)),
                 reading=_READING[reading],
                 high=0.1,
-                note="About is read as at most 10 % more. The curve of the figure is averaged, since at the end most "
-                f"runs have found the optimum and differences are those of a few.{_without_width(rival, reading)}",
+                note="About is read as at most a tenth more. The curve of the figure is averaged, since at the end "
+                "most runs have found the optimum and differences are those of a few.",
             ),
         )
     )
@@ -129,21 +130,19 @@ def _naive(source: str) -> tuple[Claim, ...]:
     )
 
 
-def _order(source: str, rivals: Sequence[str] = _RIVALS) -> tuple[Claim, ...]:
+def _order(source: str, seconds: str) -> tuple[Claim, ...]:
     return tuple(
         Claim(
             f"faster-than-{rival.lower()}",
             source,
             f"Run times of GP-BUCB and {rival} differ by an order of magnitude.",
             f"log10 of the seconds of {rival} over those of GP-BUCB",
-            faster("GP-BUCB", rival),
-            low=0.5,
-            note="The figures have a logarithmic axis and no numbers. An order of magnitude is read as a factor whose "
-            "logarithm is nearer to 1 than to 0. The factor rests on how many runs a batch simulation matching "
-            "simulates, which is open: here 20. Tried on two repetitions of gpbucb-se, it is 6 to 12 with 20 of them, "
-            "13 to 25 with 50 and 20 to 80 with 100.",
+            None,
+            note="The factor rests on how many runs a batch simulation matching simulates, which is open: here 20, "
+            f"with which it is {seconds}. Tried on two repetitions of gpbucb-se, it is 6 to 12 with 20 of them, 13 to "
+            "25 with 50 and 20 to 80 with 100.",
         )
-        for rival in rivals
+        for rival in _RIVALS
     )
 
 
@@ -153,8 +152,18 @@ def matern() -> tuple[Claim, ...]:
     return (
         *_as_in_fig_2(source),
         *_naive(source),
-        *_order("section 5; Fig. 2 (d)"),
+        *_order("section 5; Fig. 2 (d)", "9 (SM-UCB) and 13 (SM-MEI)"),
         *_as_in_fig_2(source, _THEOREM),
+        Claim(
+            "as-good-as-sm-mei-theorem",
+            source,
+            "GP-BUCB's average regret is at most about that of SM-MEI.",
+            "relative difference of the cumulative regret, GP-BUCB against SM-MEI",
+            more_regret(_row("GP-BUCB", _THEOREM), "SM-MEI"),
+            reading=_READING[_THEOREM],
+            high=ALIKE,
+            note=f"About is read as at most a tenth more.{_ONCE}",
+        ),
     )
 
 
@@ -172,14 +181,13 @@ def se() -> tuple[Claim, ...]:
             reading=_READING[reading],
             low=_ABOVE_ZERO,
             alike=ALIKE,
-            note=_without_width(rival, reading).strip().replace("GP-BUCB", "GP-UCB"),
         )
 
     return (
         *(outperforms(rival) for rival in ("GP-BUCB", *_RIVALS)),
         *_as_good(source),
         *_naive("section 5, as on the Matern GP; Fig. 4"),
-        *(outperforms(rival, _THEOREM) for rival in ("GP-BUCB", *_RIVALS)),
+        *(outperforms(rival, _THEOREM) for rival in ("GP-BUCB", *_rivals(_THEOREM))),
         *_as_good(source, _THEOREM),
     )
 
@@ -251,7 +259,7 @@ def vaccine() -> tuple[Claim, ...]:
         )
 
     return (
-        _close(source, quick=True),
+        _close(source),
         converges(""),
         *_as_good(source),
         *_naive("section 5, as on the Matern GP; Fig. 2 (b), (f)"),
@@ -309,7 +317,8 @@ def neuro() -> tuple[Claim, ...]:
         *(as_often(rival) for rival in _RIVALS),
         *(
             replace(claim, measure=over_environments(claim.measure, rats))
-            for claim in (*regret, *_order("section 5; Fig. 2 (h)"))
+            for claim in regret
             if claim.measure is not None
         ),
+        *_order("section 5; Fig. 2 (h)", "8 (both)"),
     )

@@ -24,6 +24,7 @@ __all__ = [
     "Measure",
     "bandwidths",
     "batches",
+    "best_row",
     "bounce",
     "faster",
     "fewer_batches",
@@ -36,16 +37,16 @@ __all__ = [
     "minimum_so_far",
     "more_regret",
     "more_regret_in",
+    "more_regret_where",
     "near_optimal",
     "order_kept",
     "over_environments",
+    "rank_correlations",
     "ratio_to_uniform",
     "simple_in",
-    "spread",
 ]
 
 Measure = Callable[[Runs], Interval]
-_LEAST_FOR_SPREAD = 4  # a standard deviation of three values less one says nothing
 
 
 def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Measure:
@@ -68,6 +69,30 @@ def more_regret_in(a: str, b: str, unit: str, first: int = 1, last: int | None =
         return paired_difference(x / z.mean(), y / z.mean())
 
     return measure
+
+
+def more_regret_where(a: str, b: str, tolerance: float) -> Measure:
+    """`more_regret` over the runs in which b has come within `tolerance` of the optimum."""
+
+    def measure(runs: Runs) -> Interval:
+        both = runs.together(a, b)
+        there = runs.column(b, "regret", both).min(axis=1) <= tolerance
+        x, y = (runs.column(agent, "regret", both)[there].sum(axis=1) for agent in (a, b))
+        if there.sum() < 2:
+            return Interval(np.nan, np.nan, np.nan, int(there.sum()))
+        return paired_difference(x / y.mean(), y / y.mean())
+
+    return measure
+
+
+def best_row(runs: Runs, rows: Sequence[str]) -> str:
+    """The row of least mean cumulative regret, over the repetitions that all of them have played.
+
+    Raises:
+        NotPlayedError: if there is none.
+    """
+    played = runs.together(*rows)
+    return min(rows, key=lambda row: float(runs.column(row, "regret", played).sum(axis=1).mean()))
 
 
 def minimum_so_far(a: str, b: str) -> Measure:
@@ -109,18 +134,22 @@ def bounce(agent: str, dip: int, end: int) -> Measure:
     return measure
 
 
-def order_kept(before: Sequence[str], after: Sequence[str]) -> Measure:
-    """Kendall's tau between the regrets of the rows `before` and those of the rows `after`, averaged over repetitions.
+def rank_correlations(
+    runs: Runs, before: Sequence[str], after: Sequence[str], played: Sequence[int]
+) -> Float[np.ndarray, " n"]:
+    """Kendall's tau between the regrets of the rows `before` and those of the rows `after`, of each repetition.
 
     1 where both sets of rows come in the same order, -1 where in the opposite one.
     """
+    x, y = (np.stack([runs.column(agent, "regret", played).sum(axis=1) for agent in rows]) for rows in (before, after))
+    return np.array([kendalltau(x[:, r], y[:, r]).statistic for r in range(len(played))])
+
+
+def order_kept(before: Sequence[str], after: Sequence[str]) -> Measure:
+    """`rank_correlations`, averaged over repetitions."""
 
     def measure(runs: Runs) -> Interval:
-        played = runs.together(*before, *after)
-        x, y = (
-            np.stack([runs.column(agent, "regret", played).sum(axis=1) for agent in rows]) for rows in (before, after)
-        )
-        return mean_interval(np.array([kendalltau(x[:, r], y[:, r]).statistic for r in range(len(played))]))
+        return mean_interval(rank_correlations(runs, before, after, runs.together(*before, *after)))
 
     return measure
 
@@ -203,29 +232,6 @@ def gap(a: str, b: str, c: str, d: str) -> Measure:
         return mean_interval(((w - x) - (y - z)) / x.mean())
 
     return measure
-
-
-def spread(a: str, b: str) -> Measure:
-    """`log(sd R_a / sd R_b)`: 0 where both regrets vary alike from repetition to repetition.
-
-    The interval is that of the jackknife's pseudo-values (Miller 1968), which asks for no normal law.
-    """
-
-    def measure(runs: Runs) -> Interval:
-        both = runs.together(a, b)
-        R = np.stack([runs.column(agent, "regret", both).sum(axis=1) for agent in (a, b)])
-        n = len(both)
-        if n < _LEAST_FOR_SPREAD:
-            return Interval(np.nan, np.nan, np.nan, n)
-        without_one = np.array([_log_ratio(np.delete(R, i, axis=1)) for i in range(n)])
-        return mean_interval(n * _log_ratio(R) - (n - 1) * without_one)
-
-    return measure
-
-
-def _log_ratio(R: Float[np.ndarray, "2 n"]) -> float:
-    sd = R.std(axis=1, ddof=1)
-    return float(np.log(sd[0] / sd[1])) if (sd > 0).all() else np.nan
 
 
 def fewer_batches(a: str, b: str) -> Measure:

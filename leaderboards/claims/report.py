@@ -17,21 +17,32 @@ import jinja2
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked
-from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
 from leaderboards.claims.families import Family, families, joint_sentences
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.play.suite import load_suite
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
 
-__all__ = ["as_json", "authors", "horizons", "interval_text", "markdown", "of_paper", "played", "write"]
+__all__ = [
+    "as_json",
+    "authors",
+    "claim_as_json",
+    "horizons",
+    "interval_text",
+    "markdown",
+    "of_paper",
+    "played",
+    "write",
+]
 
 _STYLE = "style.css"
 _MOST_ROWS = 100  # of a table on a page that is to be read
 _LEGEND = """\
-A verdict is read off the 95 % interval over repetitions: it *agrees* if all of it lies in the range that the statement
-means, it *disagrees* if all of it lies outside. Where a paper puts one thing before another, and the interval has room
-for either order but not for a difference of a tenth, there is *no difference*. Otherwise it *cannot be told*."""
+A verdict is read off the 95 % interval over repetitions. Where a paper puts one thing before another, and all of the
+interval lies within a tenth of a tie, there is *no difference*. Else it *agrees* if all of the interval lies in the
+range that the statement means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. What words mean,
+and what counts as an experiment of the paper, is [the same for all papers](../guides/verdicts.md)."""
 
 
 def as_json(made: Reproduction) -> dict[str, Any]:
@@ -44,7 +55,7 @@ def as_json(made: Reproduction) -> dict[str, Any]:
         "repetitions": made.played,
         "repetitions_asked": made.planned,
         "command": _command(made),
-        "claims": [_claim(one) | {"paper": one.claim.paper or made.experiment.paper} for one in made.checked],
+        "claims": [claim_as_json(one, made.experiment) for one in made.checked],
         "table": [
             {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
             for row in made.table.to_dict(orient="records")
@@ -58,7 +69,8 @@ def _command(made: Reproduction) -> str:
     return f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}{more}"
 
 
-def _claim(one: Checked) -> dict[str, Any]:
+def claim_as_json(one: Checked, experiment: Experiment) -> dict[str, Any]:
+    """A claim of an experiment with its verdict as plain values."""
     claim, interval = one.claim, one.interval
     return {
         "name": claim.name,
@@ -73,7 +85,9 @@ def _claim(one: Checked) -> dict[str, Any]:
         "verdict": one.verdict,
         "needs": one.needs,
         "reading": claim.reading,
+        "scope": claim.scope,
         "note": claim.note,
+        "paper": claim.paper or experiment.paper,
     }
 
 
@@ -104,6 +118,41 @@ def by_note(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     for sentence, about in names.items():
         found.setdefault(tuple(about), []).append(sentence)
     return [(" ".join(sentences), list(about)) for about, sentences in found.items()]
+
+
+_PARTS = (
+    ("What replicates", "experiment", False, "Experiments of the paper."),
+    (
+        "In other readings",
+        "experiment",
+        True,
+        "Experiments of the paper in further readings of what it leaves open; they do not count as replications.",
+    ),
+    ("What is proven, along runs", "theorem", None, "Statements with a proof, checked along runs."),
+    ("On tasks of ours", "ours", None, "Tasks, stand-ins for data, or comparisons that the paper does not have."),
+)
+
+
+def parts(made: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """Heading and explanation of each part of the findings, with the experiments that have claims of it."""
+    found = []
+    for heading, scope, is_reading, text in _PARTS:
+        those = [
+            {
+                **one,
+                "claims": [
+                    claim
+                    for claim in one["claims"]
+                    if claim["scope"] == scope and (is_reading is None or bool(claim["reading"]) == is_reading)
+                ],
+            }
+            for one in made
+        ]
+        if heading == _PARTS[0][0] and not any(one["claims"] for one in those):
+            text = "No experiment of the paper is played here: what follows counts as no replication of it."
+        if any(one["claims"] for one in those) or heading == _PARTS[0][0]:
+            found.append((heading, text, those))
+    return found
 
 
 def findings(made: Sequence[dict[str, Any]], verdict: str) -> list[tuple[str, dict[str, list[dict[str, Any]]]]]:
@@ -254,6 +303,7 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["reading"] = lambda claim: f" *({claim['reading']})*" if claim["reading"] else ""
     templates.filters["expected"] = lambda claim: "–" if claim["estimate"] is None else claim["range"]
     templates.globals["findings"] = findings
+    templates.globals["parts"] = parts
     templates.globals["most_rows"] = _MOST_ROWS
     templates.globals["legend"] = _LEGEND
     templates.filters["number"] = lambda x: "–" if x is None else number(x) if isinstance(x, float) else str(x)

@@ -16,7 +16,7 @@ from leaderboards.score.statistics import mean_interval
 from leaderboards.store.store import Store
 from leaderboards.work.play import Listener, Played, Workforce, play_suite
 
-__all__ = ["Reproduction", "check", "play", "suite_of"]
+__all__ = ["Reproduction", "check", "play", "scores", "suite_of"]
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,14 @@ def check(
         rows = rows_of(specs, len(load_suite(experiment.name).environments) > 1)
         runs = Runs.read(store, rows, specs, experiment.columns)
         played = min((runs.count(row) for row in rows.values()), default=0)
-        table = _scores(runs)
+        table = scores(runs)
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
     checked = tuple(claim.check(runs) for claim in claims)
     return Reproduction(experiment, quick, horizon, planned, played, checked, table)
 
 
-def _scores(runs: Runs) -> pd.DataFrame:
+def scores(runs: Runs) -> pd.DataFrame:
+    """A row an agent, as in `Reproduction.table`."""
     made = []
     for agent in runs.agents:
         repetitions = runs.together(agent)

@@ -24,6 +24,7 @@ from leaderboards.claims.measures import (
     found_more,
     lower_simple,
     more_regret,
+    more_regret_where,
     simple_in,
 )
 from leaderboards.claims.runs import Runs
@@ -73,6 +74,7 @@ _STATED = Reading("-stated", "UHE-BO, noise stated", "", text="UHE-BO's noise st
 _RATE = Reading(
     "-gamma-rate", "UHE-BO, noise data, prior gamma-rate", "", ", prior gamma-rate", "a prior of rate 10, for all"
 )
+_WIDTH = Reading("-width-1.4", "UHE-BO, noise data, width 1.4", "", ", width 1.4", "a width of 1.4, for both")
 _REAL = Reading("", "UHE-BO", "")
 """The suite `uhe-real` has one row of UHE-BO, with the agent's defaults: noise from the pseudo-observations."""
 
@@ -178,14 +180,18 @@ def _met(problem: str) -> str:
 
 
 def _over_explores(problem: str, rival: str) -> Claim:
+    pair = _pair(rival, "MAP-UCB", problem)
+    hill = HILL.get(problem)
+    where = "" if hill is None else " in the runs in which that meets the hill of the global maximum"
     return Claim(
         f"{problem}-{rival}-explores".lower(),
         "section 7.1",
         f"{rival} tends to explore too much, here on {problem}.",
-        f"relative difference of the cumulative regret, {rival} against MAP-UCB, whose lengthscales it divides",
-        _hide_small_sample_interval(more_regret(*_pair(rival, "MAP-UCB", problem))),
+        f"relative difference of the cumulative regret, {rival} against MAP-UCB, whose lengthscales it divides{where}",
+        _hide_small_sample_interval(more_regret(*pair) if hill is None else more_regret_where(*pair, hill)),
         low=_ABOVE_ZERO,
         alike=ALIKE,
+        note="" if hill is None else f"Where MAP-UCB is trapped, exploring is what pays. {_met(problem)}",
     )
 
 
@@ -273,6 +279,8 @@ def synthetic() -> tuple[Claim, ...]:
         *(_comparable(_DATA, problem, rival, rest) for problem in _EASY for rival in RIVALS),
         *_synthetic(_RATE, _LEARNERS),
         *_mostly_better(_RATE),
+        *(_better(_WIDTH, problem, "MAP-UCB", "section 7.1; Fig. 2, top") for problem in HILL),
+        _comparable(_WIDTH, "Hartmann3", "MAP-UCB", "section 7.1; Fig. 2, top"),
         # The two settings of the noise that the paper's proofs do not speak for: what they change, not all of it again.
         *(
             claim

@@ -18,7 +18,7 @@ from agents.baselines.uncertainty_sampling import UncertaintySampling
 from agents.core.guarantees import BoundInputs
 from agents.exact.gp_ucb_pe import GPUCBPE
 from agents.exact.gp_ucb_sdf import GPUCBSDF
-from agents.few_batches.bpe import BPE, growing_lengths
+from agents.few_batches.bpe import BPE, doubling_lengths, growing_lengths
 from agents.few_batches.bpe_delay import BPEDelay, extended_lengths
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.gp import SE, Matern
@@ -187,14 +187,16 @@ def test_the_band_of_mvr_covers_at_all_times(width: str) -> None:
 
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
-@pytest.mark.parametrize("n_batches", [None, 3])
-def test_reds(problem: Problem, mean: np.ndarray, n_batches: int | None) -> None:
-    agent = agents.make("REDS", width=1.5, n_batches=n_batches)
+@pytest.mark.parametrize(
+    ("n_batches", "lengths"), [(None, {}), (None, {"lengths": "kernel"}), (3, {"lengths": "kernel"})]
+)
+def test_reds(problem: Problem, mean: np.ndarray, n_batches: int | None, lengths: dict[str, str]) -> None:
+    agent = agents.make("REDS", width=1.5, n_batches=n_batches, **lengths)
     assert isinstance(agent, BPE)
     batches = play(agent, problem, noisy(mean, 0.1, 6), 4)
-    lengths = [len(batch) for batch in batches]
-    assert lengths == growing_lengths(T) or n_batches == len(lengths)
-    expected = policies.reds(gram(problem), LAM, 1.5, lengths, noisy(mean, 0.1, 6), np.random.default_rng(4))
+    played = [len(batch) for batch in batches]
+    assert played == (growing_lengths(T) if lengths else doubling_lengths(T)) or n_batches == len(played)
+    expected = policies.reds(gram(problem), LAM, 1.5, played, noisy(mean, 0.1, 6), np.random.default_rng(4))
     assert batches == expected.batches
     assert agent.alive.tolist() == expected.dictionaries[-1]
     assert agent.band_guarantee() == replace(play_band("BPE", problem, mean), theorem=agent.band_guarantee().theorem), (

@@ -61,6 +61,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BoTorch-EI": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     "BoTorch-UCB": [{"raw_samples": 8, "num_restarts": 1, "n_start": 2}],
     **{id: [LEARNS] for id in LEARNERS},
+    "LB-GP-UCB": [LEARNS, {**LEARNS, "form": "code"}],
     "MCMC-UCB": [{**LEARNS, "burn_in": 5, "samples": 3}],
     "REG-EVOLUTION": [{"population": 8, "tournament": 3}],
     "BKB": [{}, {"width": "amm"}, {"width": "practical", "draws": "pull"}],
@@ -77,7 +78,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"posterior": "full", "width": "growing"},
         {"lengths": "doubling"},
     ],
-    "REDS": [{}, {"n_batches": 3}],
+    "REDS": [{}, {"n_batches": 3, "lengths": "kernel"}],
     "RGP-PE": [
         {},
         {"corruption": 1.0, "enlargement": "tight", "lam": 1.0, "eta": 1.0},

@@ -128,6 +128,7 @@ CASES = (
     Case("GPBandit/RKHS-v0", {"n_arms": 50, "noise": {"name": "by_arm", "low": 0.01, "high": 1.0}}),
     Case("GPBandit/Needle-v0", {"n_arms": 40, "dim": 2}),
     Case("GPBandit/VarianceStarvation-v0", {"n_arms": 50}),
+    Case("GPBandit/BPESample-v0", {"grid": 7, "coarse": 3}),
     Case("GPBandit/BPEF1-v0"),
     Case("GPBandit/BPEF2-v1"),
     Case("GPBandit/BPEF2-v1", {"grid": None}),

@@ -17,6 +17,7 @@ from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import BoxFunction
 from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, deceptive
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
+from gpbandit_envs.functions.interpolated import InterpolatedArms
 from gpbandit_envs.functions.maximum import _climb, certify_smooth
 from gpbandit_envs.functions.needle import NeedleArms, NeedleShape, log_spectral_density
 from gpbandit_envs.functions.rkhs import (
@@ -318,6 +319,26 @@ def test_the_norm_is_the_same_on_the_grid_and_on_the_box(name: str, norm: float 
         f, K = function(arms), function.kernel(arms, arms)
         implied = np.sqrt(f @ np.linalg.solve(K + 1e-10 * np.eye(49), f))
         assert 0.9 * norm < implied <= norm
+
+
+def test_bpe_samples_are_those_of_the_regressor_that_the_authors_use() -> None:
+    """Lengthscale and values of scikit-learn's regressor with its defaults, in the units of their domain."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    points, arms = 10 * lattice(5, 2) - 5, 10 * lattice(50, 2) - 5
+    lengths = []
+    for seed in range(12):
+        function = InterpolatedArms(SE(0.05), lattice(50, 2), 5, 10.0).draw(np.random.default_rng(seed))
+        y = np.random.default_rng(seed).standard_normal(25)
+        y = np.linalg.cholesky(SE(0.5)(points, points)) @ y
+        theirs = GaussianProcessRegressor(kernel=RBF(0.5), random_state=0).fit(points, y)
+        length = float(function.certificate.facts["fitted_lengthscale"])  # type: ignore[arg-type]
+        assert 10 * length == pytest.approx(theirs.kernel_.length_scale, rel=1e-4)
+        np.testing.assert_allclose(function.mean, theirs.predict(arms), atol=1e-3)
+        lengths.append(10 * length)
+    assert min(lengths) < 0.6, "where neighbours have nothing in common the search ends where it began"
+    assert max(lengths) > 1.0, "where they have, far from it"
 
 
 def test_a_million_arms() -> None:

@@ -103,11 +103,13 @@ def lb_gp_ucb(
     g: Callable[[int], float],
     delta: float,
     rng: np.random.Generator,
+    code: bool = False,
 ) -> tuple[list[int], list[int], list[list[int]]]:
     """Algorithm 1 of Ziomek et al. (2024) with a Matern-5/2 kernel, width 1.96 and a known noise variance.
 
     Arms span the unit cube. The initial lengthscale is the library's estimate; everything else is written out. Line 12
-    is as in the proof, `+ sqrt(xi / n)` on the left.
+    is as in the proof, `+ sqrt(xi / n)` on the left. With `code`, elimination, candidates and suspected regret are
+    those of the authors' code.
 
     Returns:
         The arms, the candidates that chose them after the initial design, and the candidates left after each of these.
@@ -119,8 +121,8 @@ def lb_gp_ucb(
         played.append(int(rng.integers(len(arms), size=1)[0]))
         y.append(feedback(played[-1]))
     longest = isotropic_estimate(arms[played], np.array(y), noise=noise).lengthscales[0]
-    theta = [0]
-    while exp(-(theta[-1] + 1) / d) > 1 / g(1):
+    theta, steps = [0], d + 5 if code else d
+    while exp(-(theta[-1] + 1) / steps) > 1 / g(1):
         theta.append(theta[-1] + 1)
     shortest, chosen, left = theta[-1], [], []
     S: dict[int, list[tuple[float, float]]] = {i: [] for i in theta}  # rewards, and beta sigma, of each candidate
@@ -130,10 +132,14 @@ def lb_gp_ucb(
             n = len(S[i]) + 1
             gain = n ** (d * (d + 1) / (5 + d * (d + 1))) * log(n) ** (5 / (5 + d))
             # R = sqrt(n) (B sqrt(gamma) + gamma), gamma = (theta_0 / theta)^d gain, B = (theta_0 / theta)^(d / 2)
-            ratio = exp(i / d)
+            ratio = exp(i / steps)
+            if code:
+                term = (1 / (longest / ratio)) ** d * log(n) ** (d + 1)
+                regret[i] = sqrt(n * term) * (sqrt(term) + 1)
+                continue
             regret[i] = sqrt(n) * (ratio ** (d / 2) * sqrt(ratio**d * gain) + ratio**d * gain)
         i = min(theta, key=lambda i: regret[i])
-        K = Hyperparameters(float(np.var(y)), noise, (longest * exp(-i / d),) * d).kernel()(arms, arms)
+        K = Hyperparameters(float(np.var(y)), noise, (longest * exp(-i / steps),) * d).kernel()(arms, arms)
         mean, variance = dense(K, np.array(played), np.array(y) - np.mean(y), noise)
         sd = np.sqrt(np.maximum(variance, 0))
         arm = int(np.argmax(mean + 1.96 * sd))
@@ -142,14 +148,15 @@ def lb_gp_ucb(
         chosen.append(i)
         S[i].append((y[-1], 1.96 * float(sd[arm])))
         if all(S[j] for j in theta):
-            xi = 2 * noise * log(len(S) * np.pi**2 * t**2 / (6 * delta / 2))
+            xi = 2 * noise * log((len(theta) if code else 2 * len(S)) * np.pi**2 * t**2 / (6 * delta))
             L = {j: np.mean([r for r, _ in S[j]]) - sqrt(xi / len(S[j])) for j in theta}
             best = max(L.values())
             explained = {
-                j: L[j] + 2 * sqrt(xi / len(S[j])) + 2 / len(S[j]) * sum(width for _, width in S[j]) for j in theta
+                j: L[j] + 2 * sqrt(xi / len(S[j])) + (1 if code else 2) * np.mean([width for _, width in S[j]])
+                for j in theta
             }
             theta = [j for j in theta if explained[j] >= best]
-        if exp(-(shortest + 1) / d) > 1 / g(t + 1):
+        if exp(-(shortest + 1) / steps) > 1 / g(t + 1):
             shortest += 1
             theta.append(shortest)
             S[shortest] = []

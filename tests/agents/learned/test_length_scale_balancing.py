@@ -23,8 +23,9 @@ def needle(X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("form", ["paper", "code"])
 @pytest.mark.parametrize(("arms", "mean"), [(LINE, needle), (GRID, wave)], ids=["line", "grid"])
-def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, mean: Any, seed: int) -> None:
+def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, mean: Any, form: str, seed: int) -> None:
     d, T, xi = arms.shape[1], 60, 0.02
     chosen: list[int] = []
     left: list[list[int]] = []
@@ -36,7 +37,7 @@ def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, mean: Any
         if 4 <= t < T - 1:
             chosen.append(agent.candidate)
 
-    settings = {"n_initial": 5, "n_lengths": 3, "growth": 0.9, "delta": 0.1, "noise": xi}
+    settings = {"n_initial": 5, "n_lengths": 3, "growth": 0.9, "delta": 0.1, "noise": xi, "form": form}
     _, ours = play(
         agents.make("LB-GP-UCB", **settings), make_problem(arms), T, mean=mean, noise_std=xi, seed=seed, after=watch
     )
@@ -47,9 +48,10 @@ def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, mean: Any
         T,
         5,
         xi**2,
-        lambda t: max(exp(3 / d), t**0.9),
+        lambda t: max(exp(3 / (d + 5 if form == "code" else d)), t**0.9),
         0.1,
         np.random.default_rng(seed),
+        code=form == "code",
     )
     assert ours.tolist() == expected
     assert chosen == candidates
@@ -93,6 +95,21 @@ def test_a_shorter_lengthscale_is_suspected_of_more_regret() -> None:
     # Proposition 2.2 for d = 1 and nu = 5/2: n^(2/7) log(n)^(5/6).
     gain = 10 ** (2 / 7) * np.log(10) ** (5 / 6)
     assert suspected_regret(10, 0, 1, 2.5) == pytest.approx(sqrt(10) * (sqrt(gain) + gain))
+
+
+def test_one_width_eliminates_more_than_two() -> None:
+    """Of the runs with equal data, those of the authors' test keep a subset."""
+    left = {}
+    for form in ("paper", "code"):
+        agent = agents.make("LB-GP-UCB", n_initial=3, n_lengths=3, noise=0.1, form=form)
+        agent.reset(make_problem(LINE), np.random.default_rng(0))
+        assert isinstance(agent, LBGPUCB)
+        agent.hyperparameters = [Hyperparameters(1.0, 1e-6, (0.1,))]
+        agent._t, agent._n = 30, [10, 10, 10]
+        agent._rewards, agent._widths = [10.0, 2.0, -4.0], [5.0, 5.0, 5.0]  # means 1, 0.2, -0.4; width 0.5
+        agent._eliminate()
+        left[form] = agent.active
+    assert left == {"paper": [0, 1], "code": [0]}
 
 
 def test_failed_evaluations_count_for_no_candidate() -> None:
@@ -145,6 +162,7 @@ def test_the_common_lengthscale_is_the_most_probable_one(known: float | None) ->
     ("kwargs", "text"),
     [
         ({"n_lengths": 0}, "n_lengths: expected"),
+        ({"form": "theirs"}, "form: expected 'paper' or 'code'"),
         ({"growth": 1.0}, r"growth: expected a number in \(0, 1\)"),
         ({"norm": 0.0}, "norm: expected a finite number > 0"),
         ({"delta": 1.0}, "delta: expected a probability"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from leaderboards.claims.claim import judge
 from leaderboards.claims.experiments import EXPERIMENTS
+from leaderboards.score.statistics import Interval
 
 ROOT = Path(__file__).parents[3]
 KEPT = sorted(path.parent.name for path in (ROOT / "leaderboards" / "results").glob("*/claims.json"))
@@ -26,7 +29,7 @@ def generator() -> Any:
 
 def test_pages_are_up_to_date() -> None:
     made, folder = generator(), ROOT / "docs" / "papers"
-    new = {f"{paper}.md": text for paper, text in made.pages().items()} | {"summary.txt": made.summary()}
+    new = made.files()
     old = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)) == [], "run make docs"
 
@@ -40,6 +43,13 @@ def test_kept_results_are_of_the_claims_of_today(name: str) -> None:
     for claim in values["claims"]:
         said = now[claim["name"]]
         assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure)
+        assert (claim["scope"], claim["reading"]) == (said.scope, said.reading)
+        estimate, low, high = (math.nan if claim[end] is None else claim[end] for end in ("estimate", "low", "high"))
+        if said.measure is None:
+            assert claim["verdict"] == "not testable here"
+        else:
+            judged = judge(Interval(estimate, low, high, claim["n"]), said.low, said.high, said.alike)
+            assert claim["verdict"] == judged, claim["name"]
     assert values["quick"] is False
     most = max((row["repetitions"] for row in values["table"]), default=values["repetitions"])
     more = f" --repetitions {most}" if most > values["repetitions_asked"] else ""

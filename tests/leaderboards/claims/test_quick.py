@@ -39,6 +39,7 @@ def reproduce(name: str, out: Path, *more: str) -> dict[str, dict[str, object]]:
         "gpbucb-vaccine",
         "gpbucb-neuro",
         "gpbucb-lazy",
+        "bpe-authors",
         "bpe-f1",
         "bpe-f2",
         "batch-vs-theory",

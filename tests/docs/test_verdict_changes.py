@@ -1,0 +1,40 @@
+"""The page of verdicts before and after: no change without its reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.verdict_changes import compared, page
+
+RESULTS = Path(__file__).parents[2] / "leaderboards" / "results"
+
+
+def kept(name: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((RESULTS / name / "claims.json").read_text(encoding="utf-8"))
+    return values
+
+
+def test_a_change_has_its_reason_and_one_without_is_an_error() -> None:
+    values = kept("heteroscedastic")
+    changed = {change.name: change for change in compared([values]) if change.differs}
+    assert changed["va-pe-less-regret-nasbench201"].before == "disagrees"
+    assert changed["va-pe-less-regret-nasbench201"].after == "no difference"
+    assert "a tenth of a tie" in changed["va-pe-less-regret-nasbench201"].reason
+    values["claims"][0]["verdict"] = "not testable here"
+    name = values["claims"][0]["name"]
+    with pytest.raises(ValueError, match=rf"no reason for heteroscedastic {name}, 'agrees' to 'not testable here'"):
+        compared([values])
+
+
+def test_every_claim_of_either_time_is_on_the_page() -> None:
+    before = json.loads((RESULTS.parents[1] / "docs" / "verdicts_before.json").read_text(encoding="utf-8"))
+    values = kept("bpe-f1")
+    text = page([values])
+    rows = [line for line in text.partition("## All verdicts")[2].splitlines() if line.startswith("| bpe-f1")]
+    names = {claim["name"] for claim in values["claims"]} | set(before["experiments"]["bpe-f1"])
+    assert len(rows) == len(names)
+    assert any(line.endswith("| disagrees | – | – |") for line in rows), "gone"

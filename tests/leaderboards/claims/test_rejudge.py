@@ -1,0 +1,63 @@
+"""Kept results judged by the claims of today."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from leaderboards.claims.claim import Claim
+from leaderboards.claims.experiments import Experiment, Quick
+from leaderboards.claims.measures import more_regret
+from leaderboards.claims.rejudge import rejudged
+from leaderboards.claims.report import parts
+from tests.leaderboards.claims.test_claim import runs
+
+LESS = Claim("less", "Fig. 1", "a has less than b.", "difference", more_regret("a", "b"), high=0.0, alike=0.1)
+
+
+def kept(verdict: str, low: float, high: float) -> dict[str, object]:
+    claim = {"name": "less", "figure": "difference", "estimate": (low + high) / 2, "low": low, "high": high, "n": 9}
+    return {"experiment": "e", "claims": [claim | {"verdict": verdict}], "table": [{"agent": "a", "repetitions": 9}]}
+
+
+def experiment(*claims: Claim) -> Experiment:
+    return Experiment("e", "bpe", claims, Quick(1))
+
+
+def test_the_interval_stays_and_the_range_is_that_of_today() -> None:
+    values = kept("agrees", -0.08, -0.02)
+    assert rejudged(values, experiment(LESS))["claims"][0]["verdict"] == "no difference"
+    (claim,) = rejudged(values, experiment(replace(LESS, alike=0.0, high=-0.5)))["claims"]
+    assert (claim["verdict"], claim["low"], claim["high"], claim["n"]) == ("disagrees", -0.08, -0.02, 9)
+    (claim,) = rejudged(values, experiment(replace(LESS, measure=None, note="None.")))["claims"]
+    assert (claim["verdict"], claim["estimate"]) == ("not testable here", None)
+
+
+def test_a_new_figure_is_measured_or_refused() -> None:
+    new = replace(LESS, figure="another difference")
+    with pytest.raises(ValueError, match="runs: expected a folder, as 'less' has a figure that is not kept, got none"):
+        rejudged(kept("agrees", -0.8, -0.2), experiment(new))
+    rng = np.random.default_rng(0)
+    made = runs(a=rng.uniform(0.4, 0.5, (5, 6)), b=rng.uniform(0.9, 1.0, (5, 6)))
+    values = rejudged(kept("agrees", -0.8, -0.2), experiment(new), made)
+    assert values["claims"][0]["n"] == 5
+    assert values["claims"][0]["verdict"] == "agrees"
+    assert [row["agent"] for row in values["table"]] == ["a", "b"]
+    assert values["table"][0]["repetitions"] == 9, "rows that are kept stay"
+
+
+def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
+    claims = [
+        {"scope": scope, "reading": reading, "verdict": "agrees"}
+        for scope, reading in (("experiment", ""), ("experiment", "a prior"), ("theorem", ""), ("ours", ""))
+    ]
+    found = parts([{"experiment": "e", "claims": claims}])
+    assert found[0][0] == "What replicates"
+    assert [[one["claims"] for one in those] for _, _, those in found] == [[[claim]] for claim in claims]
+    (first, text, those), *rest = parts([{"experiment": "e", "claims": claims[2:]}])
+    assert first == "What replicates"
+    assert "No experiment of the paper" in text
+    assert those[0]["claims"] == []
+    assert len(rest) == 2
