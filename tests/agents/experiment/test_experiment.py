@@ -451,8 +451,8 @@ class TestFiles:
             ("{", "expected a file written by Experiment.save"),
             ("[]", "expected a file written by Experiment.save"),
             ('{"format": "another"}', "expected a file written by Experiment.save"),
-            ('{"format": "gpbandit-envs experiment", "schema": 2}', "expected schema 1, got 2; .* is too old for it"),
-            ('{"format": "gpbandit-envs experiment"}', "expected schema 1, got None$"),
+            ('{"format": "gpbandit-envs experiment", "schema": 3}', "expected schema 1 or 2, got 3; .* is too old for it"),
+            ('{"format": "gpbandit-envs experiment"}', "expected schema 1 or 2, got None$"),
         ],
     )
     def test_other_files_are_refused(self, text: str, message: str, tmp_path: Path) -> None:
@@ -721,7 +721,7 @@ class TestPlot:
         values = lab.results()["yield"]
         np.testing.assert_array_equal(traces["yield"].y, values.dropna())
         np.testing.assert_array_equal(traces["best so far"].y, values.dropna().cummin())
-        assert traces["failed"].x.tolist() == (values.index[values.isna()] + 1).tolist()
+        assert traces["failed"].x.tolist() == values.index[values.isna()].tolist()
         assert len(lab.plot().data) == 3 + len(RANGES)
 
     def test_before_anything_is_told(self) -> None:
