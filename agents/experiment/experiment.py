@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from agents.experiment.leave_one_out import Check, Checks
+    from agents.experiment.leave_one_out import Check
 
 __all__ = ["Experiment"]
 
@@ -465,27 +465,30 @@ class Experiment:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
         return found
 
-    def check(self) -> Check | Checks:
+    def check(self, outcome: str | None = None) -> Check:
         """Whether to believe the model: every outcome predicted from all the others, in numbers and in a sentence.
 
         It tells of points like those that were evaluated; a policy evaluates most of them where outcomes are good.
 
-        Returns:
-            The check; of several outcomes a dict with that of each, which prints them all.
+        Args:
+            outcome: Which one, where there are several.
 
         Raises:
-            ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
+            ValueError: if there is no outcome yet, several and none is named, or the policy has no single Gaussian
+                process that it learnt.
 
         Reference: Rasmussen and Williams (2006), eq. 5.12; kernel, noise and prior mean are learnt from all outcomes.
         """
-        from agents.experiment.leave_one_out import Checks, check_of
+        from agents.experiment.leave_one_out import check_of
 
-        agent, names = self._informed(), (self._choices.coordinates, self._choices.categories)
-        found = {
-            goal.name: check_of(_part(agent, j), self._id, self._history, goal, *names)
-            for j, goal in enumerate(self.goals)
-        }
-        return found[self.outcomes[0]] if len(found) == 1 else Checks(found)
+        j, names = self._named(outcome), (self._choices.coordinates, self._choices.categories)
+        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], *names)
+
+    def _named(self, outcome: str | None) -> int:
+        """The place of an outcome that is named, or of the only one."""
+        if outcome is None and len(self.goals) == 1:
+            return 0
+        return self.outcomes.index(as_word("outcome", outcome, self.outcomes))
 
     def results(self) -> pd.DataFrame:
         """One row per evaluation, in order: the parameters, the outcome and its status; data from before come first."""
@@ -544,8 +547,7 @@ class Experiment:
         from agents.experiment.front import middle_of
         from agents.experiment.plot_model import importance, model_figure
 
-        name = self.outcomes[0] if outcome is None else as_word("outcome", outcome, self.outcomes)
-        j = self.outcomes.index(name)
+        j = self._named(self.outcomes[0] if outcome is None else outcome)
         if not self._history.averages():
             raise ValueError("plot_model: expected at least one outcome, got none yet")
         if point is None:
@@ -564,7 +566,7 @@ class Experiment:
         shares = importance(varying, lengthscales[0].lengthscales) if lengthscales else {}
         region = self._choices.region if isinstance(self._choices, Ranges) else None
         shown = {each: point[each] for each in varying.names}
-        return model_figure(varying, region, shown, predict, self.results(), name, shares, pair)
+        return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)
 
     def __repr__(self) -> str:
         if self.candidates is not None:

@@ -71,20 +71,16 @@ def hypervolume(Y: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"])
 
 
 def reference_of(Y: Float[np.ndarray, "n m"], least: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-    """The reference where limits state none: a tenth of the front's extent below its worst.
+    """The reference where limits state none: a tenth of the extent of all outcomes below the worst of them.
+
+    That of the front alone, a common choice, leaves out what is beyond its ends: a campaign whose first front is at one
+    end of the true one would stay there.
 
     Args:
-        Y: Outcomes of the points that keep to all limits, or else of all points.
+        Y: Outcomes of all points, n >= 1.
         least: Limits of the outcomes, minus infinity where there is none.
-
-    Reference: Ishibuchi, Akedo and Nojima (2011), A many-objective test problem for visually examining diversity
-    maintenance behavior in a decision space; the tenth is BoTorch's.
     """
-    front = Y[~is_dominated(Y)]
-    extent = np.ptp(front, axis=0)
-    # A front of one point has none: then that of all points.
-    worst = np.where(extent > 0, front.min(axis=0), Y.min(axis=0))
-    extent = np.where(extent > 0, extent, np.ptp(Y, axis=0))
+    worst, extent = Y.min(axis=0), np.ptp(Y, axis=0)
     extent = np.where(extent > 0, extent, np.maximum(np.abs(worst), 1.0))
     return np.where(np.isfinite(least), least, worst - 0.1 * extent)
 

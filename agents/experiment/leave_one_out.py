@@ -22,7 +22,7 @@ from gpbandit_envs.gp.regression import GPRegression
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Check", "Checks", "check_of"]
+__all__ = ["Check", "check_of"]
 
 _LEVEL = 0.95  # of the intervals
 _DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
@@ -111,7 +111,7 @@ class Check:
         if not self.seldom:
             return []
         listed = ", ".join(f"{name} {n}".replace(" ", "\0") for name, n in self.seldom.items())
-        told = f"  fewer than {_SELDOM} outcomes   {listed}; ask(n, fixed=...) tries one"
+        told = f"  seen less than {_SELDOM} times {listed}; ask(n, fixed=...) tries one"
         return textwrap.wrap(told, 100, subsequent_indent=" " * 24)
 
     def __repr__(self) -> str:
@@ -128,13 +128,6 @@ class Check:
             self.verdict,
         ]
         return "\n".join(lines).replace("\0", " ")
-
-
-class Checks(dict[str, Check]):
-    """The check of each of several outcomes, by name; print it."""
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self.values()))
 
 
 def check_of(

@@ -115,7 +115,9 @@ def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Go
             ("evaluated", kept, {"color": BLUE, "opacity": 0.5}),
         ):
             x, y = outcomes[one.name][which], outcomes[other.name][which]
-            trace = go.Scatter(x=x, y=y, mode="markers", marker=marker, name=name, showlegend=first and which.any())
+            trace = go.Scatter(
+                x=x, y=y, mode="markers", marker=marker, name=name, showlegend=bool(first and which.any())
+            )
             figure.add_trace(trace, **place)
         ordered = front.sort_values(one.name)
         # Along a pair of two objectives the edge of what the front dominates; of more it is no line.

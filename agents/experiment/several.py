@@ -83,8 +83,7 @@ class SeveralOutcomes:
         """The acquisition function, with these points open."""
         Y, kept = self._believed(open_)
         Y = Y[:, : self._n_objectives]
-        known = Y[kept] if kept.any() else Y
-        reference = reference_of(known, self._least[: self._n_objectives])
+        reference = reference_of(Y, self._least[: self._n_objectives])
         lower, upper = boxes_above(Y[kept], reference)
         models = [self._with_open(self.parts[j], open_) for j in self._order]
         return LogHypervolumeImprovement(models, lower, upper, self._least[self._n_objectives :])
