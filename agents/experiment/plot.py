@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = ["BLUE", "COLUMNS", "GREY", "ORANGE", "RED", "front_figure", "import_plotly", "outcome_figure"]
+__all__ = ["BLUE", "COLUMNS", "GREY", "LIMIT", "ORANGE", "RED", "front_figure", "import_plotly", "outcome_figure"]
 
 COLUMNS = 3
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"  # Okabe and Ito's, told apart by all eyes
+# The template draws shapes without lines, and pale.
+LIMIT: dict[str, Any] = {"line": {"dash": "dash", "color": GREY, "width": 1.5}, "opacity": 1.0}
 
 
 def import_plotly() -> tuple[ModuleType, Any]:
@@ -76,7 +78,7 @@ def _add_outcome(
         lost = go.Scatter(x=t[failed], y=level, mode="markers", marker=cross, name="failed", showlegend=first)
         figure.add_trace(lost, row=row, col=1)
     if goal.limit is not None:
-        figure.add_hline(y=goal.limit[1], line={"dash": "dash", "color": GREY}, row=row, col=1)
+        figure.add_hline(y=goal.limit[1], **LIMIT, row=row, col=1)
     figure.update_xaxes(title_text="row of results(), counted from 0", row=row, col=1)
     figure.update_yaxes(title_text=goal.name, row=row, col=1)
     for i, name in enumerate(names):
@@ -131,7 +133,7 @@ def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Go
         for goal, add in ((one, figure.add_vline), (other, figure.add_hline)):
             if goal.limit is not None:
                 at = {"x" if goal is one else "y": goal.limit[1]}
-                add(**at, line={"dash": "dash", "color": GREY}, **place)
+                add(**at, **LIMIT, **place)
         figure.update_xaxes(title_text=str(one), **place)
         figure.update_yaxes(title_text=str(other), **place)
     return figure.update_layout(height=450, template="simple_white")

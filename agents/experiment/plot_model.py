@@ -162,6 +162,7 @@ def _add_slice(
         marker = {"color": BLUE, "size": 9}
         shown = go.Scatter(x=x, y=mean, error_y=bars, mode="markers", marker=marker, name="mean", showlegend=first)
         figure.add_trace(shown, **at)
+        figure.update_xaxes(categoryorder="array", categoryarray=x, **at)
     else:
         inside = np.isfinite(mean)
         where, low, high = np.array(x)[inside], (mean - half)[inside], (mean + half)[inside]
@@ -172,7 +173,7 @@ def _add_slice(
         figure.add_trace(band, **at)
         line = go.Scatter(x=x, y=mean, mode="lines", line={"color": BLUE}, name="mean", showlegend=first)
         figure.add_trace(line, **at)
-        figure.add_vline(x=place[2][name], line={"color": ORANGE, "dash": "dot"}, **at)
+        figure.add_vline(x=place[2][name], line={"color": ORANGE, "dash": "dot", "width": 2}, opacity=1.0, **at)
         figure.update_xaxes(type="log" if parameter.dimension.log else "linear", **at)
     figure.update_xaxes(title_text=name, **at)
 
