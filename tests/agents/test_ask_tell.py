@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,38 @@ class Nevergrad(AskTell):
         optimizer.tell(candidate, loss)
 
 
+def never_called(config: Any, seed: int) -> float:
+    raise AssertionError("the optimiser is asked and told")
+
+
+class SMAC(AskTell):
+    def start(self, seed: int) -> Any:
+        import smac
+        from ConfigSpace import ConfigurationSpace
+
+        space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(self.problem.dim)})
+        scenario = smac.Scenario(space, n_trials=100, deterministic=True, seed=seed, output_directory=Path(mkdtemp()))
+        return smac.HyperparameterOptimizationFacade(scenario, never_called, overwrite=True, logging_level=False)
+
+    def ask(self, optimizer: Any) -> Any:
+        return optimizer.ask()
+
+    def point(self, candidate: Any) -> Any:
+        return [candidate.config[f"x{j}"] for j in range(self.problem.dim)]
+
+    def candidate(self, optimizer: Any, x: np.ndarray) -> Any:
+        from ConfigSpace import Configuration
+        from smac.runhistory.dataclasses import TrialInfo
+
+        values = {f"x{j}": value for j, value in enumerate(x.tolist())}
+        return TrialInfo(Configuration(optimizer.scenario.configspace, values), seed=0)
+
+    def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
+        from smac.runhistory.dataclasses import TrialValue
+
+        optimizer.tell(candidate, TrialValue(cost=loss))
+
+
 def needs(module: str) -> Any:
     return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
 
@@ -86,7 +120,12 @@ def needs(module: str) -> Any:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "wrapper",
-    [Climb, pytest.param(Skopt, marks=needs("skopt")), pytest.param(Nevergrad, marks=needs("nevergrad"))],
+    [
+        Climb,
+        pytest.param(Skopt, marks=needs("skopt")),
+        pytest.param(Nevergrad, marks=needs("nevergrad")),
+        pytest.param(SMAC, marks=needs("smac")),
+    ],
 )
 def test_wrappers_keep_the_protocol(wrapper: type[AskTell]) -> None:
     agents.check_agent(wrapper, horizon=12, show=None)
