@@ -232,6 +232,18 @@ def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
     return as_kernel(rescaled(kernel.to_spec()))
 
 
+def _wrong_kernel(kernel: Kernel | None, factors: Mapping[str, float]) -> Kernel | None:
+    """The kernel that is stated in place of the true one."""
+    for name in ("lengthscale", "variance"):
+        if name in factors and kernel is None:
+            raise ValueError(f"misspecification: there is no kernel in the problem whose {name} could be wrong")
+    if kernel is not None and "lengthscale" in factors:
+        kernel = rescale_lengthscales(kernel, factors["lengthscale"])
+    if kernel is not None and "variance" in factors:
+        kernel = Scale(kernel, factors["variance"])
+    return kernel
+
+
 def make_problem(
     recipe: EnvRecipe,
     spec: gym.envs.registration.EnvSpec | None,
@@ -250,14 +262,7 @@ def make_problem(
     kernel, norm_bound = recipe.kernel, recipe.norm_bound
     noise_std = None if isinstance(noise, TableNoise) and noise.std == 0 else noise.std
     noise_stds, noise_tails = None if noise_std is None else noise.stds, noise.tails
-    if "lengthscale" in factors:
-        if kernel is None:
-            raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
-        kernel = rescale_lengthscales(kernel, factors["lengthscale"])
-    if "variance" in factors:
-        if kernel is None:
-            raise ValueError("misspecification: there is no kernel in the problem whose variance could be wrong")
-        kernel = Scale(kernel, factors["variance"])
+    kernel = _wrong_kernel(kernel, factors)
     if "norm" in factors:
         if norm_bound is None:
             raise ValueError("misspecification: there is no norm bound in the problem that could be wrong")

@@ -48,6 +48,16 @@ def figures(
             "agents shown."
         ),
     ] = None,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare the agents with this one, by name or id; may be repeated. p-values are then corrected for "
+            "these pairs alone."
+        ),
+    ] = None,
+    only_mean: Annotated[
+        bool, typer.Option("--only-mean", help="The LaTeX table has means alone (siunitx), to fit a column.")
+    ] = False,
 ) -> None:
     """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
@@ -55,8 +65,8 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        with option_errors(agents="agent"):
-            files = make_figures(directory, out, agents=agent or ())
+        with option_errors(agents="agent", rivals="rival"):
+            files = make_figures(directory, out, agents=agent or (), rivals=rival or (), only_mean=only_mean)
         for path in files:
             say(str(path))
 

@@ -161,19 +161,22 @@ class Site:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         return ranking_over(self.summary, tasks, self.rankings, agents)
 
-    def of(self, agents: Collection[str]) -> Site:
+    def of(self, agents: Collection[str], own: Collection[str] | None = None) -> Site:
         """The same with some agents alone, ranked among themselves and in styles of their own.
+
+        Pairs of one of `own` with another agent are then a family of tests of their own; None for the pairs of those
+        that play against a board.
 
         `summary` stays that of all: what their regret and its ratio are measured against may be among the others.
         """
         rankings = {
-            task: None if found is None else ranked_among(found, agents, self.summary.own)
+            task: None if found is None else ranked_among(found, agents, self.summary.own if own is None else own)
             for task, found in self.rankings.items()
         }
         return replace(
             self,
             rankings=rankings,
-            overall=class_rankings(self.summary, self.classes, rankings),
+            overall=class_rankings(self.summary, self.classes, rankings, own),
             styles=line_styles({name: ref for name, ref in self.summary.agents.items() if name in agents}),
             audits={key: report for key, report in self.audits.items() if key[1] in agents},
         )
