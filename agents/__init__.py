@@ -7,7 +7,7 @@ from agents.core.check import AgentCheckError, check_agent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
-from agents.experiment import Experiment, log
+from agents.experiment import Experiment, constraint, forbid, log, mixture
 from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
 
@@ -30,9 +30,12 @@ __all__ = [
     "VectorChoice",
     "VectorFeedback",
     "check_agent",
+    "constraint",
+    "forbid",
     "log",
     "make",
     "make_vec",
+    "mixture",
     "preset",
     "register",
     "registered",

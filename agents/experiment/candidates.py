@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain
+from agents.experiment.region import Region
+from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
 
@@ -49,7 +51,7 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
-    return table.rename(columns=str)
+    return table.rename(columns=str).reset_index(drop=True)  # rows are counted from 0 wherever they are named
 
 
 def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
@@ -121,7 +123,8 @@ class Candidates:
             first = index.setdefault(self._key(point), i)
             if first != i:
                 raise ValueError(
-                    f"table: expected different candidates, got rows {first} and {i} equal (counted from 0)"
+                    f"table: expected different candidates, got rows {first} and {i} equal (counted from 0); drop one "
+                    "(DataFrame.drop_duplicates), and give replicates as data= with repeats=True"
                 )
         object.__setattr__(self, "_index", index)
 
@@ -173,13 +176,38 @@ class Candidates:
         """What the coordinates of the unit cube are called."""
         return self.varying.coordinates
 
+    @property
+    def categories(self) -> list[str]:
+        """Those of them that stand for a value of a category."""
+        return self.varying.categories
+
     def problem_fields(self) -> dict[str, Any]:
         """What a problem says of them."""
         return {"dim": self.arms.shape[1], "arms": self.arms}
 
-    def proposed(self, action: Action) -> tuple[Point, int]:
+    def proposed(self, action: Action, region: Region | None = None) -> tuple[Point, int]:
         """The candidate that an action stands for, and the action."""
+        del region  # of ranges
         return dict(self.points[int(action)]), int(action)
+
+    def with_values(self, fixed: Mapping[str, Any]) -> Bool[np.ndarray, " A"]:
+        """Which candidates have these values.
+
+        Raises:
+            ValueError: if there is no such column or value, or no candidate has all of them.
+        """
+        found = np.ones(len(self.points), bool)
+        for name, value in fixed.items():
+            if name not in self.names:
+                raise ValueError(f"fixed: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
+            wanted = _canonical(plain(value))
+            mine = np.array([_canonical(each[name]) == wanted for each in self.points])
+            if not mine.any():
+                self._refuse_value(name, value)
+            found &= mine
+        if not found.any():
+            raise ValueError(f"fixed: no candidate of the table has {dict(fixed)!r}, though each value occurs")
+        return found
 
     def stated(self, point: Any) -> tuple[Point, int]:
         """The candidate that a point names, and its action; raises as `arm`."""
@@ -202,11 +230,15 @@ class Candidates:
         if found is not None:
             return found
         for name in self.names:
-            values = tuple(dict.fromkeys(each[name] for each in self.points))
-            if _canonical(plain(point[name])) not in set(map(_canonical, values)):
-                shown = sorted(values) if all(map(is_number, values)) else values
-                Parameter(Dimension(name=name), tuple(shown)).number(point[name])
+            if not any(_canonical(each[name]) == _canonical(plain(point[name])) for each in self.points):
+                self._refuse_value(name, point[name])
         raise ValueError(f"point: no candidate of the table has {dict(point)!r}, though each value occurs")
+
+    def _refuse_value(self, name: str, value: Any) -> None:
+        """Raise as for a value that no candidate has; the message lists those that there are."""
+        values = tuple(dict.fromkeys(each[name] for each in self.points))
+        shown = sorted(values) if all(map(is_number, values)) else values
+        Parameter(Dimension(name=name), tuple(shown)).number(value)
 
 
 def _canonical(value: Any) -> object:

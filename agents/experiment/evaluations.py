@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,7 @@ from gpbandit_envs.arguments import LARGEST, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STATUS", "Evaluation", "as_outcome", "has_outcomes", "outcomes_in", "row_named"]
+__all__ = ["STATUS", "Evaluation", "Outcomes", "as_outcome", "as_outcomes", "has_outcomes", "outcomes_in", "row_named"]
 
 STATUS = "status"
 """A column of `Experiment.results`."""
@@ -22,6 +22,10 @@ STATUS = "status"
 _ALIKE = 0.8  # likeness of names, see difflib: two letters of five exchanged
 
 Status = Literal["open", "done", "failed", "withdrawn"]
+
+
+Outcomes = Mapping[str, float]
+"""A number for every outcome, by name."""
 
 
 @dataclass
@@ -32,22 +36,22 @@ class Evaluation:
         point: What was, or is to be, tried.
         action: It as policies see it: the number of a candidate, or a point of the unit cube.
         status: `"open"` until told.
-        outcome: What came of it, unit of the outcome; None unless `"done"`.
+        outcomes: What came of it, by the names of the outcomes, each in its unit; None unless `"done"`.
         asked: Whether the policy proposed it; False for one that was told without having been asked.
-        counts_as: For a failed one, the outcome that the policy was given in place of none, if any.
+        counts_as: For a failed one, the outcomes that the policy was given in place of none, if any.
     """
 
     point: Point
     action: Action
     status: Status = "open"
-    outcome: float | None = None
+    outcomes: Outcomes | None = None
     asked: bool = True
-    counts_as: float | None = None
+    counts_as: Outcomes | None = None
 
     @property
-    def number(self) -> float | None:
-        """What the policy learns of it: its outcome, or what it counts as; None for nothing."""
-        return self.counts_as if self.outcome is None else self.outcome
+    def numbers(self) -> Outcomes | None:
+        """What the policy learns of it: its outcomes, or what it counts as; None for nothing."""
+        return self.counts_as if self.outcomes is None else self.outcomes
 
 
 def as_outcome(name: str, value: Any) -> float:
@@ -61,6 +65,26 @@ def as_outcome(name: str, value: Any) -> float:
         hint = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
         raise ValueError(f"{name}: expected a finite number, got {value!r}{hint}")
     return float(value)
+
+
+def as_outcomes(names: Sequence[str], given: Any) -> Outcomes:
+    """A number for every outcome: of a single one the number alone, else a dict.
+
+    Raises:
+        TypeError: if there are several and it is no dict.
+        ValueError: if one is missing, unknown, or no finite number.
+    """
+    if not isinstance(given, Mapping):
+        if len(names) > 1:
+            raise TypeError(f"outcome: expected a dict with a number for each of {', '.join(names)}, got {given!r}")
+        given = {names[0]: given}
+    for name in given:
+        if name not in names:
+            raise ValueError(f"outcome: no outcome {name!r}; {did_you_mean(str(name), list(names), cutoff=0.5)}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(f"outcome: expected a number for each of {', '.join(names)}, missing {', '.join(missing)}")
+    return {name: as_outcome(name, given[name]) for name in names}
 
 
 def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
@@ -81,36 +105,53 @@ def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
     return there
 
 
-def outcomes_in(frame: pd.DataFrame, outcome: str, failures: bool) -> Iterator[tuple[int, Point, float | None]]:
-    """The rows of `data`: number, point, and outcome; None for one that failed.
+def outcomes_in(
+    frame: pd.DataFrame, names: Sequence[str], failures: bool, table: str
+) -> Iterator[tuple[int, Point, Outcomes | None]]:
+    """The rows of a table: number, point, and outcomes; None for one that failed.
+
+    Args:
+        frame: The table; its index holds the numbers of its rows.
+        names: The outcomes.
+        failures: Whether rows without any outcome failed.
+        table: What the table is called in messages.
 
     Raises:
-        ValueError: if the table has no outcomes, or one is no finite number; or is missing, unless `failures`.
+        ValueError: if the table has no column for an outcome, or one is no finite number; or is missing, unless all of
+            its row are, and `failures`.
     """
     import pandas as pd
 
-    if not has_outcomes(frame, outcome):
-        raise ValueError(
-            f"data: expected a column {outcome!r} with the outcomes, got {', '.join(frame.columns)}; outcome= names it"
-        )
-    for i, row in enumerate(frame.to_dict("records")):
+    for name in names:
+        if not has_outcomes(frame, name):
+            raise ValueError(
+                f"{table}: expected a column {name!r} with the outcomes, got {', '.join(frame.columns)}; outcome= "
+                "names it"
+            )
+    for i, row in zip(frame.index.tolist(), frame.to_dict("records"), strict=True):
         point = {str(name): plain(value) for name, value in row.items()}
-        found = point.pop(outcome)
-        missing = bool(pd.isna(found))
-        with row_named(i):
+        found = {name: point.pop(name) for name in names}
+        missing = [name for name in names if pd.isna(found[name])]
+        outcomes = None
+        with row_named(i, table):
+            if missing and len(missing) < len(names):
+                raise ValueError(
+                    f"{', '.join(missing)}: expected a number beside those of the other outcomes, got none"
+                )
             if missing and not failures:
                 raise ValueError(
-                    f"{outcome}: expected a number, got none; leave out rows not measured yet, or give failures=True "
-                    "if each row without one failed"
+                    f"{missing[0]}: expected a number, got none; leave out rows not measured yet, or give "
+                    "failures=True if each row without one failed"
                 )
-            number = None if missing else as_outcome(outcome, found)
-        yield i, point, number
+            if not missing:
+                outcomes = as_outcomes(names, found)
+        yield i, point, outcomes
 
 
 @contextmanager
-def row_named(i: int) -> Iterator[None]:
-    """Name the row of `data` in its errors."""
+def row_named(i: int, table: str = "data") -> Iterator[None]:
+    """Name the row of a table in its errors."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"data, row {i} (counted from 0): {error}") from None
+        raise type(error)(f"{table}, row {i} (counted from 0): {error}") from None

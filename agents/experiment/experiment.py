@@ -3,15 +3,18 @@
 `ask` makes a copy of the policy that knows all that has been told, lets it choose around the points that are open, and
 keeps the copy; `tell` notes what came of a point.
 
-Beside this file: `setup`, what an experiment begins with; `parameters` and `candidates`, what can be tried; `history`,
-what was tried and what came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved.
+Beside this file: `setup`, what an experiment begins with; `parameters`, `constraints` and `candidates`, what can be
+tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
+wanted; `several` and `hypervolume`, the choice where there are several outcomes; `history`, what was tried and what
+came of it; `leave_one_out`, whether to believe the model; `plot` and `plot_model`; `file`, what is saved.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -23,10 +26,15 @@ from agents.core.space import space_of
 from agents.experiment import file
 from agents.experiment.candidates import Candidates, Table, as_frame, points_in
 from agents.experiment.evaluations import Evaluation, as_outcome, row_named
+from agents.experiment.feasible import hold_to
+from agents.experiment.goals import Goal, as_goals
 from agents.experiment.history import History
-from agents.experiment.parameters import Parameters, Point
+from agents.experiment.parameters import Parameters, Point, plain
+from agents.experiment.ranges import Ranges
+from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
-from gpbandit_envs.arguments import as_count, as_word
+from agents.experiment.several import SeveralOutcomes
+from gpbandit_envs.arguments import as_count, as_word, did_you_mean
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.problem import InitialData, Problem
@@ -74,9 +82,16 @@ class Experiment:
             no such table: it belongs in `data`, beside ranges.
         agent: Id of a policy, or `module:Class` for one of your own, alone or as `(id, settings)`. The default learns
             kernel and noise from the outcomes, on tables and ranges, and takes batches.
-        outcome: Name of the outcome, for tables and plots.
-        minimise: Whether small outcomes are good.
-        data: Evaluations from before, a table with a column for every parameter and one for the outcome.
+        outcome: Name of the outcome, for tables and plots. Of several outcomes a dict with what is wanted of each:
+            `"max"`, `"min"`, a limit such as `"<= 40"` that has to be kept, or both, as in `("min", "<= 40")`: then
+            only what is beyond the limit is worth anything. With several that have a direction, `ask` proposes the
+            point of largest expected hypervolume improvement, times the probability that limits are kept.
+        minimise: Whether small outcomes are good, of a single outcome.
+        constraints: Of ranges, a list of what has to hold between parameters: texts such as `"a + b <= 1"` or tuples
+            such as `({"a": 1, "b": 1}, "<=", 1)`, see `agents.constraint`; `agents.mixture("a", "b", "c")` for
+            fractions that sum to 1; functions of levels that return whether a combination is forbidden, see
+            `agents.forbid`.
+        data: Evaluations from before, a table with a column for every parameter and one for every outcome.
         failures: Whether rows of `data` without an outcome are evaluations that failed, as by `tell(..., failed=True)`;
             else they are an error.
         on_failure: What the policy learns of an evaluation that failed: with `"avoid"` no number, so that it knows
@@ -103,8 +118,9 @@ class Experiment:
         parameters: Mapping[str, Any] | Table,
         agent: str | tuple[str, Mapping[str, Any]] = DEFAULT_AGENT,
         *,
-        outcome: str = "outcome",
+        outcome: str | Mapping[str, Any] = "outcome",
         minimise: bool = False,
+        constraints: Sequence[Any] = (),
         data: Table = None,
         failures: bool = False,
         on_failure: OnFailure = "avoid",
@@ -116,49 +132,57 @@ class Experiment:
         prior_mean: float = 0.0,
         log: Sequence[str] = (),
     ) -> None:
-        self.outcome, self.minimise, self.repeats = str(outcome), bool(minimise), bool(repeats)
-        self.seed, self.prior_mean = as_count("seed", seed, 0), as_outcome("prior_mean", prior_mean)
+        self.repeats, self.seed = bool(repeats), as_count("seed", seed, 0)
+        self.goals, self.prior_mean = as_goals(outcome, minimise=bool(minimise)), as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
         self._id, self._settings = as_agent(agent)
-        self._choices, known = as_choices(parameters, self.outcome, log)
+        self._choices, known = as_choices(parameters, self.outcomes, log, constraints)
         if data is None and failures:
             raise ValueError(
                 "failures: expected only with data=; in a table of candidates a row without an outcome is one to try"
             )
-        self._history = History(
-            self._choices, self.outcome, minimise=self.minimise, prior_mean=self.prior_mean, repeats=self.repeats
-        )
+        self._history = History(self._choices, self.goals, prior_mean=self.prior_mean, repeats=self.repeats)
         failed = []
-        for rows in (known, None if data is None else as_frame("data", data)):
-            if rows is not None:
-                failed += self._history.take_over(rows, bool(failures))
-        self._problem = Problem(
-            name="the experiment",
-            kernel=None if kernel is None else as_kernel(kernel),
-            noise_std=noise_std,
-            horizon=horizon,
-            knowledge="learned",
-            initial=self._initial(),
-            **self._choices.problem_fields(),
+        if known is not None:
+            self._history.take_over(known, "table", False)
+        if data is not None:
+            failed = self._history.take_over(as_frame("data", data), "data", bool(failures))
+        self._problems = tuple(
+            Problem(
+                name="the experiment",
+                kernel=None if kernel is None else as_kernel(kernel),
+                noise_std=noise_std,
+                horizon=horizon,
+                knowledge="learned",
+                initial=self._initial(goal),
+                **self._choices.problem_fields(),
+            )
+            for goal in self.goals
         )
-        self._agent = begin(self._id, self._settings, self._problem, self.seed)
+        self._problem = self._problems[0]
+        self._agent = begin(self._id, self._settings, self._problems, self.seed, self._choices, self.goals)
         for i, point in failed:
             with row_named(i):
                 self.tell(point, failed=True)
 
-    def _initial(self) -> InitialData | None:
-        """What is known before the first question, as policies have it."""
+    def _initial(self, goal: Goal) -> InitialData | None:
+        """What is known of an outcome before the first question, as policies have it."""
         before = self._history.before
         if not before:
             return None
         actions = np.array([each.action for each in before])
-        rewards = np.array([self._history.reward(each) for each in before])
+        rewards = np.array([self._history.reward(each, goal) for each in before])
         return InitialData(rewards=rewards, **{"points" if self.candidates is None else "arms": actions})
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of the outcomes."""
+        return tuple(goal.name for goal in self.goals)
 
     @property
     def parameters(self) -> Parameters | None:
         """What can be set; None if there is a table of candidates."""
-        return self._choices if isinstance(self._choices, Parameters) else None
+        return self._choices.parameters if isinstance(self._choices, Ranges) else None
 
     @property
     def candidates(self) -> Candidates | None:
@@ -168,43 +192,77 @@ class Experiment:
     # Asking.
 
     @overload
-    def ask(self) -> Point: ...
+    def ask(self, *, fixed: Mapping[str, Any] | None = None) -> Point: ...
 
     @overload
-    def ask(self, n: int) -> list[Point]: ...
+    def ask(self, n: int, *, fixed: Mapping[str, Any] | None = None) -> list[Point]: ...
 
-    def ask(self, n: int | None = None) -> Point | list[Point]:
+    def ask(self, n: int | None = None, *, fixed: Mapping[str, Any] | None = None) -> Point | list[Point]:
         """The point to try next, or a batch.
 
         Args:
             n: Size of the batch, >= 1; None for a single point. Fewer are given where fewer candidates are left, or the
                 policy ends its own batches.
+            fixed: Values that some parameters are held at, such as `{"base": "KOAc"}`: what is on the shelf today.
 
         Returns:
             A dict; for a batch a list of dicts.
 
         Raises:
-            ValueError: if `n` is no integer >= 1, no candidate is left, or the policy waits for points that are open.
+            ValueError: if `n` is no integer >= 1, a fixed value is none of its parameter's, no candidate is left, or
+                the policy waits for points that are open.
         """
         count = 1 if n is None else as_count("n", n)
-        agent = self._informed()
+        agent, held = self._informed(), self._held(fixed)
         if agent.capabilities.batch == "sequential" and count > 1:
             raise ValueError(f"n: {self._id!r} proposes one point at a time, expected ask(); {_BATCHES}")
-        new = self._proposals(agent, count)
+        new = self._proposals(agent, count, held)
         self._agent = agent
-        self._history.ask(new)
+        self._history.ask(new, held)
         points = [dict(each.point) for each in new]
         return points[0] if n is None else points
 
-    def _proposals(self, agent: Agent, count: int) -> list[Evaluation]:
+    def _held(self, fixed: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Fixed values, in their own types."""
+        if fixed is not None and not isinstance(fixed, Mapping):
+            raise TypeError(f"fixed: expected a dict of values by the names of parameters, got {fixed!r}")
+        held = {str(name): plain(value) for name, value in (fixed or {}).items()}
+        for name in held:
+            if name not in self._choices.names:
+                raise ValueError(f"fixed: no parameter {name!r}; {did_you_mean(name, self._choices.names, cutoff=0.5)}")
+        return held
+
+    def _proposals(self, agent: Agent | SeveralOutcomes, count: int, fixed: Mapping[str, Any]) -> list[Evaluation]:
+        region = self._choices.left_by(fixed) if isinstance(self._choices, Ranges) else None
+        with self._held_to(agent, region if fixed else None):
+            return self._chosen(agent, count, region, fixed)
+
+    @contextmanager
+    def _held_to(self, agent: Agent | SeveralOutcomes, region: Region | None) -> Iterator[None]:
+        """Let a policy search a region for once; None for what it always searches."""
+        parts = agent.parts if isinstance(agent, SeveralOutcomes) else (agent,)
+        if region is None:
+            yield
+            return
+        assert isinstance(self._choices, Ranges)
+        if not all(hold_to(part, region) for part in parts):
+            raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT_AGENT!r}, the default, can")
+        yield
+        for part in parts:
+            hold_to(part, self._choices.region)
+
+    def _chosen(
+        self, agent: Agent | SeveralOutcomes, count: int, region: Region | None, fixed: Mapping[str, Any]
+    ) -> list[Evaluation]:
         new: list[Evaluation] = []
         while len(new) < count:
-            available = self._available(new)
+            available = self._available(new, fixed)
             if available is not None and not available.any():
                 if new:
                     break
+                with_values = f" with {dict(fixed)!r}" if fixed else ""
                 raise ValueError(
-                    f"ask: all {len(available)} candidates have been proposed or told; none is left; "
+                    f"ask: all {len(available)} candidates{with_values} have been proposed or told; none is left; "
                     "to go beyond them give ranges of parameters, and what is known as data="
                 )
             heeds = available is not None and agent.capabilities.contexts
@@ -222,50 +280,69 @@ class Experiment:
                     f"ask: {self._id!r} waits for {len(pending)} open points, the first "
                     f"{self._history.open[0].point!r}; tell or withdraw them; {_BATCHES}"
                 )
-            action = actions[0] if heeds else self._replaced(agent, actions[0], available, len(new))
-            new.append(self._history.proposed(action))
+            action = actions[0]
+            if available is not None and not heeds:
+                action = self._replaced(agent, action, available, len(new))
+            elif region is not None:
+                action = self._moved(agent, action, region, pending, len(new))
+            new.append(self._history.proposed(action, region))
         return new
 
-    def _available(self, new: Sequence[Evaluation]) -> Bool[np.ndarray, " A"] | None:
+    def _available(self, new: Sequence[Evaluation], fixed: Mapping[str, Any]) -> Bool[np.ndarray, " A"] | None:
         """The candidates that may be proposed; None on ranges."""
         if self.candidates is None:
             return None
-        available = np.ones(len(self.candidates.points), bool)
+        available = self.candidates.with_values(fixed)
         for each in [*self._history.all, *new]:
             if each.status == "failed" or (not self.repeats and each.status != "withdrawn"):
                 available[each.action] = False
         return available
 
-    def _replaced(self, agent: Agent, action: Action, available: np.ndarray | None, turn: int) -> Action:
-        """The action, or what takes the place of one that is not available."""
-        rng = np.random.default_rng([self.seed, len(self._history.own), turn])
-        if available is not None:
-            if available[action]:
-                return action
-            left = np.flatnonzero(available)
-            return int(left[_largest_bound(agent, self._problem.arms[left], rng)])  # type: ignore[index]
+    def _rng(self, turn: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, len(self._history.own), turn])
+
+    def _replaced(
+        self, agent: Agent | SeveralOutcomes, action: Action, available: Bool[np.ndarray, " A"], turn: int
+    ) -> Action:
+        """The candidate, or the one that takes the place of one that is not available."""
+        if available[action]:
+            return action
+        left = np.flatnonzero(available)
+        return int(left[_largest_bound(agent, self._problem.arms[left], self._rng(turn))])  # type: ignore[index]
+
+    def _moved(
+        self, agent: Agent | SeveralOutcomes, action: Action, region: Region, pending: Pending, turn: int
+    ) -> Action:
+        """The point of a box, or the one that takes the place of one close to a failure."""
         failed = [each.action for each in self._history.own if each.status == "failed"]
         if not _near(np.asarray(action)[None], failed)[0]:
             return action
-        others = space_of(self._problem).random(_REPLACEMENTS, rng)
+        rng = self._rng(turn)
+        limited = bool(region.constraints or region.fixed)
+        others = region.sample(_REPLACEMENTS, rng) if limited else space_of(self._problem).random(_REPLACEMENTS, rng)
         others = others[~_near(others, failed)]
         if len(others) == 0:
             raise ValueError("ask: no point was found that is away from those that failed")
+        if isinstance(agent, SeveralOutcomes):
+            return others[int(np.argmax(agent.gain(pending.actions)(others)))]
         return others[_largest_bound(agent, others, rng)]
 
     # Telling.
 
-    def tell(self, point: Mapping[str, Any], outcome: float | None = None, *, failed: bool = False) -> None:
+    def tell(
+        self, point: Mapping[str, Any], outcome: float | Mapping[str, float] | None = None, *, failed: bool = False
+    ) -> None:
         """Say what came of a point, asked or not.
 
         Args:
             point: A dict with a value for every parameter.
-            outcome: What came of it, a finite number.
+            outcome: What came of it, a finite number; of several outcomes a dict with a number for each.
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
 
         Raises:
-            TypeError: if the point is no dict.
-            ValueError: if the point is out of range or was told already, or the outcome is no finite number.
+            TypeError: if the point is no dict, or there are several outcomes and `outcome` is none.
+            ValueError: if the point is out of range, breaks a constraint or was told already, or an outcome is no
+                finite number.
         """
         self._history.tell(point, outcome, failed)
 
@@ -279,23 +356,29 @@ class Experiment:
 
     # What is known.
 
-    def _informed(self) -> Agent:
+    def _informed(self) -> Agent | SeveralOutcomes:
         """A copy of the policy that knows all that has been told."""
-        agent = copy.deepcopy(self._agent, {id(self._problem): self._problem})
+        agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
         told = [(i, self._history.own[i]) for i in self._history.untold]
         if told:
             self._count_failures([each for _, each in told])
-            failed = np.array([each.number is None for _, each in told])
-            rewards = np.array([np.nan if each.number is None else self._history.reward(each) for _, each in told])
-            actions = np.array([each.action for _, each in told])
-            agent.observe(Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed))
+            agent.observe(*(self._feedback(told, goal) for goal in self.goals))
         return agent
 
+    def _feedback(self, told: Sequence[tuple[int, Evaluation]], goal: Goal) -> Feedback:
+        failed = np.array([each.numbers is None for _, each in told])
+        rewards = np.array([np.nan if each.numbers is None else self._history.reward(each, goal) for _, each in told])
+        actions = np.array([each.action for _, each in told])
+        return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed)
+
     def _count_failures(self, told: Sequence[Evaluation]) -> None:
-        """Let those that failed count as the worst outcome, if that is wanted and there is one."""
-        done = [each for each in self._history.all if each.status == "done"]
+        """Let those that failed count as the worst of every outcome, if that is wanted and there is one."""
+        done = [each.outcomes for each in self._history.all if each.outcomes is not None]
         if self.on_failure == "worst" and done:
-            worst = min(done, key=self._history.reward).outcome
+            worst = {
+                goal.name: min((outcomes[goal.name] for outcomes in done), key=lambda y: goal.sign * y)
+                for goal in self.goals
+            }
             for each in told:
                 each.counts_as = worst if each.status == "failed" else None
 
@@ -310,16 +393,36 @@ class Experiment:
         """The points that have been asked and not told, oldest first."""
         return [dict(each.point) for each in self._history.open]
 
-    def best(self) -> tuple[Point, float]:
+    def best(self) -> tuple[Point, Any]:
         """The evaluated point of best outcome, averaged over its repeats, and that outcome.
 
+        With limits, the best of those that keep to them; of several outcomes a dict of all.
+
         Raises:
-            ValueError: if nothing has succeeded yet.
+            ValueError: if nothing has succeeded yet, nothing keeps to the limits, or several outcomes have a direction.
         """
-        return self._history.best()
+        point, outcomes = self._history.best()
+        return point, outcomes[self.outcomes[0]] if len(self.goals) == 1 else dict(outcomes)
+
+    def pareto(self) -> pd.DataFrame:
+        """The evaluated points that keep to all limits and that no other beats in all outcomes with a direction.
+
+        Returns:
+            A row a point with its parameters and outcomes, averaged over its repeats, numbered as in `results`; the
+            best of the first outcome comes first.
+        """
+        from agents.experiment.front import front_of
+
+        return front_of(self._history.averages(), self.goals, self._choices.names)
 
     def recommend(self) -> Point:
-        """The point that the policy would deploy: on tables it may be one that was not tried."""
+        """The point that the policy would deploy: on tables it may be one that was not tried.
+
+        With limits, the evaluated point of best posterior mean among those whose means keep to them.
+
+        Raises:
+            ValueError: if several outcomes have a direction, or no point keeps to the limits.
+        """
         action = self._informed().recommend()
         evaluated = self._history.all
         same = self._history.same(action, evaluated)
@@ -333,7 +436,8 @@ class Experiment:
                 parameter, whose other columns do not matter.
 
         Returns:
-            A row a point, numbered as in the frame if one was given; none for no points, whatever the policy.
+            A row a point, numbered as in the frame if one was given; none for no points, whatever the policy. Of
+            several outcomes there are these two columns for each, as in `frame["yield"]["mean"]`.
 
         Raises:
             TypeError, ValueError: if a point is out of range, or a column is missing.
@@ -344,29 +448,47 @@ class Experiment:
         index = None
         if isinstance(points, pd.DataFrame):
             index, points = points.index, points_in(points, self._choices.names)
-        if not len(points):  # policies need not expect empty arrays
-            return pd.DataFrame({"mean": [], "half_width": []}, dtype=np.float64)
         points = [points] if isinstance(points, Mapping) else points
-        actions = np.array([self._history.stated(point).action for point in points])
-        X = actions if self._problem.arms is None else self._problem.arms[actions]
-        found = self._informed().predict(X)
+        actions = [self._history.stated(point).action for point in points]
+        agent = self._informed() if len(actions) else None  # policies need not expect empty arrays
+        frames = {}
+        for j, goal in enumerate(self.goals):
+            mean, half_width = np.zeros((2, 0)) if agent is None else self._predicted(_part(agent, j), actions)
+            columns = {"mean": self._history.in_units(mean, goal), "half_width": half_width}
+            frames[goal.name] = pd.DataFrame(columns, index=index, dtype=np.float64)
+        return frames[self.outcomes[0]] if len(frames) == 1 else pd.concat(frames, axis="columns")
+
+    def _predicted(self, agent: Agent, actions: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
+        X = np.array(actions) if self._problem.arms is None else self._problem.arms[np.array(actions)]
+        found = agent.predict(X)
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
-        return pd.DataFrame({"mean": self._history.outcomes(found[0]), "half_width": found[1]}, index=index)
+        return found
 
-    def check(self) -> Check:
+    def check(self, outcome: str | None = None) -> Check:
         """Whether to believe the model: every outcome predicted from all the others, in numbers and in a sentence.
 
         It tells of points like those that were evaluated; a policy evaluates most of them where outcomes are good.
 
+        Args:
+            outcome: Which one, where there are several.
+
         Raises:
-            ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
+            ValueError: if there is no outcome yet, several and none is named, or the policy has no single Gaussian
+                process that it learnt.
 
         Reference: Rasmussen and Williams (2006), eq. 5.12; kernel, noise and prior mean are learnt from all outcomes.
         """
         from agents.experiment.leave_one_out import check_of
 
-        return check_of(self._informed(), self._id, self._history, self.outcome, self._choices.coordinates)
+        j, names = self._named(outcome), (self._choices.coordinates, self._choices.categories)
+        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], *names)
+
+    def _named(self, outcome: str | None) -> int:
+        """The place of an outcome that is named, or of the only one."""
+        if outcome is None and len(self.goals) == 1:
+            return 0
+        return self.outcomes.index(as_word("outcome", outcome, self.outcomes))
 
     def results(self) -> pd.DataFrame:
         """One row per evaluation, in order: the parameters, the outcome and its status; data from before come first."""
@@ -380,7 +502,71 @@ class Experiment:
         """
         from agents.experiment.plot import outcome_figure
 
-        return outcome_figure(self.results(), self._choices.names, self.outcome, minimise=self.minimise)
+        return outcome_figure(self.results(), self._choices.names, self.goals)
+
+    def plot_pareto(self) -> go.Figure:
+        """Outcomes against each other, with the front of `pareto` and the limits, as a Plotly figure.
+
+        Raises:
+            ImportError: if Plotly is not installed (extra `plot`).
+            ValueError: if there is a single outcome.
+        """
+        from agents.experiment.plot import front_figure
+
+        if len(self.goals) == 1:
+            raise ValueError(f"plot_pareto: expected several outcomes, got {self.outcomes[0]} alone; plot() draws it")
+        import pandas as pd
+
+        outcomes = pd.DataFrame([each for _, each, _ in self._history.averages()], columns=list(self.outcomes))
+        return front_figure(outcomes, self.pareto(), self.goals)
+
+    def plot_model(
+        self,
+        outcome: str | None = None,
+        *,
+        point: Mapping[str, Any] | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> go.Figure:
+        """What the model says of an outcome, as a Plotly figure: slices through a point, importance, and a contour.
+
+        There is a slice for each parameter, with the band of `predict`, in which the others stay as at the point;
+        those of a mixture keep their ratios to each other. Nothing is drawn where constraints exclude it. Importance
+        is `1 / lengthscale`, as a share: how fast the outcome changes over a parameter's range.
+
+        Args:
+            outcome: Which outcome; None for the first.
+            point: What the slices go through; None for what `recommend` says, or, with several outcomes that have a
+                direction, the point of the front that dominates the largest volume.
+            pair: The two parameters of the contour; None for the two numbers of most importance.
+
+        Raises:
+            ImportError: if Plotly is not installed (extra `plot`).
+            TypeError, ValueError: if an argument is none of the experiment's, nothing was told yet, or the policy has
+                no model.
+        """
+        from agents.experiment.front import middle_of
+        from agents.experiment.plot_model import importance, model_figure
+
+        j = self._named(self.outcomes[0] if outcome is None else outcome)
+        if not self._history.averages():
+            raise ValueError("plot_model: expected at least one outcome, got none yet")
+        if point is None:
+            several = sum(goal.direction is not None for goal in self.goals) > 1
+            point = middle_of(self.pareto(), self.goals, self._choices.names) if several else self.recommend()
+        point, agent = self._history.stated(point).point, _part(self._informed(), j)
+
+        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = agent.predict(X)
+            if found is None:
+                raise ValueError(f"agent: {self._id!r} has no model to draw")
+            return self._history.in_units(found[0], self.goals[j]), found[1]
+
+        varying = self._choices.parameters if isinstance(self._choices, Ranges) else self._choices.varying
+        lengthscales = getattr(agent, "hyperparameters", None)
+        shares = importance(varying, lengthscales[0].lengthscales) if lengthscales else {}
+        region = self._choices.region if isinstance(self._choices, Ranges) else None
+        shown = {each: point[each] for each in varying.names}
+        return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)
 
     def __repr__(self) -> str:
         if self.candidates is not None:
@@ -400,10 +586,14 @@ class Experiment:
             TypeError: if a setting of the policy has no JSON form.
             OSError: if the file cannot be written.
         """
+        first = self.goals[0]
+        if len(self.goals) == 1 and first.limit is None:
+            goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}
+        else:
+            goals = {"outcome": {goal.name: goal.to_spec() for goal in self.goals}, "minimise": False}
         setup = {
             "agent": [self._id, self._settings],
-            "outcome": self.outcome,
-            "minimise": self.minimise,
+            **goals,
             "seed": self.seed,
             "repeats": self.repeats,
             "on_failure": self.on_failure,
@@ -411,7 +601,7 @@ class Experiment:
             "kernel": None if self._problem.kernel is None else self._problem.kernel.to_spec(),
             "noise_std": self._problem.noise_std,
             "prior_mean": self.prior_mean,
-            "data": [{**each.point, self.outcome: each.outcome} for each in self._history.before],
+            "data": [{**each.point, **(each.outcomes or {})} for each in self._history.before],
         }
         return file.write(Path(path), self._choices, setup, self._history.events)
 
@@ -445,14 +635,19 @@ class Experiment:
     def _ask_again(self, event: file.Event) -> bool:
         """Whether the policy proposes what it proposed then; that is kept in any case."""
         then = [self._history.stated(point, asked=True) for point in event["ask"]]
-        agent = self._informed()
+        agent, fixed = self._informed(), event.get("fixed", {})
         try:
-            now = self._proposals(agent, len(then))
+            now = self._proposals(agent, len(then), fixed)
         except ValueError:
             now = []
         self._agent = agent
-        self._history.ask(then)
+        self._history.ask(then, fixed)
         return [each.point for each in now] == [each.point for each in then]
+
+
+def _part(agent: Agent | SeveralOutcomes, j: int) -> Agent:
+    """The policy of the j-th outcome."""
+    return agent.parts[j] if isinstance(agent, SeveralOutcomes) else agent
 
 
 def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"]:
@@ -462,7 +657,7 @@ def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"
     return (np.abs(points[:, None] - np.array(failed)[None]).max(axis=2) <= _NEAR).any(axis=1)
 
 
-def _largest_bound(agent: Agent, X: np.ndarray, rng: np.random.Generator) -> int:
+def _largest_bound(agent: Agent | SeveralOutcomes, X: np.ndarray, rng: np.random.Generator) -> int:
     """Where the upper end of the policy's band is largest; a random row if it has none."""
-    found = agent.predict(X)
+    found = _part(agent, 0).predict(X)
     return int(rng.integers(len(X))) if found is None else int(np.argmax(found[0] + found[1]))

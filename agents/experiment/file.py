@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from agents.experiment.candidates import Candidates, as_frame
-from agents.experiment.parameters import Parameter, Parameters
+from agents.experiment.constraints import Linear, from_spec
+from agents.experiment.parameters import Parameter
+from agents.experiment.ranges import Ranges
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 
 __all__ = ["Event", "read", "write"]
 
 Event = dict[str, Any]
-"""`{"ask": points}`, `{"tell": number, "outcome": y}` or `{"tell": number, "failed": True}`, with its `"point"` where
-it had not been asked, or `{"withdraw": number}`; evaluations are numbered from 0, those in `data` left out."""
+"""`{"ask": points}`, with `"fixed"` values where there were any; `{"tell": number, "outcome": y}`, where `y` is a dict
+if there are several outcomes, or `{"tell": number, "failed": True}`, each with its `"point"` where that had not been
+asked; or `{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
 
-_FORMAT, _SCHEMA = "gpbandit-envs experiment", 1
+_FORMAT = "gpbandit-envs experiment"
+_SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of which 1 knows nothing
 
 
-def write(path: Path, choices: Parameters | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
+def write(path: Path, choices: Ranges | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
     """Write an experiment, whole or not at all.
 
     Args:
@@ -35,14 +39,21 @@ def write(path: Path, choices: Parameters | Candidates, setup: Mapping[str, Any]
         OSError: if the file cannot be written.
     """
     given: dict[str, Any] = {"parameters": None, "candidates": None, "log": []}
-    if isinstance(choices, Parameters):
-        given["parameters"] = [each.to_spec() for each in choices.all]
+    new = not isinstance(setup["outcome"], str) or any("fixed" in event for event in events)
+    if isinstance(choices, Ranges):
+        by_name = {each.name: each for each in choices.parameters.all}
+        given["parameters"] = [each.to_spec() for each in by_name.values()]
+        constraints = [
+            each.to_spec() if isinstance(each, Linear) else each.to_spec(by_name) for each in choices.region.constraints
+        ]
+        if constraints:
+            given["constraints"], new = constraints, True
     else:
         given["candidates"] = {name: [point[name] for point in choices.points] for name in choices.names}
         given["log"] = list(choices.log)
     content = {
         "format": _FORMAT,
-        "schema": _SCHEMA,
+        "schema": _SCHEMAS[new],
         "written_by": __version__,
         "setup": {**given, **setup},
         "events": events,
@@ -73,9 +84,9 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     if not known:
         raise ValueError(f"{path}: expected a file written by Experiment.save")
     schema = content.get("schema")
-    if schema != _SCHEMA:
+    if schema not in _SCHEMAS:
         hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
-        raise ValueError(f"{path}: expected schema {_SCHEMA}, got {schema!r}{hint}")
+        raise ValueError(f"{path}: expected schema {' or '.join(map(str, _SCHEMAS))}, got {schema!r}{hint}")
     setup = content["setup"]
     columns = setup.pop("candidates")
     if columns is None:
@@ -83,6 +94,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
         setup["parameters"] = {parameter.name: parameter for parameter in found}
     else:
         setup["parameters"] = as_frame("candidates", columns)
+    setup["constraints"] = [from_spec(spec) for spec in setup.get("constraints", ())]
     setup["data"] = setup["data"] or None
     setup["agent"] = tuple(setup["agent"])
     return setup, content["events"]

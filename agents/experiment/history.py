@@ -9,9 +9,12 @@ import numpy as np
 
 from agents.core.protocol import Action
 from agents.experiment.candidates import Candidates
-from agents.experiment.evaluations import STATUS, Evaluation, as_outcome, outcomes_in, row_named
+from agents.experiment.evaluations import STATUS, Evaluation, Outcomes, as_outcomes, outcomes_in, row_named
 from agents.experiment.file import Event
-from agents.experiment.parameters import Parameters, Point
+from agents.experiment.goals import Goal
+from agents.experiment.parameters import Point
+from agents.experiment.ranges import Ranges
+from agents.experiment.region import Region
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +27,7 @@ class History:
 
     Args:
         choices: What can be tried.
-        outcome: Name of the outcome.
-        minimise: Whether small outcomes are good.
+        goals: What is wanted of each outcome.
         prior_mean: What to expect of an outcome.
         repeats: Whether a point may be told more than once.
 
@@ -37,14 +39,15 @@ class History:
     """
 
     def __init__(
-        self, choices: Parameters | Candidates, outcome: str, *, minimise: bool, prior_mean: float, repeats: bool
+        self, choices: Ranges | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool
     ) -> None:
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
         self.untold: list[int] = []
         self.events: list[Event] = []
-        self._choices, self._outcome, self._repeats = choices, outcome, repeats
-        self._sign, self._prior_mean = -1.0 if minimise else 1.0, prior_mean
+        self._choices, self._repeats = choices, repeats
+        self.goals, self._prior_mean = tuple(goals), prior_mean
+        self._names = [goal.name for goal in self.goals]
 
     @property
     def all(self) -> list[Evaluation]:
@@ -58,35 +61,38 @@ class History:
 
     # What happens.
 
-    def take_over(self, frame: pd.DataFrame, failures: bool) -> list[tuple[int, Point]]:
+    def take_over(self, frame: pd.DataFrame, table: str, failures: bool) -> list[tuple[int, Point]]:
         """Take over the outcomes in a table; returns the rows that have none, with their numbers.
 
         Raises:
             ValueError: if a row is wrong or a point is there twice.
         """
         failed = []
-        for i, point, outcome in outcomes_in(frame, self._outcome, failures):
-            if outcome is None:
+        for i, point, outcomes in outcomes_in(frame, self._names, failures, table):
+            if outcomes is None:
                 failed.append((i, point))
                 continue
-            with row_named(i):
+            with row_named(i, table):
                 new = self.stated(point)
                 self._refuse_repeat(new)
-            new.outcome, new.status = outcome, "done"
+            new.outcomes, new.status = outcomes, "done"
             self.before.append(new)
         return failed
 
-    def ask(self, new: Sequence[Evaluation]) -> None:
-        """These were proposed, by a policy that knows all that has been told."""
+    def ask(self, new: Sequence[Evaluation], fixed: Mapping[str, Any]) -> None:
+        """These were proposed, with values held fixed or none, by a policy that knows all that has been told."""
         self.untold = []
         self.own += new
-        self.events.append({"ask": [each.point for each in new]})
+        self.events.append({"ask": [each.point for each in new], **({"fixed": dict(fixed)} if fixed else {})})
 
-    def tell(self, point: Mapping[str, Any], outcome: float | None, failed: bool) -> None:
+    def tell(self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool) -> None:
         """What came of a point; raises as `Experiment.tell`."""
         if failed and outcome is not None:
             raise ValueError(f"outcome: expected none with failed=True, got {outcome!r}")
-        came: dict[str, Any] = {"failed": True} if failed else {"outcome": as_outcome(self._outcome, outcome)}
+        came: dict[str, Any] = {"failed": True}
+        if not failed:
+            outcomes = as_outcomes(self._names, outcome)
+            came = {"outcome": outcomes if len(outcomes) > 1 else outcomes[self._names[0]]}
         found = self._find(point)
         if found is None:
             new = self.stated(point)
@@ -110,15 +116,17 @@ class History:
             if "point" in event:
                 self.own.append(self.stated(event["point"]))
             told = self.own[event["tell"]]
-            told.outcome, told.status = event.get("outcome"), "failed" if event.get("failed") else "done"
+            failed = bool(event.get("failed"))
+            told.outcomes = None if failed else as_outcomes(self._names, event.get("outcome"))
+            told.status = "failed" if failed else "done"
             self.untold.append(event["tell"])
         self.events.append(event)
 
     # Points and evaluations.
 
-    def proposed(self, action: Action) -> Evaluation:
-        """A new evaluation of what a policy chose."""
-        return Evaluation(*self._choices.proposed(action))
+    def proposed(self, action: Action, region: Region | None = None) -> Evaluation:
+        """A new evaluation of what a policy chose, on ranges rounded within a region."""
+        return Evaluation(*self._choices.proposed(action, region))
 
     def stated(self, point: Any, asked: bool = False) -> Evaluation:
         """A new evaluation of a point that is given; raises if there is no such point."""
@@ -143,41 +151,67 @@ class History:
         same = self.same(new.action, known)
         if same:
             each = known[same[0]]
-            was = "failed" if each.outcome is None else f"{self._outcome} {each.outcome:g}"
-            raise ValueError(f"point: {new.point!r} has been told already ({was}); repeats=True allows it twice")
+            was = "failed"
+            if each.outcomes is not None:
+                was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items())
+            raise ValueError(
+                f"point: {new.point!r} has been told already ({was}); repeats=True allows it twice, as with replicates"
+            )
 
     # Numbers.
 
-    def reward(self, evaluation: Evaluation) -> float:
-        """What the policy learns of an evaluation that has a number: larger is better, and 0 is to be expected."""
-        assert evaluation.number is not None
-        return self._sign * (evaluation.number - self._prior_mean)
+    def reward(self, evaluation: Evaluation, goal: Goal) -> float:
+        """What the policy learns of an evaluation that has numbers: larger is better, and 0 is to be expected."""
+        assert evaluation.numbers is not None
+        return goal.sign * (evaluation.numbers[goal.name] - self._prior_mean)
 
-    def outcomes(self, rewards: np.ndarray) -> np.ndarray:
+    def in_units(self, rewards: np.ndarray, goal: Goal) -> np.ndarray:
         """Rewards in the unit of the outcome."""
-        return self._sign * rewards + self._prior_mean
+        return goal.sign * rewards + self._prior_mean
 
-    def best(self) -> tuple[Point, float]:
-        """The point of best outcome; see `Experiment.best`."""
-        groups: list[list[Evaluation]] = []
-        for each in self.all:
+    def averages(self) -> list[tuple[Point, Outcomes, int]]:
+        """Every point with outcomes, these averaged over its repeats, and the row in which it is first."""
+        groups: list[list[tuple[int, Evaluation]]] = []
+        for i, each in enumerate(self.all):
             if each.status == "done":
-                same = self.same(each.action, [group[0] for group in groups])
+                same = self.same(each.action, [group[0][1] for group in groups])
                 if same:
-                    groups[same[0]].append(each)
+                    groups[same[0]].append((i, each))
                 else:
-                    groups.append([each])
-        if not groups:
+                    groups.append([(i, each)])
+        out: list[tuple[Point, Outcomes, int]] = []
+        for group in groups:
+            all_ = [each.outcomes for _, each in group if each.outcomes is not None]
+            means = {name: float(np.mean([outcomes[name] for outcomes in all_])) for name in self._names}
+            out.append((dict(group[0][1].point), means, group[0][0]))
+        return out
+
+    def best(self) -> tuple[Point, Outcomes]:
+        """The point of best outcome among those that keep to all limits; see `Experiment.best`."""
+        objectives = [goal for goal in self.goals if goal.direction is not None]
+        if len(objectives) > 1:
+            named = " and ".join(goal.name for goal in objectives)
+            raise ValueError(
+                f"best: expected a single outcome with a direction, got {named}; pareto() has all that are best"
+            )
+        found = self.averages()
+        if not found:
             raise ValueError("best: expected at least one outcome, got none yet")
-        top = max(groups, key=lambda group: float(np.mean([self.reward(each) for each in group])))
-        return dict(top[0].point), float(np.mean([each.outcome for each in top if each.outcome is not None]))
+        kept = [each for each in found if all(goal.met(each[1][goal.name]) for goal in self.goals)]
+        if not kept:
+            limits = ", ".join(str(goal) for goal in self.goals if goal.limit is not None)
+            raise ValueError(f"best: expected an evaluation that keeps to {limits}, got none among {len(found)}")
+        goal = objectives[0]
+        point, outcomes, _ = max(kept, key=lambda each: goal.sign * each[1][goal.name])
+        return point, outcomes
 
     def table(self) -> pd.DataFrame:
-        """One row per evaluation: the parameters, the outcome and its status; data from before come first."""
+        """One row per evaluation: the parameters, the outcomes and its status; data from before come first."""
         import pandas as pd
 
         rows = [(each, "before") for each in self.before] + [(each, each.status) for each in self.own]
-        return pd.DataFrame([{**each.point, self._outcome: each.outcome, STATUS: status} for each, status in rows])
+        nothing = dict.fromkeys(self._names)
+        return pd.DataFrame([{**each.point, **(each.outcomes or nothing), STATUS: status} for each, status in rows])
 
     def __repr__(self) -> str:
         counts = {"before": len(self.before)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from jaxtyping import Bool
 from scipy.special import bdtr
 
 from agents.core.protocol import Agent
+from agents.experiment.goals import Goal
 from agents.experiment.history import History
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.leave_one_out import leave_one_out
@@ -27,6 +28,7 @@ _LEVEL = 0.95  # of the intervals
 _DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
 _FEWEST, _PER_LENGTHSCALE = 10, 3  # outcomes, below which nothing is judged
 _GOOD, _POOR = 0.7, 0.9  # error, in that of the mean alone
+_SELDOM = 3  # outcomes of a category's value, below which it is named
 _CHANCE = 0.01  # that as few outcomes lie within their intervals although these are right
 
 
@@ -47,6 +49,8 @@ class Check:
             a logarithmic scale, of that of its logarithm); a category has one for each of its values. The longer, the
             less, or the more evenly, outcomes change over the range.
         fewest: Outcomes below which `verdict` is "Too early".
+        seldom: How often each value of a category was seen that has fewer than three outcomes: of what it is good for
+            little is known, and a campaign may stay with another that is second best.
     """
 
     outcome: str
@@ -54,6 +58,7 @@ class Check:
     noise_std: float
     lengthscales: Mapping[str, float]
     fewest: int
+    seldom: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rmse(self) -> float:
@@ -102,6 +107,13 @@ class Check:
             return f"In part: {error}, but its intervals are too narrow, with {inside} of {n} outcomes inside."
         return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
 
+    def _seldom_lines(self) -> list[str]:
+        if not self.seldom:
+            return []
+        listed = ", ".join(f"{name} {n}".replace(" ", "\0") for name, n in self.seldom.items())
+        told = f"  seen less than {_SELDOM} times {listed}; ask(n, fixed=...) tries one"
+        return textwrap.wrap(told, 100, subsequent_indent=" " * 24)
+
     def __repr__(self) -> str:
         n = len(self.predictions)
         # A name and its number stay in one line.
@@ -112,20 +124,24 @@ class Check:
             f"  within 95 % interval  {int(self.inside.sum())} of {n}",
             f"  learnt noise          {self.noise_std:.3g}",
             *textwrap.wrap(f"  learnt lengthscales   {lengths}", 100, subsequent_indent=" " * 24),
+            *self._seldom_lines(),
             self.verdict,
         ]
         return "\n".join(lines).replace("\0", " ")
 
 
-def check_of(agent: Agent, id: str, history: History, outcome: str, coordinates: Sequence[str]) -> Check:
+def check_of(
+    agent: Agent, id: str, history: History, goal: Goal, coordinates: Sequence[str], categories: Sequence[str]
+) -> Check:
     """The check of a policy that knows all that has been told.
 
     Args:
         agent: The policy.
         id: What it is called.
         history: What was told.
-        outcome: Name of the outcome.
+        goal: The outcome, with what is wanted of it.
         coordinates: Names of the coordinates of the unit cube.
+        categories: Those of them that stand for a value of a category.
 
     Raises:
         ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
@@ -133,20 +149,24 @@ def check_of(agent: Agent, id: str, history: History, outcome: str, coordinates:
     import pandas as pd
 
     learned, posterior = _posterior_of(agent, id)
-    known = [(i, each) for i, each in enumerate(history.all) if each.number is not None]
+    known = [(i, each) for i, each in enumerate(history.all) if each.numbers is not None]
     if not known:
         raise ValueError("check: expected at least one outcome, got none yet")
     X = learned.space.coordinates(np.array([each.action for _, each in known]))
-    y = np.array([history.reward(each) for _, each in known])
+    y = np.array([history.reward(each, goal) for _, each in known])
     mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean)
-    columns = {"outcome": [each.outcome for _, each in known], "mean": history.outcomes(mean), "sd": np.sqrt(variance)}
+    told = [np.nan if each.outcomes is None else each.outcomes[goal.name] for _, each in known]
+    columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
+    done = np.array([each.outcomes is not None for _, each in known], bool)
+    seen = dict(zip(coordinates, np.rint(X[done].sum(axis=0)).astype(int).tolist(), strict=True))
     predictions = pd.DataFrame(columns, index=[i for i, _ in known])
     return Check(
-        outcome,
+        goal.name,
         predictions.dropna(),  # what a failure counts as was not measured
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
         _fewest_outcomes(learned),
+        {name: seen[name] for name in categories if seen[name] < _SELDOM},
     )
 
 

@@ -7,7 +7,7 @@ their index; `Domain` maps rows to the unit cube.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from numbers import Real
@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.protocol import Action
 from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.domain import Dimension, Domain
 
-__all__ = ["Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain"]
+__all__ = ["SAME", "Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain"]
 
 Point = dict[str, Any]
 """One value for every parameter, by name."""
 
 _DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a logarithmic scale to 4 digits
-_SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
+SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
 
 
 def log(low: float, high: float) -> Dimension:
@@ -77,27 +76,40 @@ class Parameter:
         refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {value!r}")
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise refused
-        number, slack = float(value), _SAME * max(abs(d.low), abs(d.high))
+        number, slack = float(value), SAME * max(abs(d.low), abs(d.high))
         if not d.low - slack <= number <= d.high + slack or (d.integer and not number.is_integer()):
             raise refused
         return min(max(number, d.low), d.high)
 
-    def value(self, number: float) -> Any:
-        """The value that a number stands for; a real one rounded as for a proposal."""
+    def value(self, number: float, finer: int = 0) -> Any:
+        """The value that a number stands for; a real one rounded as for a proposal, or by `finer` digits more."""
         if self.labels:
             return self.labels[int(number)]
         d = self.dimension
         if d.integer:
             return int(number)
         if d.log:
-            rounded = float(f"{number:.{_DIGITS}g}")
+            rounded = float(f"{number:.{_DIGITS + finer}g}")
         else:
-            rounded = round(float(number), max(0, _DIGITS - math.floor(math.log10(d.high - d.low))))
+            rounded = round(float(number), max(0, _DIGITS - math.floor(math.log10(d.high - d.low))) + finer)
         return min(max(rounded, d.low), d.high)
 
     def _listed(self) -> str:
         shown = [repr(label) for label in self.labels[:12]]
         return ", ".join([*shown, f"... ({len(self.labels)} in all)"] if len(self.labels) > 12 else shown)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Its levels, all of them.
+
+        Raises:
+            ValueError: if it takes any number of its range.
+        """
+        if self.labels:
+            return self.labels
+        if self.dimension.levels is None:
+            raise ValueError(f"{self.name}: expected a parameter with levels, got a range")
+        return tuple(range(int(self.dimension.low), int(self.dimension.high) + 1))
 
     def _hint(self, value: Any) -> str:
         names = [label for label in self.labels if isinstance(label, str)]
@@ -224,6 +236,11 @@ class Parameters:
         ]
 
     @property
+    def categories(self) -> list[str]:
+        """Those of `coordinates` that stand for a value of a category."""
+        return [f"{each.name}={label}" for each in self.all if each.dimension.choices for label in each.labels]
+
+    @property
     def domain(self) -> Domain:
         """The box that policies play on."""
         return Domain(tuple(parameter.dimension for parameter in self.all))
@@ -249,9 +266,13 @@ class Parameters:
         if missing:
             raise ValueError(f"point: expected a value for {', '.join(self.names)}, missing {', '.join(missing)}")
 
-    def point(self, row: Float[np.ndarray, " D"]) -> Point:
-        """The values of a row, as proposed."""
-        return {parameter.name: parameter.value(x) for parameter, x in zip(self.all, row.tolist(), strict=True)}
+    def named(self, name: str) -> Parameter:
+        """The parameter of that name."""
+        return self.all[self.names.index(name)]
+
+    def point(self, row: Float[np.ndarray, " D"], finer: int = 0) -> Point:
+        """The values of a row, as proposed; see `Parameter.value`."""
+        return {parameter.name: parameter.value(x, finer) for parameter, x in zip(self.all, row.tolist(), strict=True)}
 
     def exact_point(self, row: Float[np.ndarray, " D"]) -> Point:
         """The values of a row as they are, without rounding."""
@@ -259,26 +280,6 @@ class Parameters:
             parameter.name: parameter.value(x) if parameter.dimension.levels else x
             for parameter, x in zip(self.all, row.tolist(), strict=True)
         }
-
-    def problem_fields(self) -> dict[str, Any]:
-        """What a problem says of them."""
-        return {"dim": self.domain.dim, "notes": {"domain": self.domain.to_spec()}}
-
-    def proposed(self, action: Action) -> tuple[Point, Float[np.ndarray, " d"]]:
-        """The point that is shown for an action, which is rounded, and the action that the policy learns about."""
-        point = self.point(self.domain.values(np.asarray(action)[None])[0])
-        return point, self.domain.unit(self.row(point)[None])[0]
-
-    def stated(self, point: Any) -> tuple[Point, Float[np.ndarray, " d"]]:
-        """A point as it was stated, with its action; raises as `row`."""
-        row = self.row(point)
-        return self.exact_point(row), self.domain.unit(row[None])[0]
-
-    def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
-        """Which actions are `action`, up to rounding."""
-        if len(actions) == 0:
-            return []
-        return np.flatnonzero(np.abs(np.asarray(actions) - action).max(axis=1) <= _SAME).tolist()
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Parameters:
@@ -295,5 +296,5 @@ def is_number(value: Any) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     if is_number(one) and is_number(other):
-        return math.isclose(one, other, rel_tol=_SAME)
+        return math.isclose(one, other, rel_tol=SAME)
     return type(one) is type(other) and bool(one == other)

@@ -11,8 +11,14 @@ import numpy as np
 from agents.core.protocol import Agent
 from agents.core.registry import load_entry_point, make
 from agents.experiment.candidates import Candidates, Table, as_frame
+from agents.experiment.constraints import Constraint, Forbidden, Linear, as_constraint
 from agents.experiment.evaluations import STATUS, has_outcomes
+from agents.experiment.feasible import hold_to
+from agents.experiment.goals import Goal
 from agents.experiment.parameters import Parameters
+from agents.experiment.ranges import Ranges
+from agents.experiment.several import SeveralOutcomes
+from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.problem import Problem
 
 if TYPE_CHECKING:
@@ -24,32 +30,62 @@ DEFAULT_AGENT = "MAP-BUCB"
 
 
 def as_choices(
-    parameters: Mapping[str, Any] | Table, outcome: str, log: Sequence[str]
-) -> tuple[Parameters | Candidates, pd.DataFrame | None]:
-    """What can be tried, and the rows of a table of candidates whose outcome is known already.
+    parameters: Mapping[str, Any] | Table, outcomes: Sequence[str], log: Sequence[str], constraints: Sequence[Any]
+) -> tuple[Ranges | Candidates, pd.DataFrame | None]:
+    """What can be tried, and the rows of a table of candidates whose outcomes are known already.
 
     Raises:
         TypeError, ValueError: as of `Experiment`.
     """
-    choices: Parameters | Candidates
+    choices: Ranges | Candidates
     known = None
     if isinstance(parameters, Mapping):
         if log:
             raise ValueError("log: expected only for a table of candidates; here agents.log(low, high) says it")
-        choices = Parameters.of(parameters)
+        choices = Ranges(Parameters.of(parameters), _as_constraints(constraints, outcomes))
     else:
+        if len(constraints):
+            raise ValueError(
+                "constraints: expected only with ranges; leave out the rows of a table that are not to be tried, as by "
+                "table.query('a + b <= 1')"
+            )
         frame = as_frame("parameters", parameters)
-        if has_outcomes(frame, outcome):
-            known = frame[frame[outcome].notna()]
-            frame = frame.drop(columns=outcome)
+        there = [name for name in outcomes if has_outcomes(frame, name)]
+        if there and len(there) < len(outcomes):
+            raise ValueError(
+                f"table: expected columns for all of {', '.join(outcomes)} or for none, got {', '.join(there)}"
+            )
+        if there:
+            known = frame[frame[there].notna().any(axis="columns")]
+            frame = frame.drop(columns=there)
         choices = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(log))
     for name in choices.names:
-        if name in (outcome, STATUS):
+        if name in (*outcomes, STATUS):
             raise ValueError(
-                f"parameters: expected names other than {outcome!r} and {STATUS!r}, which are columns of results(), "
-                f"got {name!r}; outcome= is the name of the outcome"
+                f"parameters: expected names other than {', '.join(map(repr, outcomes))} and {STATUS!r}, which are "
+                f"columns of results(), got {name!r}; outcome= is the name of the outcome"
             )
     return choices, known
+
+
+def _as_constraints(constraints: Sequence[Any], outcomes: Sequence[str]) -> list[Constraint]:
+    """The constraints of `constraints`.
+
+    Raises:
+        TypeError: if they are no list, or one is none.
+        ValueError: if one is about an outcome.
+    """
+    if isinstance(constraints, (str, Linear, Forbidden)) or callable(constraints):
+        raise TypeError(f"constraints: expected a list of them, got {constraints!r}; [...] around it makes it one")
+    found = [as_constraint(each) for each in constraints]
+    for each in found:
+        for name in each.names:
+            if name in outcomes:
+                raise ValueError(
+                    f"constraints: {each.text!r} is about the outcome {name!r}, expected parameters; "
+                    f"outcome={{{name!r}: '<= 40'}} gives an outcome a limit"
+                )
+    return found
 
 
 def as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
@@ -70,12 +106,39 @@ def as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
     raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT!r}, or a pair of id and settings, got {agent!r}")
 
 
-def begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int) -> Agent:
-    """A policy at the start of the experiment.
+def begin(
+    id: str,
+    settings: Mapping[str, Any],
+    problems: Sequence[Problem],
+    seed: int,
+    choices: Ranges | Candidates,
+    goals: Sequence[Goal],
+) -> Agent | SeveralOutcomes:
+    """A policy at the start of the experiment, or one for each of several outcomes.
+
+    Args:
+        id: The id of the policy.
+        settings: Its settings.
+        problems: What it plays on, with what is known of each outcome.
+        seed: Of its random numbers.
+        choices: What can be tried.
+        goals: What is wanted of each outcome.
 
     Raises:
-        ValueError: if there is none of that id, or it cannot play on the problem.
+        ValueError: if there is none of that id, or it cannot play on the problem, or not for several outcomes.
     """
+    parts = [_begin(id, settings, problem, seed, choices) for problem in problems]
+    if len(parts) == 1 and goals[0].limit is None:
+        return parts[0]
+    learned = [part for part in parts if isinstance(part, MAPBUCB)]
+    if len(learned) < len(parts):
+        raise ValueError(
+            f"agent: {id!r} plays for a single outcome without limit; {DEFAULT_AGENT!r}, the default, for more"
+        )
+    return SeveralOutcomes(learned, goals)
+
+
+def _begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int, choices: Ranges | Candidates) -> Agent:
     # A class of one's own is 'module:Class', as in suites.
     agent = load_entry_point(id)(**settings) if ":" in id else make(id, **settings)
     wanted, kind = ("finite", "tables of candidates") if problem.is_finite else ("box", "ranges of parameters")
@@ -87,4 +150,6 @@ def begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int) -> 
         if need in lacking and stated[need] is None:
             raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise")
     agent.reset(problem, np.random.default_rng(seed))
+    if isinstance(choices, Ranges) and choices.region.constraints and not hold_to(agent, choices.region):
+        raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT_AGENT!r}, the default, can")
     return agent

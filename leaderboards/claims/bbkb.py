@@ -140,22 +140,21 @@ def abalone() -> tuple[Claim, ...]:
     )
 
 
-_FROM_TABLE_1 = "At 12.5, which is Table 1's, 15 and 17.5: regrets fall as the bandwidth grows."
+_FROM_TABLE_1 = (
+    "The bandwidths are Table 1's, 15 and 17.5: regrets fall as they grow, that of BBKB from 391 at 5 to 29 at 17.5, "
+    "and below Table 1's a run of the exact policies takes minutes."
+)
 
 
 def cadata() -> tuple[Claim, ...]:
     """Claims on Cadata."""
     few = ("{}", "{}, 15", "{}, 17.5")
-    bbkb = _sweep("BBKB", 12.5)
+    rows = {policy: tuple(row.format(policy) for row in few) for policy in ("BBKB", "GP-UCB", "GP-AUCB", "ASYNC-TS")}
     return (
         *(
-            _smaller_at_best(rival, rows, bbkb, note)
-            for rival, rows, note in (
-                ("EpsGreedy", ("EpsGreedy",), ""),
-                ("GP-UCB", tuple(row.format("GP-UCB") for row in few), _FROM_TABLE_1),
-                ("GP-AUCB", tuple(row.format("GP-AUCB") for row in few), _FROM_TABLE_1),
-                ("ASYNC-TS", tuple(row.format("ASYNC-TS") for row in few), "At 10, 15 and 17.5."),
-            )
+            _smaller_at_best(rival, rows.get(rival, (rival,)), rows["BBKB"], _FROM_TABLE_1)
+            for rival in _RIVALS
+            if rival != "BKB"
         ),
         Claim(
             "best-smaller-regret-than-bkb",

@@ -19,7 +19,7 @@ from leaderboards.archive.submission import (
     same_on_board,
 )
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric
+from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.terminal import ask_to_run, say, say_json
 from leaderboards.cli.trust import say_screen
 from leaderboards.store import exchange
@@ -48,6 +48,16 @@ def figures(
             "agents shown."
         ),
     ] = None,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare the agents with this one, by name or id; may be repeated. p-values are then corrected for "
+            "these pairs alone."
+        ),
+    ] = None,
+    only_mean: Annotated[
+        bool, typer.Option("--only-mean", help="The LaTeX table has means alone (siunitx), to fit a column.")
+    ] = False,
 ) -> None:
     """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
@@ -55,8 +65,8 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        with option_errors(agents="agent"):
-            files = make_figures(directory, out, agents=agent or ())
+        with option_errors(agents="agent", rivals="rival"):
+            files = make_figures(directory, out, agents=agent or (), rivals=rival or (), only_mean=only_mean)
         for path in files:
             say(str(path))
 
@@ -65,9 +75,7 @@ def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
-    ranked_by: Annotated[
-        str, typer.Option("--rank-by", help="cumulative_regret, simple_regret or inference_regret.")
-    ] = "cumulative_regret",
+    ranked_by: Annotated[str, typer.Option("--rank-by", help=criteria_help)] = "cumulative_regret",
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
     if interval <= 0:

@@ -52,6 +52,7 @@ _LEGEND_INCHES = 0.6  # a legend of three rows, for which the panels leave room
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "star": "*"}
 _DECADE = 10.0
+_LATE_RANGE, _RANGE = 1e3, 1e6  # of a logarithmic axis, of late values and of all
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -65,6 +66,9 @@ def make_figures(
     out: str | os.PathLike[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
+    *,
+    rivals: Sequence[str] = (),
+    only_mean: bool = False,
 ) -> list[Path]:
     """Write the figures and tables of a results folder.
 
@@ -73,7 +77,8 @@ def make_figures(
     class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the
     evaluations to target (`targets`), the cost of delay (`delay_cost`), the audits of confidence bands (`bands`) and of
     sketches (`sketches`), regret against how often bands held (`guarantee`), and the final scores as `scores.md` and
-    `scores.tex`. A figure for which there are no numbers is left out. On a logarithmic axis, what has fallen to 0 or
+    `scores.tex`. A figure for which there are no numbers is left out. On logarithmic axes all curves of a panel begin
+    at the first evaluation at which all are known, which the label names where it is not the first of any; what is 0 or
     below the least value shown runs along the lower edge. With more than ten agents curves are without intervals.
 
     Args:
@@ -82,12 +87,16 @@ def make_figures(
         formats: File formats that matplotlib knows.
         agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
             Ranks and tie groups are then of these agents among themselves.
+        rivals: Agents to compare `agents` with, likewise by name or id. Then these and those are shown, and p-values
+            are corrected for the pairs of one of `agents` with one of `rivals` alone.
+        only_mean: Whether the LaTeX table has means alone, in columns of siunitx, so that it fits a column of a paper.
 
     Returns:
         The files.
 
     Raises:
-        ValueError: if the folder holds no finished run, or none of one of `agents`.
+        ValueError: if the folder holds no finished run, or none of one of `agents` or `rivals`; or there are rivals
+            without `agents`, or one is both.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     directory = Path(directory)
@@ -96,8 +105,14 @@ def make_figures(
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
     site = make_site(summary, audits=audit_reports(store, summary))
+    if rivals and not agents:
+        raise ValueError(f"agents: expected those that are compared with the rivals {', '.join(rivals)}, got none")
     if agents:
-        site = site.of(_chosen(summary, agents))
+        chosen, against = _chosen(summary, agents), _chosen(summary, rivals, "rivals")
+        both = sorted(chosen & against)
+        if both:
+            raise ValueError(f"rivals: expected others than agents, got {both[0]!r} in both")
+        site = site.of(chosen | against, chosen if against else None)
     folder = Path(out) if out is not None else directory / "figures"
     if out is None:
         own_folder(folder)
@@ -115,7 +130,7 @@ def make_figures(
                 with written_whole(path) as temporary:
                     figure.savefig(temporary, format=format, metadata=metadata, dpi=200)
                 files.append(path)
-    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site))):
+    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site, only_mean=only_mean))):
         path = folder / f"scores{suffix}"
         with written_whole(path) as temporary:
             temporary.write_text(table, encoding="utf-8")
@@ -123,8 +138,8 @@ def make_figures(
     return files
 
 
-def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
-    """The agents with finished runs that names or ids stand for."""
+def _chosen(summary: Summary, agents: Sequence[str], argument: str = "agents") -> set[str]:
+    """The agents with finished runs that the names or ids of an argument stand for."""
     played = {agent: summary.agents[agent].id for _, agent in summary.scores}
     chosen: set[str] = set()
     for name in agents:
@@ -132,7 +147,7 @@ def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
         if not found:
             # As loose as abbreviations are: "epsgp" for EpsGreedy.
             hint = did_you_mean(name, dict.fromkeys((*played, *played.values())), cutoff=0.5)
-            raise ValueError(f"agents: no finished run of {name!r}; {hint}")
+            raise ValueError(f"{argument}: no finished run of {name!r}; {hint}")
         chosen |= found
     return chosen
 
@@ -212,7 +227,7 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
     drawn: dict[str, Line2D] = {}
     for i, (ax, chart) in enumerate(zip(axes, charts)):
         drawn = _draw(ax, chart, styles) | drawn
-        ax.set(title=_plain(chart.title), xlabel=_plain(chart.x.text))
+        ax.set(title=_plain(chart.title), xlabel=_plain(chart.x.text + _from(chart)))
         if i % n_columns == 0:
             ax.set_ylabel(_plain(chart.y.label))
     _legend(figure, drawn)
@@ -222,18 +237,17 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
 def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, Line2D]:
     """Draw a chart; returns its curves by name.
 
-    On a logarithmic axis, what is 0 or too small for it runs along the lower edge.
+    On logarithmic axes all curves begin together, and what is 0 or too small for them runs along the lower edge.
     """
     curves: dict[str, Line2D] = {}
-    least = _least(chart) if chart.y.log else -np.inf
-    first = np.inf
+    start = _start(chart)
+    least = _least(chart, start) if chart.y.log else -np.inf
     if chart.frontier:
         _draw_frontier(ax, chart)
     for line in chart.lines:
         style = styles[line.name]
-        y = _raised(line.y, least)
+        y = np.where(line.x >= start, _raised(line.y, least), np.nan)
         known = np.isfinite(y)
-        first = min(first, float(line.x[known][0])) if known.any() else first
         (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5)
         curves[line.name] = drawn
         if chart.mark == "steps":
@@ -254,12 +268,12 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
             ax.fill_between(line.x, low, line.high, where=shown, color=style.light, alpha=0.16, linewidth=0)
     for level in chart.references:
         ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    _scale(ax, chart, first, least)
+    _scale(ax, chart, start, least)
     return curves
 
 
 def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
-    """The axes of a chart whose lines begin at `first`; a logarithmic vertical one begins at `least`."""
+    """The axes of a chart whose curves begin at `first`; a logarithmic vertical one begins at `least`."""
     ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
     if chart.x.limits is not None:
         ax.set_xlim(chart.x.limits)
@@ -273,12 +287,22 @@ def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def _start(chart: Chart) -> float:
+    """Where all curves of a chart begin that is drawn on a logarithmic horizontal axis: where all of them are known."""
+    firsts = [line.x[np.isfinite(line.y)][0] for line in chart.lines if np.isfinite(line.y).any()]
+    return float(max(firsts)) if chart.x.log and chart.mark != "points" and firsts else -np.inf
+
+
+def _from(chart: Chart) -> str:
+    """Where the curves begin, in words, if some of them are known earlier."""
+    start = _start(chart)
+    earlier = any(np.isfinite(line.y[line.x < start]).any() for line in chart.lines)
+    return f", from {start:g} on" if earlier else ""
+
+
 def _raised(y: np.ndarray, least: float) -> np.ndarray:
-    """`y` on an axis from `least` on: what falls below runs along the edge, what has yet to rise is left out."""
-    with np.errstate(invalid="ignore"):
-        shown = y >= least
-    risen = np.logical_or.accumulate(shown) if shown.any() else np.isfinite(y)
-    return np.where(shown, y, np.where(risen & np.isfinite(y), least, np.nan))
+    """`y` on an axis from `least` on: what is below runs along the edge."""
+    return np.where(np.isfinite(y), np.maximum(y, least), np.nan)
 
 
 def _reaches(chart: Chart, least: float) -> bool:
@@ -308,12 +332,18 @@ def _draw_frontier(ax: Axes, chart: Chart) -> None:
     ax.plot(x, y, color="0.35", linewidth=0.8, linestyle=(0, (1, 1.5)), drawstyle=step, zorder=1)
 
 
-def _least(chart: Chart) -> float:
-    """Where a logarithmic axis ends below: at half the smallest late mean, but three decades below the largest."""
+def _least(chart: Chart, start: float) -> float:
+    """Where a logarithmic axis ends below: at half the smallest late mean, but three decades below the largest.
+
+    Lower if a curve begins lower, as those of sums do, but no more than six decades.
+    """
     means = [line.y[line.x >= line.x[-1] / 10] for line in chart.lines]
-    values = np.concatenate(means)
-    values = values[np.isfinite(values) & (values > 0)]
-    return float(max(values.min(), values.max() / 1000)) * 0.5 if len(values) else 1e-3
+    late, begun = np.concatenate(means), np.array([y for line in chart.lines for y in line.y[line.x >= start][:1]])
+    late, begun = (values[np.isfinite(values) & (values > 0)] for values in (late, begun))
+    if len(late) == 0:
+        return 1e-3
+    least = max(late.min(), late.max() / _LATE_RANGE)
+    return 0.5 * float(max(min(least, begun.min(initial=np.inf)), late.max() / _RANGE))
 
 
 def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineStyle], label: str) -> Figure:
@@ -381,8 +411,16 @@ def markdown_table(site: Site) -> str:
     return "\n".join([*lines, "", _caption(site), ""])
 
 
-def latex_table(site: Site) -> str:
-    """The same as a `tabular` with booktabs rules."""
+def latex_table(site: Site, *, only_mean: bool = False) -> str:
+    """The same as a `tabular` with booktabs rules.
+
+    Args:
+        site: What is shown.
+        only_mean: Whether it has means alone, in columns of siunitx that are aligned at the point, with the names of
+            environments on their side.
+    """
+    if only_mean:
+        return _latex_means(site)
     tasks = list(site.summary.tasks)
     lines = [
         f"% {_caption(site)}",
@@ -399,6 +437,39 @@ def latex_table(site: Site) -> str:
             cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
         lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex_means(site: Site) -> str:
+    tasks = list(site.summary.tasks)
+    found = {(task, name): _score(site, task, name) for task in tasks for name in _order(site)}
+    texts = {key: number(interval.estimate) for key, interval in found.items() if interval is not None}
+    formats = [_siunitx([texts[task, name] for name in _order(site) if (task, name) in texts]) for task in tasks]
+    lines = [
+        f"% {_caption(site, only_mean=True)}",
+        r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}",
+        rf"\begin{{tabular}}{{l{''.join(formats)}}}",
+        r"\toprule",
+        " & ".join(["Agent", *(rf"{{\rotatebox{{90}}{{{_escape_latex(task)}}}}}" for task in tasks)]) + r" \\",
+        r"\midrule",
+    ]
+    for name in _order(site):
+        cells = []
+        for task in tasks:
+            text = texts.get((task, name), "{--}")
+            cells.append(rf"\bfseries {text}" if site.rank(task, name) == 1 else text)
+        lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _siunitx(texts: Sequence[str]) -> str:
+    """A column of siunitx that is as wide as its numbers."""
+    parts = [re.fullmatch(r"-?(\d+)(?:\.(\d+))?(?:e[+-]0*(\d+))?", text) for text in texts]
+    whole, decimals, exponent = (
+        max((len(match.group(i) or "") for match in parts if match is not None), default=0) for i in (1, 2, 3)
+    )
+    sign = "-" if any(text.startswith("-") for text in texts) else ""
+    tail = f"e-{exponent}" if exponent else ""
+    return f"S[table-format={sign}{max(whole, 1)}.{decimals}{tail}]"
 
 
 def _order(site: Site) -> list[str]:
@@ -423,11 +494,12 @@ def _text_latex(interval: Interval) -> str:
     return f"${number(interval.estimate)}$ (${low}$--${high}$)" if dash else f"${number(interval.estimate)}$"
 
 
-def _caption(site: Site) -> str:
+def _caption(site: Site, *, only_mean: bool = False) -> str:
     metrics = sorted({found.metric.replace("_", " ") for found in site.rankings.values() if found is not None})
+    shown = "mean" if only_mean else "mean and 95 % interval"
     return (
-        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: mean and 95 % interval "
-        "over repetitions; the leading tie group of each environment in bold."
+        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: {shown} over repetitions; "
+        "the leading tie group of each environment in bold."
     )
 
 

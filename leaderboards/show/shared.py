@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.audit.report import AuditReport
+from leaderboards.score.aliases import alike
+from leaderboards.score.criteria import BoardScores, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.instances import Instance
 from leaderboards.score.profile import GroupScore, group_scores, grouped
@@ -127,23 +129,54 @@ class Site:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
 
+    @functools.cached_property
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """By the first agent of those that played alike, the others."""
+        return alike(self.summary)
+
+    def scores(self, name: str, by: str | None = None) -> BoardScores | None:
+        """The scores over the tasks of a class by a criterion, or what the site ranks by; None if there are none.
+
+        Args:
+            name: Name of the class of tasks.
+            by: The criterion.
+        """
+        criterion = by or self.ranked_by
+        if (name, criterion) not in self._scores:
+            tasks = next(one.tasks for one in self.classes if one.name == name)
+            self._scores[name, criterion] = board_scores(self.summary, tasks, criterion, aliases=self.aliases)
+        return self._scores[name, criterion]
+
+    @functools.cached_property
+    def _scores(self) -> dict[tuple[str, str], BoardScores | None]:
+        return {}
+
+    def task_ranking(self, task: str, by: str) -> TaskRanking | None:
+        """The ranking on a task by a criterion, which may be another than what the site ranks by."""
+        if by == self.ranked_by:
+            return self.rankings[task]
+        return task_ranking(self.summary, task, by)
+
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         return ranking_over(self.summary, tasks, self.rankings, agents)
 
-    def of(self, agents: Collection[str]) -> Site:
+    def of(self, agents: Collection[str], own: Collection[str] | None = None) -> Site:
         """The same with some agents alone, ranked among themselves and in styles of their own.
+
+        Pairs of one of `own` with another agent are then a family of tests of their own; None for the pairs of those
+        that play against a board.
 
         `summary` stays that of all: what their regret and its ratio are measured against may be among the others.
         """
         rankings = {
-            task: None if found is None else ranked_among(found, agents, self.summary.own)
+            task: None if found is None else ranked_among(found, agents, self.summary.own if own is None else own)
             for task, found in self.rankings.items()
         }
         return replace(
             self,
             rankings=rankings,
-            overall=class_rankings(self.summary, self.classes, rankings),
+            overall=class_rankings(self.summary, self.classes, rankings, own),
             styles=line_styles({name: ref for name, ref in self.summary.agents.items() if name in agents}),
             audits={key: report for key, report in self.audits.items() if key[1] in agents},
         )

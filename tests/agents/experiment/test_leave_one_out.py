@@ -56,7 +56,7 @@ def test_it_is_that_of_fits_without_each_outcome_in_its_unit(minimise: bool) -> 
     assert check.rmse == pytest.approx(np.sqrt(np.mean(error**2)))
     assert check.rmse_of_mean == pytest.approx(data["yield"].std(ddof=0))
     assert check.coverage == pytest.approx(np.mean(np.abs(error) <= 1.96 * np.sqrt(variance)))
-    known = lab._informed().hyperparameters[0]  # type: ignore[attr-defined]
+    known = lab._informed().hyperparameters[0]  # type: ignore[union-attr]
     assert check.noise_std == pytest.approx(np.sqrt(known.noise))
     assert check.lengthscales == dict(
         zip(["celsius", "rate", "base=KOAc", "base=K3PO4"], known.lengthscales, strict=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -72,12 +73,30 @@ def test_a_line_that_falls_to_zero_runs_along_the_lower_edge() -> None:
     (ax,) = drawn(on_log_axis([0.0, 8.0, 4.0, 0.0, 0.0], [5.0, 3.0, 2.0, 1.0, 0.5], [0.0, 0.0, 0.0, 0.0, 0.0]))
     falls, stays, zero = (np.asarray(line.get_ydata(), float) for line in ax.lines[:3])
     low, high = ax.get_ylim()
-    assert np.isnan(falls[0]), "what has yet to rise is left out"
+    assert falls[0] == falls[3], "what has yet to rise runs along the edge, as what has fallen"
     assert (falls[3:] > low).all()
     assert (falls[3:] < stays.min()).all(), "0 is below everything else"
     assert (zero == falls[3]).all()
     assert low * 1.2 > falls[3], "at the edge"
     assert high > 8
+
+
+def test_all_curves_of_a_panel_begin_together_and_the_axis_reaches_their_beginnings() -> None:
+    t = np.arange(1, 1001)
+    sums = [0.02 * np.sqrt(t), 1.0 * t, np.where(t < 7, np.nan, 30.0 + t)]
+    lines = tuple(Line(name, t, y) for name, y in zip("abc", sums))
+    (ax,) = drawn(Chart("key", "title", Axis("evaluations"), Axis("y"), lines).on_log_axes())
+    begins = {
+        float(np.asarray(line.get_xdata())[np.isfinite(np.asarray(line.get_ydata(), float))][0])
+        for line in ax.lines[:3]
+    }
+    assert begins == {7.0}
+    assert ax.get_xlim()[0] == 7
+    assert ax.get_xlabel() == "evaluations, from 7 on"
+    assert ax.get_ylim()[0] < sums[0][6], "the smallest sum is seen from its beginning"
+    whole = Chart("key", "title", Axis("evaluations"), Axis("y"), lines[:2]).on_log_axes()
+    (ax,) = drawn(whole)
+    assert (ax.get_xlim()[0], ax.get_xlabel()) == (1, "evaluations")
 
 
 @pytest.mark.parametrize(("values", "least"), [([2.0, 3.0, 6.0], 2), ([2.0, 2.2, 2.5], 2), ([2.0, 40.0], 1)])
@@ -117,6 +136,55 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
         assert [chosen.rank(task, name) for name in ("GP-UCB", "EpsGreedy", "Uniform")] == [1, 2, None]
     names = {path.name for path in make_figures(tmp_path, formats=("png",), agents=["EpsGreedy", "GP-UCB"])}
     assert {"cumulative_regret.png", "ranks.png", "profiles.png", "targets.png"} <= names
+
+
+def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) -> None:
+    widths = [Ref("GP-UCB", {"width": w}, f"width {w:g}") for w in (0.5, 1.0, 2.0, 4.0)]
+    store = folder(tmp_path, agents=[Ref("Uniform"), *widths], repetitions=8)
+    site = make_site(summarise(store))
+    shown = {"width 0.5", "width 1", "width 2", "width 4"}
+    among, against = site.of(shown), site.of(shown, {"width 1"})
+    for task in site.summary.tasks:
+        one, other = among.rankings[task], against.rankings[task]
+        assert one is not None
+        assert other is not None
+        i = one.agents.index("width 1")
+        others = [j for j in range(4) if j != i]
+        assert (other.test.p[i, others] <= one.test.p[i, others]).all(), "three pairs are asked, not six"
+        assert (other.test.p[i, others] < one.test.p[i, others]).any()
+        rest = np.ix_(others, others)
+        np.testing.assert_array_equal(other.test.p[rest], one.test.p[rest])
+    make_figures(tmp_path, formats=(), agents=["width 1"], rivals=["width 2", "Uniform"])
+    rows = (tmp_path / "figures" / "scores.md").read_text().splitlines()[2:5]
+    assert {row.split(" | ")[0] for row in rows} == {"| width 1", "| width 2", "| Uniform"}
+    for arguments, message in (
+        ({"rivals": ["Uniform"]}, "agents: expected those that are compared with the rivals Uniform, got none"),
+        ({"agents": ["Uniform"], "rivals": ["Uniform"]}, "rivals: expected others than agents, got 'Uniform' in both"),
+        (
+            {"agents": ["Uniform"], "rivals": ["Unifrom"]},
+            "rivals: no finished run of 'Unifrom'; did you mean 'Uniform'?",
+        ),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            make_figures(tmp_path, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_latex_table_of_means_fits_a_column(tmp_path: Path) -> None:
+    folder(tmp_path, agents=AGENTS, repetitions=6)
+    make_figures(tmp_path, formats=(), only_mean=True)
+    latex = (tmp_path / "figures" / "scores.tex").read_text().splitlines()
+    assert latex[0].startswith("% Final regret ratio of suite")
+    assert "interval" not in latex[0]
+    assert latex[1] == r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"
+    assert re.fullmatch(r"\\begin\{tabular\}\{l(S\[table-format=\d\.\d+(e-\d)?\]){2}\}", latex[2])
+    assert latex[4] == r"Agent & {\rotatebox{90}{GPSample}} & {\rotatebox{90}{RKHS}} \\"
+    rows = latex[6 : 6 + len(AGENTS)]
+    for row in rows:
+        name, *cells = row.removesuffix(r" \\").split(" & ")
+        assert name
+        for cell in cells:
+            float(cell.removeprefix(r"\bfseries "))  # numbers alone, which siunitx reads
+    assert any(r"\bfseries" in row for row in rows)
 
 
 def test_an_id_stands_for_all_agents_that_have_it(tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""What is wanted of each outcome: a direction, a limit, or both."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Goal", "as_goals"]
+
+_DIRECTIONS: Mapping[str, Literal["max", "min"]] = {
+    "max": "max",
+    "maximise": "max",
+    "maximize": "max",
+    "min": "min",
+    "minimise": "min",
+    "minimize": "min",
+}
+_EXPECTED = "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40')"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is wanted of one outcome.
+
+    Attributes:
+        name: The outcome.
+        direction: `"max"` or `"min"`; None if a limit is all that matters.
+        limit: `"<="` or `">="` and the number; None for none. That of an outcome with a direction is on the side of bad
+            outcomes: it is what has to be reached before more is worth anything.
+    """
+
+    name: str
+    direction: Literal["max", "min"] | None = "max"
+    limit: tuple[str, float] | None = None
+
+    @property
+    def sign(self) -> float:
+        """1 where large outcomes are good, -1 where small ones are."""
+        if self.direction is not None:
+            return 1.0 if self.direction == "max" else -1.0
+        return 1.0 if self.limit is not None and self.limit[0] == ">=" else -1.0
+
+    @property
+    def least(self) -> float:
+        """What `sign * outcome` has to be at least; minus infinity for anything."""
+        return -math.inf if self.limit is None else self.sign * self.limit[1]
+
+    def met(self, outcome: float) -> bool:
+        """Whether an outcome keeps to the limit."""
+        return self.sign * outcome >= self.least
+
+    def to_spec(self) -> Any:
+        """JSON form, which `as_goals` takes."""
+        limit = None if self.limit is None else f"{self.limit[0]} {self.limit[1]!r}"
+        return limit if self.direction is None else self.direction if limit is None else [self.direction, limit]
+
+    def __str__(self) -> str:
+        words = {"max": ["maximise"], "min": ["minimise"], None: []}[self.direction]
+        return " ".join([*words, self.name, *(() if self.limit is None else (self.limit[0], f"{self.limit[1]:g}"))])
+
+
+def as_goals(outcome: Any, *, minimise: bool) -> tuple[Goal, ...]:
+    """The goals of `outcome`: the name of one outcome, or `{name: goal}`.
+
+    Raises:
+        TypeError: if it is neither.
+        ValueError: if a goal cannot be read, or no outcome has a direction.
+    """
+    if isinstance(outcome, str):
+        return (Goal(outcome, "min" if minimise else "max"),)
+    if not isinstance(outcome, Mapping):
+        hint = ""
+        if isinstance(outcome, (list, tuple)) and outcome and all(isinstance(name, str) for name in outcome):
+            goals = ", ".join(f"{name!r}: 'max'" for name in outcome)
+            hint = f"; several outcomes need a goal each, as in {{{goals}}}, with 'min' where small ones are good"
+        raise TypeError(f"outcome: expected the name of an outcome, or a dict of goals by name, got {outcome!r}{hint}")
+    if minimise:
+        raise ValueError("minimise: expected with a single outcome only; here the goals of outcome= say 'max' or 'min'")
+    found = tuple(_goal(str(name), given) for name, given in outcome.items())
+    if not any(goal.direction for goal in found):
+        raise ValueError(f"outcome: expected at least one outcome with 'max' or 'min', got {dict(outcome)!r}")
+    return found
+
+
+def _goal(name: str, given: Any) -> Goal:
+    parts = list(given) if isinstance(given, (tuple, list)) else [given]
+    direction: Literal["max", "min"] | None = None
+    limit: tuple[str, float] | None = None
+    for part in parts:
+        if not isinstance(part, str):
+            raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
+        match = re.fullmatch(r"\s*(<=|>=)\s*(\S+)\s*", part)
+        number = _number(match.group(2)) if match else None
+        if match and number is not None and limit is None:
+            limit = (match.group(1), number)
+        elif part.strip().lower() in _DIRECTIONS and direction is None:
+            direction = _DIRECTIONS[part.strip().lower()]
+        else:
+            raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
+    if not parts:
+        raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
+    if direction and limit and limit[0] != {"max": ">=", "min": "<="}[direction]:
+        raise ValueError(
+            f"outcome: {name!r}: expected a limit on the side of bad outcomes, {'>=' if direction == 'max' else '<='} "
+            f"with {direction!r}, got {given!r}"
+        )
+    return Goal(name, direction, limit)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

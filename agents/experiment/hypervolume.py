@@ -1,0 +1,159 @@
+"""Several outcomes: what no point beats in all of them, the volume that it dominates, and how much is to be gained.
+
+All outcomes are turned so that large ones are good.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `Y` | outcomes of points | (n, m) |
+| `r` | reference: what is no better in some outcome counts for nothing | (m,) |
+| `mu, s` | mean and standard deviation of each outcome, independent of each other | (n, m) |
+
+What no point of `Y` dominates, above `r`, is cut into boxes `[l_1, u_1) x ... x [l_(m-1), u_(m-1)) x [l_m, inf)`: one
+in each cell of the grid that the first `m - 1` outcomes make. The volume that a new point adds within a box is
+`prod_j (min(y_j, u_j) - l_j)_+`, whose expectation is a product of differences of expected improvements
+`E (y - t)_+ = s (phi(z) + z Phi(z))`, `z = (mu - t) / s`. For one outcome this is expected improvement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import log_ndtr, ndtr
+
+from agents.core.acquisition import Predictive
+
+__all__ = ["LogHypervolumeImprovement", "boxes_above", "hypervolume", "is_dominated", "reference_of"]
+
+_LEAST_SD = 1e-12
+_LEAST = 1e-200  # of an expected improvement whose logarithm is taken
+
+
+def is_dominated(Y: Float[np.ndarray, "n m"]) -> Bool[np.ndarray, " n"]:
+    """Which rows another one beats: it is as good in all outcomes, and better in one."""
+    as_good: np.ndarray = np.all(Y[:, None] <= Y[None], axis=2)
+    better: np.ndarray = np.any(Y[:, None] < Y[None], axis=2)
+    return np.any(as_good & better, axis=1)
+
+
+def boxes_above(
+    Y: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"]
+) -> tuple[Float[np.ndarray, "b m"], Float[np.ndarray, "b m"]]:
+    """Lower and upper corners of boxes that make up what is above `r` and dominated by no row of `Y`."""
+    Y = Y[(reference < Y).all(axis=1)]
+    Y = np.unique(Y[~is_dominated(Y)], axis=0) if len(Y) else Y
+    m = len(reference)
+    edges = [np.concatenate([[reference[j]], np.unique(Y[:, j]), [np.inf]]) for j in range(m - 1)]
+    cells = [grid.ravel() for grid in np.meshgrid(*[np.arange(len(edge) - 1) for edge in edges], indexing="ij")]
+    count = len(cells[0]) if m > 1 else 1
+    lower, upper = np.full((count, m), reference[-1]), np.full((count, m), np.inf)
+    for j in range(m - 1):
+        lower[:, j], upper[:, j] = edges[j][cells[j]], edges[j][cells[j] + 1]
+    if len(Y):
+        # In a cell the last outcome is dominated up to the largest one of the points beyond its lower corner.
+        beyond = (Y[None, :, :-1] > lower[:, None, :-1]).all(axis=2)
+        lower[:, -1] = np.maximum(reference[-1], np.where(beyond, Y[None, :, -1], -np.inf).max(axis=1))
+    return lower, upper
+
+
+def hypervolume(Y: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"]) -> float:
+    """Volume above `r` that is dominated by rows of `Y`."""
+    Y = Y[(reference < Y).all(axis=1)]
+    if len(Y) == 0:
+        return 0.0
+    top = Y.max(axis=0)
+    lower, upper = boxes_above(Y, reference)
+    sides = np.clip(np.minimum(upper, top) - np.minimum(lower, top), 0.0, None)
+    return float(np.prod(top - reference) - np.prod(sides, axis=1).sum())
+
+
+def reference_of(Y: Float[np.ndarray, "n m"], least: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+    """The reference where limits state none: a tenth of the extent of all outcomes below the worst of them.
+
+    That of the front alone, a common choice, leaves out what is beyond its ends: a campaign whose first front is at one
+    end of the true one would stay there.
+
+    Args:
+        Y: Outcomes of all points, n >= 1.
+        least: Limits of the outcomes, minus infinity where there is none.
+    """
+    worst, extent = Y.min(axis=0), np.ptp(Y, axis=0)
+    extent = np.where(extent > 0, extent, np.maximum(np.abs(worst), 1.0))
+    return np.where(np.isfinite(least), least, worst - 0.1 * extent)
+
+
+@dataclass(frozen=True)
+class LogHypervolumeImprovement:
+    """`log E[volume added] + sum log P(limit is kept)`, of outcomes with independent Gaussian processes.
+
+    Attributes:
+        posteriors: One for each outcome that has a direction, and behind them one for each of the others, of
+            outcomes that are turned.
+        lower: Lower corners of the boxes; see `boxes_above`.
+        upper: Upper corners.
+        least: Limits of the others, turned as they are.
+
+    Reference: Emmerich, Deutz and Klinkenberg (2011), Hypervolume-based expected improvement: monotonicity properties
+    and exact computation; Yang et al. (2019), Efficient computation of expected hypervolume improvement using box
+    decomposition algorithms, for boxes; Gardner et al. (2014), Bayesian optimization with inequality constraints, for
+    limits.
+    """
+
+    posteriors: Sequence[Predictive]
+    lower: Float[np.ndarray, "b m"]
+    upper: Float[np.ndarray, "b m"]
+    least: Float[np.ndarray, " c"]
+
+    def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """Values at `X`."""
+        found = [posterior.at(X) for posterior in self.posteriors]
+        mu = np.column_stack([mean for mean, _ in found])
+        return self._value(mu, np.sqrt(np.column_stack([variance for _, variance in found])))[0]
+
+    def with_gradient(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
+        """Values and gradients at `X`."""
+        found = [posterior.at_with_gradient(X) for posterior in self.posteriors]
+        mu, sd = (np.column_stack([each[i] for each in found]) for i in (0, 1))
+        value, by_mean, by_sd = self._value(mu, sd)
+        gradient = sum(by_mean[:, j, None] * each[2] + by_sd[:, j, None] * each[3] for j, each in enumerate(found))
+        return value, np.asarray(gradient)
+
+    def _value(
+        self, mu: Float[np.ndarray, "n p"], sd: Float[np.ndarray, "n p"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n p"], Float[np.ndarray, "n p"]]:
+        """The value, and its derivatives in every mean and standard deviation."""
+        sd, m = np.maximum(sd, _LEAST_SD), self.lower.shape[1]
+        by_mean, by_sd = np.zeros_like(mu), np.zeros_like(sd)
+        parts = [_improvement(mu[:, j, None], sd[:, j, None], self.lower[:, j], self.upper[:, j]) for j in range(m)]
+        gains = np.array([gain for gain, _, _ in parts])
+        volume = np.maximum(gains.prod(axis=0).sum(axis=1), _LEAST)
+        for j in range(m):
+            others = np.delete(gains, j, axis=0).prod(axis=0)
+            by_mean[:, j] = (others * parts[j][1]).sum(axis=1) / volume
+            by_sd[:, j] = (others * parts[j][2]).sum(axis=1) / volume
+        z = (mu[:, m:] - self.least) / sd[:, m:]
+        log_kept = log_ndtr(z)
+        slope = np.exp(-0.5 * z * z - log_kept) / sqrt(2 * pi)
+        by_mean[:, m:], by_sd[:, m:] = slope / sd[:, m:], -slope * z / sd[:, m:]
+        return np.log(volume) + log_kept.sum(axis=1), by_mean, by_sd
+
+
+def _improvement(
+    mu: Float[np.ndarray, "n 1"],
+    sd: Float[np.ndarray, "n 1"],
+    low: Float[np.ndarray, " b"],
+    high: Float[np.ndarray, " b"],
+) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
+    """`E (min(y, high) - low)_+` with its derivatives in mean and standard deviation."""
+
+    def beyond(t: Float[np.ndarray, " b"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        finite = np.isfinite(t)
+        z = (mu - np.where(finite, t, 0.0)) / sd
+        density, share = np.exp(-0.5 * z * z) / sqrt(2 * pi), ndtr(z)
+        return tuple(np.where(finite, each, 0.0) for each in (sd * (density + z * share), share, density))  # type: ignore[return-value]
+
+    one, other = beyond(low), beyond(high)
+    return np.maximum(one[0] - other[0], 0.0), one[1] - other[1], one[2] - other[2]

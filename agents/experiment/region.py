@@ -1,0 +1,359 @@
+"""The part of the ranges that constraints and fixed values leave: points of it are drawn, checked and rounded.
+
+Levels that a constraint is about are *tied*: their combinations that are left are listed. Each has a polytope of the
+parameters that take any number, in coordinates of the unit cube; combinations with the same polytope share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from agents.experiment.constraints import Constraint, Forbidden, Linear
+from agents.experiment.parameters import Parameters, Point
+from agents.experiment.polytope import Polytope
+from gpbandit_envs.domain import Domain
+
+__all__ = ["Region"]
+
+_MOST = 200_000  # combinations of tied levels, while they are listed
+_MOST_POLYTOPES = 64  # a hundredth to a tenth of a second each
+_FINER = 8  # further digits that are tried where rounding leaves the region
+
+
+class Region:
+    """The points that keep to all constraints, and have the fixed values.
+
+    Args:
+        parameters: The parameters.
+        constraints: The constraints between them.
+        fixed: Values that some of them are held at.
+
+    Attributes:
+        fixed: As given.
+
+    Raises:
+        ValueError: if nothing is left, the message names the constraints that leave nothing; or a fixed value is none
+            of its parameter's.
+    """
+
+    def __init__(
+        self, parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any] | None = None
+    ) -> None:
+        self.parameters, self.constraints, self.fixed = parameters, tuple(constraints), dict(fixed or {})
+        held = {name: parameters.named(name).number(value) for name, value in self.fixed.items()}
+        try:
+            self._find(held)
+        except _EmptyError:
+            raise ValueError(self._nothing_left()) from None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Region:
+        return self  # nothing changes it
+
+    @property
+    def domain(self) -> Domain:
+        """The box that it is a part of."""
+        return self.parameters.domain
+
+    def restricted(self, fixed: Mapping[str, Any]) -> Region:
+        """The part of it with these values; raises as the class."""
+        return Region(self.parameters, self.constraints, fixed)
+
+    # What is left.
+
+    def _find(self, held: Mapping[str, float]) -> None:
+        all_ = self.parameters.all
+        levelled = [each.dimension.levels is not None for each in all_]
+        self._levels, self._free = np.flatnonzero(levelled), np.flatnonzero(~np.array(levelled))
+        linear = [each for each in self.constraints if isinstance(each, Linear)]
+        about = {name for each in self.constraints for name in each.names}
+        names = self.parameters.names
+        self._held = {names.index(name): number for name, number in held.items()}
+        self._tied = [j for j in self._levels.tolist() if names[j] in about]
+        self._loose = [j for j in self._levels.tolist() if names[j] not in about]
+        self._combinations = self._left(linear)
+        ends = [all_[j].dimension for j in self._free]
+        starts = np.array([d.low for d in ends])
+        spans = np.array([d.high - d.low for d in ends])
+        # Rows of all constraints that are about numbers of a range: `low <= C v + (sum over tied levels) <= high`.
+        rows = [each for each in linear if any(names[j] in each.coefficients for j in self._free)]
+        C = np.array([[each.coefficients.get(names[j], 0.0) for j in self._free] for each in rows])
+        C = C.reshape(len(rows), len(self._free))
+        sizes = np.abs(C * spans).max(axis=1, initial=0.0)
+        values = self._values_of(self._combinations)
+        taken = np.array([values @ [each.coefficients.get(names[j], 0.0) for j in self._tied] for each in rows])
+        taken = taken.reshape(len(rows), len(values)) + (C @ starts)[:, None]
+        unit = C * spans / sizes[:, None]
+        low = (np.array([each.low for each in rows])[:, None] - taken) / sizes[:, None]
+        high = (np.array([each.high for each in rows])[:, None] - taken) / sizes[:, None]
+        bounds = [
+            (float(d.unit(np.array([self._held[j]]))[0]),) * 2 if j in self._held else (0.0, 1.0)
+            for j, d in zip(self._free.tolist(), ends, strict=True)
+        ]
+        lower, upper = np.array(bounds, dtype=np.float64).reshape(len(ends), 2).T
+        sides, which = np.unique(np.concatenate([low, high]).T.round(12), axis=0, return_inverse=True)
+        if len(sides) > _MOST_POLYTOPES:
+            raise ValueError(
+                f"constraints: expected at most {_MOST_POLYTOPES} different ones of ranges, got {len(sides)} from "
+                f"{len(values)} combinations of {', '.join(names[j] for j in self._tied)}; give those as ranges, or a "
+                "table of candidates"
+            )
+        polytopes = [_polytope(unit, side[: len(rows)], side[len(rows) :], lower, upper) for side in sides]
+        kept = np.array([polytopes[w] is not None for w in which.ravel()], bool)
+        if not kept.any():
+            raise _EmptyError
+        self._combinations, self._which = self._combinations[kept], which.ravel()[kept]
+        self._polytopes = polytopes
+
+    def _choices(self, j: int) -> Float[np.ndarray, " L"]:
+        """The numbers of a level that are left by fixed values."""
+        d = self.parameters.all[j].dimension
+        first = 0 if self.parameters.all[j].labels else int(d.low)
+        assert d.levels is not None
+        return np.array([self._held[j]]) if j in self._held else np.arange(first, first + d.levels, dtype=np.float64)
+
+    def _values_of(self, rows: Float[np.ndarray, "M t"]) -> Float[np.ndarray, "M t"]:
+        """The true values of tied levels; 0 for categories, which are in no sum."""
+        out = np.zeros_like(rows)
+        for column, j in enumerate(self._tied):
+            parameter = self.parameters.all[j]
+            if parameter.dimension.choices:
+                continue
+            labels = np.array(parameter.labels, dtype=np.float64)
+            out[:, column] = labels[rows[:, column].astype(int)] if len(labels) else rows[:, column]
+        return out
+
+    def _left(self, linear: Sequence[Linear]) -> Float[np.ndarray, "M t"]:
+        """The combinations of tied levels that forbidden ones leave, and sums whatever the others are."""
+        names, rows = self.parameters.names, np.zeros((1, 0))
+        forbidden = [each for each in self.constraints if isinstance(each, Forbidden)]
+        for column, j in enumerate(self._tied):
+            choices = self._choices(j)
+            if len(rows) * len(choices) > _MOST:
+                raise ValueError(
+                    f"constraints: expected at most {_MOST:,} combinations of {', '.join(names[t] for t in self._tied)}"
+                    f", got more; give those that are numbers as ranges, or a table of candidates"
+                )
+            rows = np.column_stack([np.repeat(rows, len(choices), axis=0), np.tile(choices, len(rows))])
+            seen = [names[t] for t in self._tied[: column + 1]]
+            rows = rows[self._within_reach(rows, linear, seen)]
+            for each in forbidden:
+                if names[j] in each.names and set(each.names) <= set(seen):
+                    columns = [seen.index(name) for name in each.names]
+                    owners = [self.parameters.named(name) for name in each.names]
+                    found = [
+                        bool(each.forbids(*(owner.value(x) for owner, x in zip(owners, row, strict=True))))
+                        for row in rows[:, columns].tolist()
+                    ]
+                    rows = rows[~np.array(found, bool)]
+            if len(rows) == 0:
+                raise _EmptyError
+        return rows
+
+    def _within_reach(
+        self, rows: Float[np.ndarray, "M c"], linear: Sequence[Linear], seen: Sequence[str]
+    ) -> Bool[np.ndarray, " M"]:
+        """Which beginnings of combinations no sum excludes, whatever the other parameters are."""
+        padded = np.zeros((len(rows), len(self._tied)))
+        padded[:, : rows.shape[1]] = rows
+        values = self._values_of(padded)[:, : rows.shape[1]]
+        good = np.ones(len(rows), bool)
+        for each in linear:
+            total = values @ [each.coefficients.get(name, 0.0) for name in seen]
+            others = np.array(
+                [np.sort(c * np.array(self._ends(name))) for name, c in each.coefficients.items() if name not in seen]
+            ).reshape(-1, 2)
+            slack = 1e-9 * max([1.0, *(abs(end) for end in (each.low, each.high) if math.isfinite(end))])
+            good &= (total + others[:, 0].sum() <= each.high + slack) & (total + others[:, 1].sum() >= each.low - slack)
+        return good
+
+    def _ends(self, name: str) -> tuple[float, float]:
+        """Least and largest value of a parameter that is a number."""
+        parameter = self.parameters.named(name)
+        if name in self.fixed:
+            return (float(self.fixed[name]),) * 2
+        if parameter.labels:
+            return float(min(parameter.labels)), float(max(parameter.labels))
+        return parameter.dimension.low, parameter.dimension.high
+
+    def _nothing_left(self) -> str:
+        """Which constraints leave nothing: none of those named could be left out."""
+        needed = list(self.constraints)
+        for each in self.constraints:
+            others = [other for other in needed if other is not each]
+            if not Region._is_left(self.parameters, others, self.fixed):
+                needed = others
+        named = ", ".join(repr(each.text) for each in needed)
+        if not self.fixed:
+            return f"constraints: expected some points to be left, got none under {named}"
+        return f"fixed: expected some points to be left with {self.fixed!r}, got none under {named}"
+
+    @staticmethod
+    def _is_left(parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any]) -> bool:
+        region = object.__new__(Region)
+        region.parameters, region.constraints, region.fixed = parameters, tuple(constraints), dict(fixed)
+        try:
+            region._find({name: parameters.named(name).number(value) for name, value in fixed.items()})
+        except _EmptyError:
+            return False
+        return True
+
+    # Points: rows of numbers, as of `Parameters.row`, and points of the unit cube.
+
+    def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
+        """`n` points of the unit cube: combinations of levels that are left are equally likely, the others uniform."""
+        chosen = rng.integers(len(self._combinations), size=n)
+        U = np.zeros((n, len(self._free)))
+        for w in np.unique(self._which[chosen]).tolist():
+            mine = self._which[chosen] == w
+            U[mine] = self._polytope_at(w).sample(int(mine.sum()), rng)
+        rows = self._rows(self._combinations[chosen], U)
+        for j in self._loose:
+            rows[:, j] = rng.choice(self._choices(j), n)
+        return self._unit(rows, U)
+
+    def vertices(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
+        """`n` points of the unit cube at vertices of the polytopes, drawn at random: optima are often at a boundary."""
+        X = self.sample(n, rng)
+        rows = self.domain.values(X)
+        U = np.zeros((n, len(self._free)))
+        for i, w in enumerate(self._cells(rows).tolist()):
+            V = self._polytope_at(w).vertices
+            U[i] = V[rng.integers(len(V))]
+        rows[:, self._free] = self._numbers(U)
+        return self._unit(rows, U)
+
+    def around(self, X: Float[np.ndarray, "n d"], scale: float, rng: np.random.Generator) -> Float[np.ndarray, "m d"]:
+        """A point near each of those points of the unit cube that are in the region, with the same levels."""
+        rows = self.domain.values(X)
+        cells = self._cells(rows)
+        rows, cells = rows[cells >= 0], cells[cells >= 0]
+        U = self._coordinates(rows)
+        for w in np.unique(cells).tolist():
+            U[cells == w] = self._polytope_at(w).around(U[cells == w], scale, rng)
+        rows[:, self._free] = self._numbers(U)
+        return self._unit(rows, U)
+
+    def neighbours(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, "m d"]:
+        """The points of the region with one or two levels next to, or other than, those of a point; see `Domain`."""
+        found = self.domain.neighbours(x)
+        if len(found) == 0:
+            return found
+        return found[self._cells(self.domain.values(found)) >= 0]
+
+    def polytope_of(self, x: Float[np.ndarray, " d"]) -> tuple[Polytope, Int[np.ndarray, " k"]]:
+        """The polytope around a point of the region, and the coordinates of the unit cube that are its own."""
+        cell = int(self._cells(self.domain.values(x[None]))[0])
+        starts = np.cumsum([0, *(d.size for d in self.domain)])
+        return self._polytope_at(cell), starts[self._free]
+
+    @property
+    def middle(self) -> Float[np.ndarray, " d"]:
+        """A point of the region that is at no boundary, with the levels in the middle of what is left."""
+        row = self._combinations[len(self._combinations) // 2]
+        U = self._polytope_at(int(self._which[len(self._combinations) // 2])).centre
+        rows = self._rows(row[None], U[None])
+        for j in self._loose:
+            choices = self._choices(j)
+            rows[:, j] = choices[len(choices) // 2]
+        middle: np.ndarray = self._unit(rows, U[None])[0]
+        return middle
+
+    def check(self, point: Mapping[str, Any]) -> None:
+        """Raise where a point has values that the constraints exclude; the message names the constraint."""
+        for each in self.constraints:
+            missed = each.missed_by(point)
+            if missed:
+                what = "expected a combination that is not forbidden" if isinstance(each, Forbidden) else "expected it"
+                raise ValueError(f"point: {what} under {each.text!r}, got {missed}")
+
+    def rounded(self, row: Float[np.ndarray, " D"]) -> Point:
+        """The point of a row, rounded as far as the constraints allow; fixed values are what they are."""
+        for finer in range(_FINER):
+            point = self.parameters.point(row, finer) | self.fixed
+            for name, equality in self._balanced.items():
+                rest = math.fsum(c * point[other] for other, c in equality.coefficients.items() if other != name)
+                # A sum of decimals has no more of them, but for the rounding of its terms.
+                point[name] = float(f"{(equality.high - rest) / equality.coefficients[name]:.12g}")
+            if all(not each.missed_by(point) for each in self.constraints) and self._in_ranges(point):
+                return point
+        return self.parameters.exact_point(row) | self.fixed
+
+    @cached_property
+    def _balanced(self) -> Mapping[str, Linear]:
+        """The parameters that take what is left of an equality when the others are rounded."""
+        out: dict[str, Linear] = {}
+        free = [self.parameters.all[j].name for j in self._free if j not in self._held]
+        for each in self.constraints:
+            if isinstance(each, Linear) and each.low == each.high:
+                named = [name for name in each.names if name in free and name not in out]
+                if named:
+                    out[named[-1]] = each
+        return out
+
+    def _in_ranges(self, point: Point) -> bool:
+        ends = {each.name: each.dimension for each in self.parameters.all if each.dimension.levels is None}
+        return all(d.low <= point[name] <= d.high for name, d in ends.items())
+
+    def _polytope_at(self, w: int) -> Polytope:
+        found = self._polytopes[w]
+        assert found is not None
+        return found
+
+    def _cells(self, rows: Float[np.ndarray, "n D"]) -> Int[np.ndarray, " n"]:
+        """The polytope that each row is in; -1 for one that is not in the region."""
+        known = {tuple(c): w for c, w in zip(self._combinations.tolist(), self._which.tolist(), strict=True)}
+        out = np.array([known.get(tuple(row), -1) for row in rows[:, self._tied].tolist()], dtype=np.int64)
+        for j in self._loose:
+            out[~np.isin(rows[:, j], self._choices(j))] = -1
+        U = self._coordinates(rows)
+        for w in set(out.tolist()) - {-1}:
+            mine = np.flatnonzero(out == w)
+            out[mine[~self._polytope_at(w).contains(U[mine])]] = -1
+        return out
+
+    def _coordinates(self, rows: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n k"]:
+        columns = [self.parameters.all[j].dimension.unit(rows[:, j]) for j in self._free]
+        return np.array(columns).reshape(len(self._free), len(rows)).T.copy()
+
+    def _numbers(self, U: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        columns = [self.parameters.all[j].dimension.value(u) for j, u in zip(self._free, U.T, strict=True)]
+        return np.array(columns).reshape(U.shape[1], len(U)).T
+
+    def _rows(self, tied: Float[np.ndarray, "n t"], U: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n D"]:
+        rows = np.zeros((len(U), len(self.parameters.all)))
+        rows[:, self._tied], rows[:, self._free] = tied, self._numbers(U)
+        return rows
+
+    def _unit(self, rows: Float[np.ndarray, "n D"], U: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
+        """Points of the unit cube, with the coordinates of ranges as they are rather than through their values."""
+        X = self.domain.unit(rows)
+        starts = np.cumsum([0, *(d.size for d in self.domain)])
+        X[:, starts[self._free]] = U
+        return X
+
+
+class _EmptyError(Exception):
+    """Nothing is left."""
+
+
+def _polytope(
+    C: Float[np.ndarray, "r k"],
+    low: Float[np.ndarray, " r"],
+    high: Float[np.ndarray, " r"],
+    lower: Float[np.ndarray, " k"],
+    upper: Float[np.ndarray, " k"],
+) -> Polytope | None:
+    """`{lower <= u <= upper, low <= C u <= high}`; None if it is empty."""
+    equal = low == high
+    up, down = ~equal & np.isfinite(high), ~equal & np.isfinite(low)
+    A, b = np.concatenate([C[up], -C[down]]), np.concatenate([high[up], -low[down]])
+    try:
+        return Polytope(lower, upper, A, b, C[equal], high[equal])
+    except ValueError:
+        return None

@@ -1,0 +1,135 @@
+"""Several outcomes: a policy for each, which learns its kernel, and the point that gains most in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from agents.core.maximise import finite_values
+from agents.core.protocol import Action, Actions, Feedback, Pending
+from agents.experiment.goals import Goal
+from agents.experiment.hypervolume import LogHypervolumeImprovement, boxes_above, is_dominated, reference_of
+from agents.learned.gp_bucb import MAPBUCB
+from gpbandit_envs.gp.regression import GPRegression
+
+__all__ = ["SeveralOutcomes"]
+
+_BLOCK = 1_024  # candidates that are compared at a time
+_NEAR = 16  # candidates drawn around the points that are best so far
+
+
+class SeveralOutcomes:
+    """Evaluates the point of largest expected hypervolume improvement, times the probability that limits are kept.
+
+    Each outcome has the model of a policy of its own. Points that are open count as told: their outcomes are the
+    posterior means (kriging believer), in the front of the best as in the variance; those that failed count so in the
+    variance alone. The front is made of posterior means, so that noise does not push it up.
+
+    Args:
+        parts: A policy for each outcome, at the start of the experiment.
+        goals: What is wanted of each outcome, in the same order.
+
+    Attributes:
+        parts: As given.
+        goals: As given.
+
+    Reference: Emmerich, Deutz and Klinkenberg (2011), see `hypervolume`; Ginsbourger, Le Riche and Carraro (2010),
+    Kriging is well-suited to parallelize optimization, for open points.
+    """
+
+    def __init__(self, parts: Sequence[MAPBUCB], goals: Sequence[Goal]) -> None:
+        self.parts, self.goals = tuple(parts), tuple(goals)
+        self.capabilities = self.parts[0].capabilities
+        # Those with a direction first, as `LogHypervolumeImprovement` has them.
+        self._order = sorted(range(len(goals)), key=lambda j: goals[j].direction is None)
+        self._n_objectives = sum(goal.direction is not None for goal in goals)
+        self._least = np.array([goals[j].least for j in self._order])
+
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        """Until the next call select among these arms."""
+        for part in self.parts:
+            part.offer(arms)
+
+    def observe(self, *feedback: Feedback) -> None:
+        """New results: one feedback for each outcome, of the same evaluations."""
+        for part, each in zip(self.parts, feedback, strict=True):
+            part.observe(each)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        """`n` actions, one after the other."""
+        first, open_ = self.parts[0], pending.actions
+        for _ in range(n):
+            if len(first.y) + len(open_) < first.design_size:
+                pick = first.space.random(1, first.rng, first.offered)
+            else:
+                pick = self._best(open_)
+            open_ = np.concatenate([open_, pick])
+        return open_[len(pending) :]
+
+    def _best(self, open_: Actions) -> Actions:
+        space, offered = self.parts[0].space, self.parts[0].offered
+        gain = self.gain(open_)
+        if self.parts[0].problem.is_finite:
+            X = space.coordinates(offered.arms)
+            blocks = [gain(X[start : start + _BLOCK]) for start in range(0, len(X), _BLOCK)]
+            return np.array([offered.best(finite_values(np.concatenate(blocks), offered.arms))])
+        near = self._front(open_)
+        near = near[self.parts[0].rng.integers(len(near), size=_NEAR)]
+        return space.maximise(gain, self.parts[0].rng, near)  # type: ignore[attr-defined]
+
+    def gain(self, open_: Actions) -> LogHypervolumeImprovement:
+        """The acquisition function, with these points open."""
+        Y, kept = self._believed(open_)
+        Y = Y[:, : self._n_objectives]
+        reference = reference_of(Y, self._least[: self._n_objectives])
+        lower, upper = boxes_above(Y[kept], reference)
+        models = [self._with_open(self.parts[j], open_) for j in self._order]
+        return LogHypervolumeImprovement(models, lower, upper, self._least[self._n_objectives :])
+
+    def _known(self, open_: Actions) -> Actions:
+        return np.concatenate([self.parts[0].actions, open_])
+
+    def _believed(self, open_: Actions) -> tuple[Float[np.ndarray, "n m"], np.ndarray]:
+        """Posterior means of all outcomes at evaluated and open points, and which of these keep to all limits."""
+        X = self.parts[0].space.coordinates(self._known(open_))
+        Y = np.column_stack([self.parts[j].posterior.at(X)[0] for j in self._order])
+        return Y, np.all(Y[:, self._n_objectives :] >= self._least[self._n_objectives :], axis=1)
+
+    def _front(self, open_: Actions) -> Float[np.ndarray, "k d"]:
+        """The points of the front; if none keeps to the limits, all points."""
+        Y, kept = self._believed(open_)
+        known = self._known(open_)
+        if not kept.any():
+            return known
+        return known[kept][~is_dominated(Y[kept][:, : self._n_objectives])]
+
+    @staticmethod
+    def _with_open(part: MAPBUCB, open_: Actions) -> GPRegression:
+        """The posterior of an outcome given all data, and at open and failed points its own mean."""
+        posterior = part.posterior
+        assert isinstance(posterior, GPRegression)
+        hallucinated = np.concatenate([part.failed, open_])
+        if len(hallucinated) == 0:
+            return posterior
+        Z = part.space.coordinates(hallucinated)
+        X, y = np.concatenate([part.X, Z]), np.concatenate([part.y, posterior.at(Z)[0]])
+        return GPRegression(posterior.kernel, X, y, posterior.lam, part.prior_mean)
+
+    def recommend(self) -> Action:
+        """The evaluated point of best posterior mean among those whose means keep to all limits.
+
+        Raises:
+            ValueError: if several outcomes have a direction, or no point is there that keeps to the limits.
+        """
+        if self._n_objectives > 1:
+            raise ValueError(
+                "recommend: expected a single outcome with a direction; pareto() has all points that are best"
+            )
+        Y, kept = self._believed(self.parts[0].actions[:0])
+        if not kept.any():
+            limits = ", ".join(str(goal) for goal in self.goals if goal.limit is not None)
+            raise ValueError(f"recommend: expected a point whose means keep to {limits}, got none yet")
+        action: Action = self.parts[0].actions[int(np.argmax(np.where(kept, Y[:, 0], -np.inf)))]
+        return action
