@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data coverage lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest coverage dist lock lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -28,6 +28,11 @@ $(VENV)/.installed-docs: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[docs]'
 	touch $(VENV)/.installed $@
+
+$(VENV)/.installed-release: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) build twine uv
+	touch $@
 
 leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
@@ -92,20 +97,39 @@ LOOPS ?= Nehalem,Sandybridge,Haswell,Zen,SkylakeX,NumPy-baseline
 test-portable: $(VENV)/.installed-test
 	GPBANDIT_SHAPES=0 $(BIN)/python -m tests.portable --loops $(LOOPS) -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(NUMERICAL)
 
+# The fast tier with the lowest versions that pyproject.toml states, without enforced annotations; LOW=tests/gp for a part.
+LOW ?= tests
+test-lowest: $(VENV)/.installed-release
+	$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(VENV)/lowest
+	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable '.[test]'
+	GPBANDIT_SHAPES=0 $(VENV)/lowest/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(LOW)
+
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered
 	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
 
-# What is generated: the README's tables, the pages on the environments and those on the papers.
+# What is generated: the README's tables, the pages on the environments and those on the papers, and the public names.
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
+	$(BIN)/python docs/public_names.py
 
 # Boards and documentation as one site that opens from disk, in build/site; a warning is an error.
 site: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto --html-define boards=../index.html docs build/site/docs
 	$(BIN)/gpbandit board site --out build/site
+
+# What a release uploads, checked; from a tag the workflow `release` does the same and publishes.
+dist: $(VENV)/.installed-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+
+# The exact versions that boards are played with, on Python 3.11; `make board` and `make board-check` install them.
+lock: $(VENV)/.installed-release
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-header \
+	  --no-emit-index-url --no-emit-find-links --generate-hashes --extra optuna pyproject.toml -o leaderboards/boards.lock
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import moderate, positive_number, shown
 from gpbandit_envs.tails import NoiseTails
@@ -57,6 +57,10 @@ class Noise(ABC):
 
     def on(self, arms: Float[np.ndarray, "A d"] | None) -> Noise:
         """The model on these arms, or on a box if None; itself, unless it depends on them."""
+        return self
+
+    def among(self, arms: Int[np.ndarray, " n"]) -> Noise:
+        """The model on these arms alone of those that it is on; itself, unless it depends on them."""
         return self
 
     @abstractmethod
@@ -259,6 +263,9 @@ class ArmNoise(Noise):
             raise ValueError(f"stds: expected {len(arms)} numbers, one an arm, got {len(self.stds)}")
         return self
 
+    def among(self, arms: Int[np.ndarray, " n"]) -> ArmNoise:
+        return ArmNoise(stds=self.stds[arms])
+
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)
 
@@ -308,6 +315,9 @@ class TableNoise(Noise):
     @property
     def tails(self) -> NoiseTails:
         return self._tails
+
+    def among(self, arms: Int[np.ndarray, " n"]) -> TableNoise:
+        return TableNoise(self._values[arms])
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.random(n)

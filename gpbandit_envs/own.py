@@ -18,12 +18,15 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.arguments import MANY, as_count, as_number, positive_int
+from gpbandit_envs.certify import certify as make_certificate
+from gpbandit_envs.certify import find, save, table_hash
+from gpbandit_envs.certify.certificate import NORMS
 from gpbandit_envs.code_digest import code_digest, is_importable
 from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
-from gpbandit_envs.envs.recipe import KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.registry import OWN, TABLE
 
@@ -47,6 +50,7 @@ def from_table(
     ignore: Sequence[str] = (),
     noise_std: float | None = None,
     kernel: KernelLike = None,
+    certify: bool | Sequence[float] = False,
     name: str | None = None,
     horizon: int = _HORIZON,
 ) -> gym.Env[Any, Any]:
@@ -68,6 +72,9 @@ def from_table(
             or 1 % of the target's range if there are none. Only where the feedback is not resampled.
         kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
             lengthscale.
+        certify: Whether policies are told how near the means are to functions of bounded norm under the kernel, or the
+            norms for which they are. The distances are computed once and kept with the data, which takes seconds up to
+            5,000 candidates and minutes beyond; see `gpbandit certify`.
         name: Letters, digits, `-`, `_` and `.`; by default that of the file, or `table`.
         horizon: Number of evaluations `T` after which an episode ends.
 
@@ -85,14 +92,31 @@ def from_table(
     if isinstance(table, str | PathLike):
         path = Path(table).resolve()
         settings = {"file": str(path), "sha256": content_digest(file_content(path)), **settings}
-        return _register(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon)
+        return _with_certificate(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon, certify)
     import pandas as pd
 
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {type(table).__name__}")
     settings["sha256"] = frame_digest(table)
     entry_point = EntryPoint(functools.partial(frame_recipe, table.copy()))
-    return _register(_checked_name(name, "table"), entry_point, settings, horizon)
+    return _with_certificate(_checked_name(name, "table"), entry_point, settings, horizon, certify)
+
+
+def _with_certificate(
+    name: str, entry_point: Any, settings: dict[str, Any], horizon: int, certify: bool | Sequence[float]
+) -> gym.Env[Any, Any]:
+    """The environment of a table, with its certificate made where none is kept, if it is to be certified."""
+    env = _register(name, entry_point, settings, horizon)
+    norms = NORMS if isinstance(certify, bool) else tuple(certify)
+    if not norms or certify is False:
+        return env
+    recipe = env.unwrapped.recipe  # type: ignore[attr-defined]
+    table = fixed_table(recipe)
+    assert table is not None
+    kept = find(table_hash(*table), dict(recipe.kernel.to_spec()))
+    if kept is None or not set(norms) <= {point.norm for point in kept.curve}:
+        save(make_certificate(recipe.kernel, *table, norms=norms))
+    return _register(name, entry_point, {**settings, "certified": True}, horizon)
 
 
 def from_function(

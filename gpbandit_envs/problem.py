@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,12 +16,29 @@ from gpbandit_envs.delays import Delay
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.tails import NoiseTails
 
-__all__ = ["KNOWLEDGE_LEVELS", "Certificate", "InitialData", "Knowledge", "Problem"]
+__all__ = ["KNOWLEDGE_LEVELS", "Approximation", "Certificate", "InitialData", "Knowledge", "Problem"]
 
-Knowledge = Literal["oracle", "misspecified", "learned"]
-KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "learned")
+Knowledge = Literal["oracle", "misspecified", "certified", "learned"]
+KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "certified", "learned")
 
 _SHOWN = ("kernel", "noise_std", "norm_bound", "horizon", "initial", "delay")
+_ROUNDING = 1e-12
+
+
+class Approximation(NamedTuple):
+    """Some function of an RKHS is near the mean: its norm is at most `norm`, its error at most `distance` everywhere.
+
+    Attributes:
+        norm: Bound on the RKHS norm of that function under the stated kernel, > 0.
+        distance: Bound on the largest difference to the mean less the stated prior mean, >= 0, unit of the reward.
+    """
+
+    norm: float
+    distance: float
+
+    def implies(self, other: Approximation) -> bool:
+        """Whether a mean that this pair is true of is one that `other` is true of."""
+        return self.norm <= other.norm and self.distance <= other.distance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,10 +138,16 @@ class Problem:
         noise_stds: That of each arm, shape `(A,)`, read-only; None if it is the same for all, or unknown.
         noise_tails: The sub-Gaussian constant of the noise, and whether it is Gaussian; None if it has no such
             constant, as heavy tails have none, or none is known: then no theorem guarantees a confidence band.
-        norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown.
+        prior_mean: Constant `c` that the mean is about: `kernel`, `norm_bound` and `approximations` are statements
+            about the mean less `c`, unit of the reward.
+        norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown. Where the mean is only
+            near the RKHS, `misspecification["sup"]` away from it, that of the function near by.
+        approximations: How near the mean is to functions of the RKHS: pairs of a norm and a distance, norms increasing
+            and distances decreasing. `pairs` says the same where only `norm_bound` is stated.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
         knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong, by the
-            factors in `misspecification` where those are known, `"learned"` if they are a modelling choice or absent.
+            factors in `misspecification` where those are known, `"certified"` if the kernel is a choice, of which
+            `approximations` are proven facts, `"learned"` if they are a modelling choice or absent.
             It says nothing of `norm_bound`, nor of the tails of the noise.
         misspecification: Factor by which a stated quantity is wrong, such as `{"lengthscale": 2.0}`; further
             `"sup"`, the largest distance of the mean from a function that the stated prior describes, and
@@ -151,7 +175,9 @@ class Problem:
     noise_std: float | None = None
     noise_stds: Float[np.ndarray, " A"] | None = None
     noise_tails: NoiseTails | None = None
+    prior_mean: float = 0.0
     norm_bound: float | None = None
+    approximations: tuple[Approximation, ...] = ()
     horizon: int | None = None
     knowledge: Knowledge = "oracle"
     misspecification: Mapping[str, float] = field(default_factory=dict)
@@ -181,6 +207,7 @@ class Problem:
             noise_std = as_number("noise_std", self.noise_std, "a finite number >= 0", lambda noise_std: noise_std >= 0)
             object.__setattr__(self, "noise_std", noise_std)
         _check_noise(self)
+        object.__setattr__(self, "prior_mean", as_number("prior_mean", self.prior_mean, "a finite number"))
         if self.norm_bound is not None:
             object.__setattr__(self, "norm_bound", positive_number("norm_bound", self.norm_bound))
         if self.horizon is not None:
@@ -192,6 +219,14 @@ class Problem:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
         for name in ("misspecification", "notes"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        _check_approximations(self)
+
+    @property
+    def pairs(self) -> tuple[Approximation, ...]:
+        """`approximations`, or the one that `norm_bound` and `misspecification["sup"]` state; none if neither does."""
+        if self.approximations or self.norm_bound is None:
+            return self.approximations
+        return (Approximation(self.norm_bound, self.misspecification.get("sup", 0.0)),)
 
     @property
     def is_finite(self) -> bool:
@@ -216,6 +251,8 @@ class Problem:
         what += ", some of them offered at a time" if self.contexts else ""
         stated = {name: getattr(self, name) for name in _SHOWN}
         shown = [f"{name}={value!r}" for name, value in stated.items() if value is not None]
+        shown += [f"prior_mean={self.prior_mean!r}"] if self.prior_mean else []
+        shown += [f"approximations={[tuple(pair) for pair in self.approximations]}"] if self.approximations else []
         shown += [f"{name}={dict(getattr(self, name))!r}" for name in ("misspecification",) if getattr(self, name)]
         return f"Problem({', '.join([repr(self.name), what, *shown, f'knowledge={self.knowledge!r}'])})"
 
@@ -283,3 +320,49 @@ def _check_domain(problem: Problem) -> None:
             raise ValueError(f"drift: expected None, as the mean does not change, got {problem.drift}")
     if problem.initial is not None:
         problem.initial.check_fit(problem)
+
+
+def _check_approximations(problem: Problem) -> None:
+    """Raise unless the pairs are in order and agree with the norm bound, and derive from them what they imply."""
+    pairs = _as_pairs(problem.approximations)
+    object.__setattr__(problem, "approximations", pairs)
+    if not pairs:
+        return
+    for one, other in pairwise(pairs):
+        if not (one.norm < other.norm and one.distance > other.distance):
+            raise ValueError(
+                f"approximations: expected norms that increase and distances that decrease, got {tuple(one)} before "
+                f"{tuple(other)}"
+            )
+    if problem.norm_bound is None and pairs[-1].distance == 0:
+        object.__setattr__(problem, "norm_bound", pairs[-1].norm)
+    if problem.norm_bound is None:
+        return
+    distances = [pair.distance for pair in pairs if pair.norm == problem.norm_bound]
+    if not distances:
+        raise ValueError(
+            f"norm_bound: expected one of the norms in approximations, {[pair.norm for pair in pairs]}, got "
+            f"{problem.norm_bound}"
+        )
+    stated = dict(problem.misspecification)
+    sup = stated.get("sup", distances[0])
+    if abs(sup - distances[0]) > _ROUNDING * max(sup, 1.0):
+        raise ValueError(
+            f"misspecification['sup']: expected {distances[0]:g}, the distance in approximations at norm_bound, "
+            f"got {sup:g}"
+        )
+    if sup:
+        object.__setattr__(problem, "misspecification", MappingProxyType({**stated, "sup": sup}))
+
+
+def _as_pairs(given: Any) -> tuple[Approximation, ...]:
+    expected = "pairs of a norm > 0 and a distance >= 0"
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"approximations: expected {expected}, got {shown(given)}")
+    pairs = []
+    for pair in given:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"approximations: expected {expected}, got {shown(pair)}")
+        norm, distance = (as_number("approximations", number, expected, lambda size: size >= 0) for number in pair)
+        pairs.append(Approximation(positive_number("approximations", norm), distance))
+    return tuple(pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agents.core.gp_settings import NormBound
+from agents.core.gp_settings import NormBound, Regulariser
 from agents.core.space import Search
 
 __all__ = ["BandFields", "ModelFields", "SearchFields"]
@@ -17,11 +17,12 @@ class ModelFields:
 
     Args:
         kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
-        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`; `{"smoothness": c}` for one that
+            grows with the horizon, see `agents.core.gp_settings.Regulariser`.
     """
 
     kernel: Any = None
-    lam: float | None = None
+    lam: Regulariser = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,9 +14,10 @@ from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.existing_data import Initial
 from agents.core.fields import ModelFields, SearchFields
 from agents.core.finite import Offer
-from agents.core.gp_settings import GPSettings
+from agents.core.gp_settings import GPSettings, Model
 from agents.core.guarantees import BandGuarantee
 from agents.core.initial_design import InitialDesign, UniformDesign
+from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -95,8 +96,9 @@ class GPAgent(ModelFields, Agent):
         data = problem.initial if self.settings.initial is None else self.settings.initial
         if data is not None:
             data.check_fit(problem)
+            data = centred(data, problem)
         self.problem, self.rng = problem, rng
-        self.model = self.settings.resolve(problem, allow_doubling=self.doubles_norm and problem.is_finite)
+        self.model = self.model_on(problem)
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
         if problem.arms is None:
             self.beliefs = self.box_beliefs(data)
@@ -105,6 +107,10 @@ class GPAgent(ModelFields, Agent):
             if data is None:
                 self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
         self.begin_batch()
+
+    def model_on(self, problem: Problem) -> Model:
+        """The settings of an episode on a problem."""
+        return self.settings.resolve(problem, allow_doubling=self.doubles_norm and problem.is_finite)
 
     def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
         """The posterior of an episode on a box, given existing data."""
@@ -168,7 +174,7 @@ class GPAgent(ModelFields, Agent):
     def observe(self, feedback: Feedback) -> None:
         if len(feedback) == 0:
             return
-        if self.beliefs.observe(feedback):
+        if self.beliefs.observe(centred(feedback, self.problem)):
             self.batch_length = self.batch_issued
         self.begin_batch()  # even if nothing was learnt: a batch must not count on what failed
 
@@ -181,7 +187,7 @@ class GPAgent(ModelFields, Agent):
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = self.beliefs.at(np.asarray(X, np.float64))
-        return mean, self.current_width * np.sqrt(variance)
+        return uncentred(mean, self.problem), self.current_width * np.sqrt(variance)
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {"width": self.current_width, **self.beliefs.diagnostics()}

@@ -15,9 +15,10 @@ from agents.core.guarantees import BandGuarantee
 from agents.core.widths import WidthContext, WidthSchedule
 from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.gp.kernels import Matern, Scale
+from gpbandit_envs.problem import Approximation, Problem
 
-__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound"]
+__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound", "Regulariser"]
 
 _NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
@@ -25,6 +26,12 @@ _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
 0.5; `{"times": 3.0}` for three times the problem's, or 3; None for the problem's, or 1."""
+
+Regulariser = float | Mapping[str, float] | None
+"""The noise variance in the posterior: a number; None for that of the noise; `{"smoothness": c}` for c times that of
+the noise times `T^(d / (2 nu + 2 d))`, T the horizon, nu the smoothness of a Matern kernel. So Whitehouse, Ramdas and
+Wu (2023), On the sublinear regret of GP-UCB, regularise for eigenvalues that fall like a power; the constant c is no
+part of their theorem, and the text could not be consulted."""
 
 NoiseOfArms = Literal["common", "by_arm"]
 """Whether the posterior takes one noise variance for all arms, or that of each arm where the problem states it."""
@@ -85,7 +92,8 @@ class GPSettings:
 
     Args:
         kernel: Spec, kernel or scikit-learn kernel.
-        lam: Noise variance in the posterior; else the problem's `noise_std ** 2`.
+        lam: Noise variance in the posterior, or how it follows from the problem, see `Regulariser`; else the problem's
+            `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
         initial: Existing data on arms, `{"arms": [...], "rewards": [...]}`; else the problem's, if it has some.
@@ -98,7 +106,7 @@ class GPSettings:
     def __init__(
         self,
         kernel: Any = None,
-        lam: float | None = None,
+        lam: Regulariser = None,
         norm_bound: NormBound = None,
         delta: float | None = None,
         initial: Initial = None,
@@ -110,13 +118,20 @@ class GPSettings:
         bound, factor, self.doubling = _stated_norm(norm_bound)
         self.kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         positive = "a finite number > 0 or None"
-        self.lam = None if lam is None else as_variance("lam", lam, positive)
+        self.smoothness = _smoothness(lam)
+        number = None if isinstance(lam, Mapping) else lam
+        self.lam = None if number is None else as_variance("lam", number, positive)
         self.norm_bound = None if bound is None else as_number("norm_bound", bound, positive, lambda F: F > 0)
         self.norm_factor = as_number("norm_bound", factor, positive, lambda F: F > 0)
         self.delta = delta
         if delta is not None:
             self.delta = as_number("delta", delta, "a probability in (0, 1) or None", lambda p: 0 < p < 1)
         self.initial = as_initial(initial)
+
+    @property
+    def own_lam(self) -> bool:
+        """Whether the noise variance in the posterior is the policy's own."""
+        return self.lam is not None or self.smoothness is not None
 
     @classmethod
     def of(cls, policy: Any) -> GPSettings:
@@ -157,6 +172,7 @@ class GPSettings:
                 f"lam: expected at least {_LEAST_LAM:g} of the largest prior variance, {largest:g}, as rounding is "
                 f"larger than less, got {self.lam!r}"
             )
+        lam = self._regulariser(kernel, problem)
         lams = None
         if self.by_arm and problem.noise_stds is not None:
             lams = np.maximum(problem.noise_stds**2, _NOISE_FREE * largest)
@@ -164,13 +180,51 @@ class GPSettings:
         return Model(
             kernel=kernel,
             # Noise-free feedback: the posterior still needs a positive lam, here well above rounding.
-            lam=self.lam if self.lam is not None else max(noise_std**2, _NOISE_FREE * largest),
+            lam=lam if lam is not None else max(noise_std**2, _NOISE_FREE * largest),
             noise_std=noise_std,
             norm_bound=self.norm_bound or self.norm_factor * (problem.norm_bound or 1.0),
             delta=self.delta_on(problem),
             prior_variance=largest,
             doubling=self.doubling,
             lams=lams,
+        )
+
+    def _regulariser(self, kernel: Kernel, problem: Problem) -> float | None:
+        """The noise variance in the posterior, where it is not that of the noise.
+
+        Raises:
+            ValueError: if it is to follow from the smoothness, and the kernel has none, or horizon or noise is unknown.
+        """
+        if self.smoothness is None:
+            return self.lam
+        bare = kernel
+        while isinstance(bare, Scale):
+            bare = bare.kernel
+        if not isinstance(bare, Matern):
+            raise ValueError(f"lam: expected a number where the kernel is not Matern, got 'smoothness' with {kernel}")
+        if problem.horizon is None or not problem.noise_std:
+            raise ValueError(
+                f"lam: 'smoothness' needs a horizon and a noise_std > 0, {problem.name} states {problem.horizon} and "
+                f"{problem.noise_std}"
+            )
+        power = problem.dim / (2 * bare.nu + 2 * problem.dim)
+        return float(self.smoothness * problem.noise_std**2 * problem.horizon**power)
+
+    def pairs_on(self, problem: Problem) -> tuple[Approximation, ...]:
+        """What the policy takes the mean to be near: the problem's pairs, unless it has a norm of its own.
+
+        A norm of its own comes with the distance that the problem states for it; of a norm below all of them no
+        distance is known, and the first is taken.
+        """
+        sup = problem.misspecification.get("sup", 0.0)
+        stated = problem.pairs
+        if self.norm_bound is not None:
+            within = [pair.distance for pair in stated if pair.norm <= self.norm_bound] or [
+                pair.distance for pair in stated[:1]
+            ]
+            return (Approximation(self.norm_bound, min(within, default=sup)),)
+        return tuple(
+            Approximation(self.norm_factor * pair.norm, pair.distance) for pair in stated or (Approximation(1.0, sup),)
         )
 
     def delta_on(self, problem: Problem) -> float:
@@ -196,7 +250,7 @@ class GPSettings:
             assumes=assumes,
             theorem="" if schedule is None else schedule.theorem,
             unmet="" if schedule is None or assumes is None else schedule.unmet or unmet,
-            own_model=self.kernel is not None or self.lam is not None,
+            own_model=self.kernel is not None or (self.own_lam and not (schedule is not None and schedule.any_lam)),
             norm_bound=self.norm_bound,
             norm_factor=self.norm_factor,
             doubles_norm=self.doubling,
@@ -220,3 +274,12 @@ def _stated_norm(norm_bound: NormBound) -> tuple[float | None, float, bool]:
     if isinstance(norm_bound, str):
         raise ValueError(f"norm_bound: expected a number, 'double' or None, got {norm_bound!r}")
     return norm_bound, 1.0, False
+
+
+def _smoothness(lam: Regulariser) -> float | None:
+    """The constant in a `lam` that follows from the smoothness; None for any other."""
+    if not isinstance(lam, Mapping):
+        return None
+    if set(lam) != {"smoothness"}:
+        raise ValueError("lam: expected a number, a mapping such as {'smoothness': 1.0} or None, got " + shown(lam))
+    return as_number("lam", lam["smoothness"], "a finite constant > 0", lambda c: c > 0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import Approximation, Problem
 
 if TYPE_CHECKING:  # else every agent's fingerprint would change with the sketch
     from gpbandit_envs.gp.sketch import SketchedArmPosterior
@@ -52,13 +52,16 @@ class BandGuarantee:
         assumes: What the theorem behind the width assumes of the mean function; None where there is no theorem.
         theorem: Source of that theorem; "" without one.
         unmet: Condition of the theorem that the policy does not meet, whatever the problem; "" if it meets all.
-        own_model: Whether the kernel or the noise variance are the policy's arguments instead of the problem's.
+        own_model: Whether the kernel is the policy's argument instead of the problem's, or the noise variance in the
+            posterior is and the theorem is not for any other than that of the noise.
         norm_bound: Bound on the RKHS norm among the policy's arguments; None if it takes the problem's.
         norm_factor: What it multiplies the problem's bound on the norm by, > 0.
         doubles_norm: Whether the bound on the norm is a guess that is doubled when the data refute it.
         refuted: Whether the data of this episode refute the bound on the norm, the noise or the kernel that the policy
             was given: impossible while the band holds, so that its probability is at most `delta`.
         tolerates: What the band holds in spite of, as much of it as the problem states.
+        approximations: What the band takes the mean to be near, all of it: pairs of a norm and a distance. () for a
+            band that rests on a bound on the norm alone, the policy's or the problem's.
         time_varying: Whether it is for a mean that drifts as the problem states, instead of one that stays as it is.
         gaussian_noise: Whether it is for Gaussian noise alone, instead of all that is sub-Gaussian.
     """
@@ -74,6 +77,7 @@ class BandGuarantee:
     doubles_norm: bool = False
     refuted: bool = False
     tolerates: frozenset[Deviation] = frozenset()
+    approximations: tuple[Approximation, ...] = ()
     time_varying: bool = False
     gaussian_noise: bool = False
 

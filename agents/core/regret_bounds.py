@@ -74,6 +74,7 @@ def ucb_guarantee(
     theorem: str = "",
     start: int = 0,
     mixture: bool = False,
+    norm: float | None = None,
 ) -> RegretGuarantee:
     """The guarantee of GP-UCB, or of an exact relative that plays in batches, with a width that its theorem allows.
 
@@ -88,12 +89,13 @@ def ucb_guarantee(
         start: Evaluations of the initial design, each of regret up to twice the largest mean; without a norm bound
             that is not known, and there is no bound.
         mixture: Whether the policy's width is AMM, or DMM, whose band lies within it.
+        norm: Bound on the norm in the place of the problem's, as of a function that is near the mean.
     """
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
     exponent = proven_exponent(problem.kernel, problem.dim)
     if problem.initial is not None or settings.initial is not None:
         return RegretGuarantee(exponent)
-    F, gaussian, delta = problem.norm_bound, False, settings.delta_on(problem)
+    F, gaussian, delta = norm or problem.norm_bound, False, settings.delta_on(problem)
     t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
     if F is not None and mixture:
         width, source = amm_width(gamma, F, inputs.noise_std, delta, lam), "Flynn and Reeb (2025), AMM"

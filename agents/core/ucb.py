@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from agents.core.fields import BandFields
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee
 from agents.core.norm_doubling import NormEstimate
+from agents.core.prior_mean import uncentred
 from agents.core.protocol import Actions, Pending
 from agents.core.widths import (
     SEQUENTIAL_WIDTHS,
@@ -26,6 +27,7 @@ from agents.core.widths import (
     DualMixture,
     NonAdaptive,
     OfflineTheorem,
+    SlackMixture,
     WidthContext,
     WidthSchedule,
     as_width,
@@ -90,6 +92,7 @@ class UCBAgent(BandFields, GPAgent):
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.schedule = self._arm_schedule if problem.is_finite else self._box_schedule
         self.norm_estimate, self.refuted = None, False
+        self._pairs = self.settings.pairs_on(problem)
         super().reset(problem, rng)
 
     def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
@@ -118,8 +121,9 @@ class UCBAgent(BandFields, GPAgent):
         self.current_width = self.next_width(context, self.beliefs.n_pulls + 1, self.rng)
         if isinstance(self.schedule, DualMixture):
             assert isinstance(self.beliefs, DualBeliefs)
-            self._factors = self.schedule.factors(context, self.beliefs.misfits)
-            self.refuted |= bool(np.isinf(self._factors).any())
+            self._band = self.schedule.band(context, self.beliefs.evidence, self._pairs)
+            self.current_width = self.schedule.plain_width(context, self._band)
+            self.refuted |= self._band.refuted
 
     def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
         """The width of the bounds that choose evaluation `t`, or the batch that begins with it.
@@ -145,7 +149,7 @@ class UCBAgent(BandFields, GPAgent):
             if len(pending):
                 return self.no_actions
             if isinstance(self.beliefs, DualBeliefs):
-                return self.beliefs.maximise_upper(self._factors, self.rng)
+                return self.beliefs.maximise_upper(self._band, self.rng)
             return self.beliefs.maximise(UpperConfidenceBound(self.current_width), self.rng)
         if self._batch is None:
             self._batch = self.arms.new_batch(self.current_width, pending.actions)
@@ -163,22 +167,25 @@ class UCBAgent(BandFields, GPAgent):
         """Mean and half-width of the band; of a `DualMixture` its middle and half of it, 0 where it is empty."""
         if not isinstance(self.beliefs, DualBeliefs):
             return super().predict(X)
-        lower, upper = self.beliefs.bounds(np.asarray(X, np.float64), self._factors)
-        return 0.5 * (lower + upper), np.maximum(0.5 * (upper - lower), 0.0)
+        lower, upper = self.beliefs.bounds(np.asarray(X, np.float64), self._band)
+        return uncentred(0.5 * (lower + upper), self.problem), np.maximum(0.5 * (upper - lower), 0.0)
 
     def band_guarantee(self) -> BandGuarantee:
-        return self.settings.band_guarantee(
+        stated = self.settings.band_guarantee(
             width_setting(self.width),
             self.schedule,
             self.model.delta,
             self.unmet_condition(self.schedule),
             self.refuted,
         )
+        if not isinstance(self.schedule, SlackMixture):
+            return stated
+        return replace(stated, tolerates=frozenset({"sup"}), approximations=self._pairs)
 
     @property
     def is_mixture(self) -> bool:
         """Whether the width on arms is AMM or DMM."""
-        return isinstance(self._arm_schedule, AnalyticMixture | DualMixture)
+        return type(self._arm_schedule) in (AnalyticMixture, DualMixture)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
         """Which condition of the theorem behind `schedule` this policy does not meet; "" if none."""

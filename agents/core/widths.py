@@ -29,9 +29,11 @@ from jaxtyping import Float
 
 from agents.core.guarantees import Assumption
 from gpbandit_envs.arguments import as_number, positive_number, shown
+from gpbandit_envs.problem import Approximation
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
+    "AbbasiYadkori",
     "AnalyticMixture",
     "BBKBTheorem2",
     "BKBTheorem2",
@@ -39,16 +41,20 @@ __all__ = [
     "CompactBayes",
     "Constant",
     "CorrectedBKB",
+    "DualBand",
     "DualMixture",
     "EffectiveDimension",
+    "Evidence",
     "FiniteBayes",
     "GrowingWidth",
     "InformationGain",
+    "LikelihoodRatio",
     "LogDeterminant",
     "Logarithmic",
     "NonAdaptive",
     "OfflineTheorem",
     "Scaled",
+    "SlackMixture",
     "TwoSidedNonAdaptive",
     "TwoSidedOffline",
     "WidthContext",
@@ -105,6 +111,7 @@ class WidthSchedule(ABC):
         unmet: Condition of the theorem that a band at all arms or points never meets; "" if there is none.
         for_sketch: Whether the theorem is about a sketched posterior; the others are about the exact one.
         gaussian_noise: Whether the band is proven for Gaussian noise alone, instead of all that is sub-Gaussian.
+        any_lam: Whether it is proven for every noise variance in the posterior, instead of that of the noise alone.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
     """
@@ -114,6 +121,7 @@ class WidthSchedule(ABC):
     unmet: ClassVar[str] = ""
     for_sketch: ClassVar[bool] = False
     gaussian_noise: ClassVar[bool] = False
+    any_lam: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
 
     @abstractmethod
@@ -234,11 +242,34 @@ class InformationGain(WidthSchedule):
 
     assumes = "norm"
     theorem = "Chowdhury and Gopalan (2017), Theorem 2"
+    any_lam: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
+
+
+@dataclass(frozen=True)
+class AbbasiYadkori(WidthSchedule):
+    """`C (F + R / sqrt(lam) sqrt(2 gamma + 2 log(1 / delta)))` with the gain of the pulls themselves, for any `lam`.
+
+    The ellipsoid for linear bandits, with a kernel for the inner product; by `sqrt(a^2 + b^2) <= a + b` never below
+    `AnalyticMixture` at the same `lam`. Whitehouse, Ramdas and Wu (2023) use it with a `lam` that grows with the
+    horizon, `{"smoothness": c}` of `agents.core.gp_settings.Regulariser`.
+
+    Reference: Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, Theorem 2;
+    Abbasi-Yadkori (2012), Online learning for linearly parametrized control problems, Corollary 3.15, in a Hilbert
+    space.
+    """
+
+    assumes = "norm"
+    theorem = "Abbasi-Yadkori et al. (2011), Theorem 2"
+    any_lam: ClassVar[bool] = True
+
+    def __call__(self, context: WidthContext) -> float:
+        c = context
+        return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(_log_ratio(c)))
 
 
 @dataclass(frozen=True)
@@ -253,10 +284,45 @@ class AnalyticMixture(WidthSchedule):
 
     assumes = "norm"
     theorem = "Flynn and Reeb (2025), AMM"
+    any_lam: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
         return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * _log_ratio(c))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the feedback tells a dual mixture. `y` is without the scatter of feedback on one arm that came together.
+
+    Attributes:
+        misfits: `a y^T (K_t + a I)^-1 y` for each regulariser of the grid, shape (G,), unit of y^2.
+        scatter: The part of each misfit that is scatter of feedback on one arm that came at different times, unit of
+            y^2: the same for all.
+        squared_errors: `sum_s (y_s - mean_{s-1}(x_s))^2`, of the posterior mean with `lam` as of before the feedback.
+    """
+
+    misfits: Float[np.ndarray, " G"]
+    scatter: float = 0.0
+    squared_errors: float = 0.0
+
+
+@dataclass(frozen=True)
+class DualBand:
+    """The intersection of `mean_a +- (w sd_a + slack)` over regularisers `a` and rows of factors `w`.
+
+    Attributes:
+        factors: `w` of each row and each regulariser, shape (P, G); infinite where the data refute it.
+        slacks: What each row adds, shape (P,), unit of the reward.
+    """
+
+    factors: Float[np.ndarray, "P G"]
+    slacks: Float[np.ndarray, " P"]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data refute one of them."""
+        return bool(np.isinf(self.factors).any())
 
 
 @dataclass(frozen=True)
@@ -281,6 +347,7 @@ class DualMixture(WidthSchedule):
 
     assumes = "norm"
     theorem = "Flynn and Reeb (2025), DMM"
+    any_lam: ClassVar[bool] = True
 
     grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
@@ -305,14 +372,104 @@ class DualMixture(WidthSchedule):
             context: The inputs of the width.
             misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
         """
+        return self._factors(
+            context, misfits, misfits[0], context.noise_std**2 * _log_ratio(context), context.norm_bound
+        )
+
+    def _factors(
+        self, context: WidthContext, misfits: Float[np.ndarray, " G"], misfit: float, radius: float, norm: float
+    ) -> Float[np.ndarray, " G"]:
+        """The same where `R_t^2 = misfit + radius`, for a norm of its own."""
         c, a = context, context.lam * np.array(self.grid)
-        terms = c.noise_std**2 * _log_ratio(c) + a * c.norm_bound**2
-        squares = terms + (misfits[0] - misfits)
+        terms = radius + a * norm**2
+        squares = terms + (misfit - misfits)
         # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
         rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
         factors = np.sqrt(np.maximum(squares, 0.0) / a)
         factors[squares < -rounding] = inf
         return factors
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        """The band after the feedback so far.
+
+        Args:
+            context: The inputs of the width.
+            evidence: What the feedback tells.
+            pairs: What the mean is near; a band for a mean of bounded norm does not read them.
+        """
+        del pairs
+        return DualBand(self.factors(context, evidence.misfits)[None], np.zeros(1))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        """The width that is logged: that of the band at `a = lam`, before others are intersected."""
+        del band
+        return self(context)
+
+
+@dataclass(frozen=True)
+class SlackMixture(DualMixture):
+    """DMM with slack, for a mean that is only near the RKHS: all pairs of a norm F and a distance eps are intersected.
+
+    Let some function of norm at most F differ from the mean by at most eps everywhere. The event of `DualMixture` holds
+    for any mean, and on it `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x) + eps`, where
+    `rad_a^2 = (R_t + eps sqrt(t))^2 + a F^2 - a y^T (K_t + a I)^-1 y`. Scatter of feedback on one arm is in `R_t^2` and
+    in the last term alike, and says nothing of the function; without it `R_t`, and with it the slack, is smaller.
+    With eps = 0 it is DMM. Proof: `docs/math/slack.md`.
+
+    What the distance adds is `2 eps sqrt(t) R_t + eps^2 t` for every `a`, so that larger regularisers than DMM's pay.
+
+    Attributes:
+        grid: As for `DualMixture`.
+    """
+
+    theorem = "DMM with slack (docs/math/slack.md)"
+
+    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        c, t = context, context.t - 1
+        log_ratio = c.noise_std**2 * _log_ratio(c)
+        R = sqrt(max(float(evidence.misfits[0]) - evidence.scatter + log_ratio, 0.0))
+        rows = []
+        for F, eps in pairs:
+            reach = 2 * eps * sqrt(t) * R + eps**2 * t
+            rows.append(self._factors(c, evidence.misfits, evidence.misfits[0], log_ratio + reach, F))
+        return DualBand(np.array(rows), np.array([pair.distance for pair in pairs]))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        return float(band.factors[:, 0].min())
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio(DualMixture):
+    """The likelihood-ratio confidence sequence with weights 1, and a bounded norm, by the dual bands of `DualMixture`.
+
+    `sum_s (y_s - f(x_s))^2 <= sum_s (y_s - mean_{s-1}(x_s))^2 + 2 R^2 log(1 / delta)` with the ridge estimator of the
+    pulls before, for all times at once: each factor `exp(((y_s - f(x_s))^2 - (y_s - mean_{s-1}(x_s))^2) / (2 R^2))` has
+    a conditional mean of at most 1, whatever predictable number stands for the estimate. Any `lam` will do. The
+    right-hand side takes the place of `R_t^2`; the event is another one than that of `DualMixture`.
+
+    The paper's weights below 1, which keep early errors of the estimate out of the sum, are not here.
+
+    Reference: Emmenegger, Mutny and Krause (2023), Likelihood ratio confidence sets for sequential decision making,
+    Algorithm 1; its estimator is the penalised maximum of the likelihood, which for Gaussian noise is the ridge
+    estimator.
+
+    Attributes:
+        grid: As for `DualMixture`.
+    """
+
+    theorem = "Emmenegger et al. (2023), Algorithm 1 with weights 1"
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        del pairs
+        c = context
+        radius = 2 * c.noise_std**2 * log(1 / c.delta)
+        row = self._factors(c, evidence.misfits, evidence.squared_errors, radius, c.norm_bound)
+        return DualBand(row[None], np.zeros(1))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        return float(band.factors[0, 0])
 
 
 def _log_ratio(c: WidthContext) -> float:
@@ -546,6 +703,7 @@ SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
         "practical": EffectiveDimension(),
         "bayes": FiniteBayes(),
         "growing": Logarithmic(),
+        "ay": AbbasiYadkori(),
     }
 )
 """The named widths of GP-UCB on arms, and of all whose width is GP-UCB's.

@@ -62,6 +62,10 @@ class EnlargedUCB(SearchFields, UCBAgent):
         """What the policy allows for on a problem."""
         return problem.misspecification.get(self.deviation, 0.0) if self._size is None else self._size
 
+    def norm_on(self, problem: Problem) -> float | None:
+        """The norm bound on a problem, where what is allowed for goes with one of its own; None for the problem's."""
+        return None
+
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.allowed = self.allowed_on(problem)
         super().reset(problem, rng)
@@ -81,7 +85,8 @@ class EnlargedUCB(SearchFields, UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         allowed = self.allowed_on(inputs.problem)
-        inside = ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture)
+        norm = self.norm_on(inputs.problem)
+        inside = ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture, norm=norm)
         if allowed == 0:
             return inside
         if inside.bound is None:

@@ -10,7 +10,14 @@ from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, DualMixture, FiniteBayes
+from agents.core.widths import (
+    SEQUENTIAL_WIDTHS,
+    CompactBayes,
+    DualMixture,
+    FiniteBayes,
+    LikelihoodRatio,
+    SlackMixture,
+)
 
 __all__ = ["GPUCB"]
 
@@ -20,8 +27,10 @@ class GPUCB(SearchFields, UCBAgent):
     """Evaluate `argmax mean_{t-1} + width_t sd_{t-1}`, one arm or point at a time.
 
     Proven for a mean of bounded norm are `width="theory"`, that of Chowdhury and Gopalan (2017) with the data's own
-    information gain, and, narrower on the same assumptions, `"amm"` and `"dmm"` of Flynn and Reeb (2025). `"bayes"` is
-    that of Srinivas et al. (2010) for a draw from the prior, Theorem 1 on arms and Theorem 2 on a box. Tuned are
+    information gain, and, narrower on the same assumptions, `"amm"` and `"dmm"` of Flynn and Reeb (2025). `"dmm-slack"`
+    is for a mean that is only near the RKHS, and reads all of `Problem.approximations`. Proven too are `"ay"`, the
+    ellipsoid of Abbasi-Yadkori et al. (2011), and `"lr"`, the likelihood ratios of Emmenegger et al. (2023). `"bayes"`
+    is that of Srinivas et al. (2010) for a draw from the prior, Theorem 1 on arms and Theorem 2 on a box. Tuned are
     `"practical"`, the one of the BBKB experiments, and `"growing"`, the `sqrt(3 log 2t)` of the BPE experiments.
 
     Where a step offers only some of the arms, the maximum is over those: CGP-UCB (Krause and Ong 2011, eq. 4). Bands
@@ -32,8 +41,8 @@ class GPUCB(SearchFields, UCBAgent):
     guarantees nothing. Other arguments: see `UCBAgent`.
 
     Args:
-        width: `"theory"`, `"amm"`, `"dmm"`, `{"name": "dmm", "grid": [...]}` with regularisers in units of `lam`,
-            `"bayes"`, `"practical"`, `"growing"`, a number, or a `WidthSchedule`.
+        width: `"theory"`, `"amm"`, `"ay"`, `"dmm"`, `"dmm-slack"`, `"lr"`, `{"name": "dmm", "grid": [...]}` with
+            regularisers in units of `lam`, `"bayes"`, `"practical"`, `"growing"`, a number, or a `WidthSchedule`.
 
     Reference: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1; Chowdhury and Gopalan (2017), Algorithm 1; Flynn
     and Reeb (2025), Tighter confidence bounds for sequential kernel regression; Krause and Ong (2011), Contextual
@@ -41,7 +50,12 @@ class GPUCB(SearchFields, UCBAgent):
     """
 
     takes_dual = True
-    named_widths: ClassVar = {**SEQUENTIAL_WIDTHS, "dmm": DualMixture()}
+    named_widths: ClassVar = {
+        **SEQUENTIAL_WIDTHS,
+        "dmm": DualMixture(),
+        "dmm-slack": SlackMixture(),
+        "lr": LikelihoodRatio(),
+    }
     box_widths: ClassVar = {"bayes": CompactBayes()}
     policy_family = "GP-UCB"
     capabilities = Capabilities(
@@ -54,4 +68,6 @@ class GPUCB(SearchFields, UCBAgent):
         super().__post_init__()
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        if isinstance(self._arm_schedule, SlackMixture | LikelihoodRatio):
+            return RegretGuarantee()  # their bands are within no width whose regret is known
         return ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs
 from agents.core.guarantees import BoundInputs, RegretGuarantee
+from agents.core.prior_mean import centred
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
@@ -120,6 +121,7 @@ class GPUCBSDF(UCBAgent):
     def observe(self, feedback: Feedback) -> None:
         if len(feedback) == 0:
             return
+        feedback = centred(feedback, self.problem)
         if self._untold:
             self._zeros.update(self._untold)
             zeros = np.zeros(len(self._untold))

@@ -14,6 +14,7 @@ from agents.core.fields import BandFields, ModelFields
 from agents.core.finite import FiniteArmAgent
 from agents.core.gp_settings import GPSettings, NoiseOfArms
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
+from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
 from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, TwoSidedOffline, as_width, width_setting
@@ -199,7 +200,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         if self._grid is not None:
             feedback = replace(feedback, actions=self._grid.nearest(feedback.actions))
         self._answered += len(feedback.failed)
-        super().observe(feedback)
+        super().observe(centred(feedback, self.problem))
         if self._answered >= self._length and self._waiting:
             self._end_batch()
 
@@ -253,7 +254,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         The width is the one by which that batch eliminated; before the first batch is complete, its planned width.
         """
         mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
-        return mean, self._known_width * np.sqrt(variance)
+        return uncentred(mean, self.problem), self._known_width * np.sqrt(variance)
 
     def band_guarantee(self) -> BandGuarantee:
         return self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta, self._unmet())

@@ -14,6 +14,7 @@ from agents.core.fields import BandFields, ModelFields
 from agents.core.finite import FiniteArmAgent, group_pulls
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
+from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.widths import NonAdaptive, TwoSidedNonAdaptive, as_width, width_setting
@@ -135,6 +136,7 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
 
     def observe(self, feedback: Feedback) -> None:
         self._answered += len(feedback.failed)
+        feedback = centred(feedback, self.problem)
         arms, rewards = feedback.succeeded()
         if len(arms):
             self._waiting.append((arms, rewards))
@@ -171,7 +173,7 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and half-width `W sd` by the feedback of the last complete epoch; before that of the prior."""
         mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
-        return mean, self._known_width * np.sqrt(variance)
+        return uncentred(mean, self.problem), self._known_width * np.sqrt(variance)
 
     def band_guarantee(self) -> BandGuarantee:
         stated = self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta)

@@ -60,7 +60,7 @@ class BBKB(SketchedUCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim)
-        if F is None or self.settings.lam is not None or not isinstance(self.schedule, BBKBTheorem2):
+        if F is None or self.settings.own_lam or not isinstance(self.schedule, BBKBTheorem2):
             return RegretGuarantee(exponent)
         if self.min_batch is not None:  # a start of a length that is not known beforehand
             return RegretGuarantee(exponent)

@@ -46,7 +46,7 @@ class BKB(SketchedUCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F, schedule = inputs.problem, inputs.problem.norm_bound, self.schedule
         exponent = proven_exponent(problem.kernel, problem.dim)
-        if F is None or inputs.d_eff is None or self.settings.lam is not None or not isinstance(schedule, BKBTheorem2):
+        if F is None or inputs.d_eff is None or self.settings.own_lam or not isinstance(schedule, BKBTheorem2):
             return RegretGuarantee(exponent)
         kappa2, lam = inputs.prior_variance, inputs.lam
         if self._unmet_on(problem, schedule, lam, kappa2):

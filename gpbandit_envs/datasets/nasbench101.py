@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
 from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.readers import message_fields, read_columns, read_tfrecords
-from gpbandit_envs.datasets.table import Table
+from gpbandit_envs.datasets.table import Table, neighbours_among
 
 __all__ = ["EDGES", "INNER_NODES", "NASBENCH101", "Cells", "cell_hash", "enumerate_cells"]
 
@@ -214,7 +214,7 @@ def _table(cells: Cells, runs: Mapping[str, _Runs]) -> Table:
         values=values,
         costs=np.array([np.mean(runs[name].seconds) for name in labels]),
         labels=labels,
-        neighbours=_among(cells.neighbours, kept),
+        neighbours=neighbours_among(cells.neighbours, kept),
         notes={
             "target": CARD.target,
             "preprocessing": CARD.notes,
@@ -222,15 +222,6 @@ def _table(cells: Cells, runs: Mapping[str, _Runs]) -> Table:
             "n_with_values": len(labels),
         },
     )
-
-
-def _among(neighbours: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Neighbours among the arms that are kept, renumbered, with the padding last."""
-    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    renumbered = number[neighbours[kept]]
-    last = len(kept)
-    ordered = np.sort(np.where(renumbered < 0, last, renumbered), axis=1)
-    return np.where(ordered == last, -1, ordered)
 
 
 def _runs_of_tfrecord(path: Path, wanted: frozenset[str]) -> dict[str, _Runs]:

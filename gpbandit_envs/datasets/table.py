@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-__all__ = ["Table", "standardise", "unit_interval"]
+__all__ = ["Table", "neighbours_among", "standardise", "unit_interval"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,3 +138,12 @@ def unit_interval(y: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]
     if low == high:
         raise ValueError(f"y: expected at least two different values, got only {low}")
     return (y - low) / (high - low)
+
+
+def neighbours_among(neighbours: Int[np.ndarray, "A k"], kept: Bool[np.ndarray, " A"]) -> Int[np.ndarray, "n k"]:
+    """Neighbours among the arms that are kept, renumbered, with the padding of -1 last."""
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    renumbered = number[neighbours[kept]]
+    last = len(kept)
+    ordered = np.sort(np.where(renumbered < 0, last, renumbered), axis=1)
+    return np.where(ordered == last, -1, ordered)

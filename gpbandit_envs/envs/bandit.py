@@ -15,9 +15,18 @@ from gymnasium.utils import seeding
 from jaxtyping import Float
 
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import (
+    EnvRecipe,
+    adversary,
+    certified_recipe,
+    make_problem,
+    misspecification_factors,
+    misspecified,
+    on_rows,
+)
 from gpbandit_envs.envs.render import History, Picture, box_points, draw_rgb, draw_text
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
+from gpbandit_envs.functions.rows import RowsFunction, RowsLike, as_rows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Certificate, InitialData, Problem
 
@@ -40,8 +49,8 @@ class BanditEnv(gym.Env[Any, Any]):
     Args:
         recipe: Mean functions, noise, costs and the stated prior of the problem description.
         misspecification: Factors by which the stated quantities are wrong, such as `{"lengthscale": 2.0}`; keys
-            lengthscale, norm, noise. `{"sup": 0.1}` moves the mean of every arm by 0.1, up or down, away from a
-            function that the stated prior describes. Policies are told what is wrong, and use it or not.
+            lengthscale, variance, norm, noise. `{"sup": 0.1}` moves the mean of every arm by 0.1, up or down, away from
+            a function that the stated prior describes. Policies are told what is wrong, and use it or not.
         corruption: An adversary that adds to the feedback until its budget is spent, such as
             `{"name": "clipping", "budget": 50.0}`; see `gpbandit_envs.corruption`. Policies are told the budget. Regret
             is that of the clean means; `info["oracle"]["corruption"]` is what was added. Finite arms only.
@@ -52,6 +61,13 @@ class BanditEnv(gym.Env[Any, Any]):
         initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
             problem holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only, and not
             in the native vector form, whose environments share one problem.
+        certified: Whether a table states how near its means are to functions of bounded norm under its kernel, as the
+            kept certificate proves, and plays about their average; see `gpbandit certify`. Its knowledge is then
+            `"certified"`.
+        rows: How many of the arms an episode has, drawn anew with its mean function and pinned or kept as that is: a
+            number, or `{"most": 2000, "apart": 0.2}`, where `apart` is the share of the arms that no episode has. At
+            most four fifths of those that can be drawn. The problem is then known from the first `reset` on. Finite
+            arms only, and not in the native vector form.
         render_mode: One of `metadata["render_modes"]`.
     """
 
@@ -69,6 +85,8 @@ class BanditEnv(gym.Env[Any, Any]):
         reveal_oracle: bool = True,
         horizon: int | None = None,
         initial: int = 0,
+        certified: bool = False,
+        rows: RowsLike = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *METADATA["render_modes"]):
@@ -79,6 +97,7 @@ class BanditEnv(gym.Env[Any, Any]):
             raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
         self._corruption = adversary(recipe, corruption)
         self._misspecification = misspecification_factors(misspecification)
+        recipe = certified_recipe(recipe, certified, self._misspecification)
         self.recipe = recipe = misspecified(recipe, self._misspecification)
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
@@ -86,7 +105,9 @@ class BanditEnv(gym.Env[Any, Any]):
         self._horizon = horizon
         self._n_initial = int(initial)
         self._problem: Problem | None = None
-        self._episodes: Episodes[Any] = Episodes(recipe.family, instance_seed)
+        self._rows = as_rows(rows)
+        self._whole = recipe
+        self._episodes: Episodes[Any] = Episodes(on_rows(recipe, self._rows), instance_seed)
         self._cursor = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None
@@ -101,7 +122,13 @@ class BanditEnv(gym.Env[Any, Any]):
 
     @property
     def problem(self) -> Problem:
-        """The problem description: everything that a policy may know."""
+        """The problem description: everything that a policy may know.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first `reset`, if that draws the arms.
+        """
+        if self._rows is not None and not self._episodes.seeded:
+            raise reset_needed()
         if self._problem is None or (self.spec is not None and self._problem.name != self.spec.id):
             problem = self._state_problem()
             if self._n_initial and self._episodes.seeded:
@@ -214,11 +241,10 @@ class FiniteArmEnv(BanditEnv):
         if not isinstance(recipe.family, ArmFamily):
             raise TypeError(f"recipe: expected a family over finite arms, got {type(recipe.family).__name__}")
         super().__init__(recipe, **kwargs)
-        self._arms = recipe.family.arms
-        self._n_arms = len(self._arms)
+        self._on_arms(self.recipe)
+        n_arms = len(self._arms)
+        self._n_arms = n_arms if self._rows is None else self._rows.number(n_arms)
         self.action_space = gym.spaces.Discrete(self._n_arms)
-        self._costs = recipe.costs
-        self._reward_of = recipe.noise.reward
         self._mean_of: Any = None
         self._best = 0.0
         self._shift_of: Any = None
@@ -272,7 +298,15 @@ class FiniteArmEnv(BanditEnv):
             raise ValueError("kernel: the problem states none, so that there is no spectrum")
         return spectrum(kernel, self._arms, n)
 
+    def _on_arms(self, recipe: EnvRecipe) -> None:
+        assert isinstance(recipe.family, ArmFamily)
+        self._arms, self._costs, self._reward_of = recipe.family.arms, recipe.costs, recipe.noise.reward
+
     def _use(self, function: ArmFunction) -> None:
+        if isinstance(function, RowsFunction):
+            self.recipe = self._whole.among(function)
+            self._problem = None
+            self._on_arms(self.recipe)
         self._mean_of = function.mean.item  # a Python float, in half the time of indexing
         self._best = function.certificate.optimum
         if self._corruption is not None:

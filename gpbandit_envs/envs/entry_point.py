@@ -28,6 +28,8 @@ _SHARED_MEANINGS = {
     "noise_std": "Standard deviation of the noise, unit of the reward.",
     "kernel": "Prior stated to policies, on the unit cube; none if None.",
     "noise": "Noise model, a name or a spec; Gaussian if None.",
+    "shift": "Whether each episode has the function translated by up to a tenth of the box, the optimum inside it.",
+    "values": '`{"centre": c, "scale": s}` for `(v - c) / s` in place of the values `v` in [0, 1]; None for these.',
 }
 """What a keyword of a recipe means where its docstring says nothing else."""
 

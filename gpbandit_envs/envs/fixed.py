@@ -13,6 +13,7 @@ from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms
 from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm
 from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
 from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
+from gpbandit_envs.functions.shifted import Shifted
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.noise import as_noise
 
@@ -33,9 +34,14 @@ def _formula(name: str, noise_std: float, summary: str) -> EntryPoint:
     """The entry point of a closed form: the five differ in name, default noise and what there is to say of them."""
 
     def recipe(
-        *, grid: int | None = None, noise_std: float = noise_std, kernel: KernelLike = None, noise: NoiseLike = None
+        *,
+        grid: int | None = None,
+        noise_std: float = noise_std,
+        kernel: KernelLike = None,
+        noise: NoiseLike = None,
+        shift: bool = False,
     ) -> EnvRecipe:
-        return _modelled(_gridded(ClosedForm(FORMULAS[name]), grid), noise_std, kernel, noise)
+        return _modelled(_placed(ClosedForm(FORMULAS[name]), shift, grid), noise_std, kernel, noise)
 
     recipe.__name__ = recipe.__qualname__ = name
     recipe.__doc__ = summary
@@ -70,6 +76,7 @@ def h1(
     noise_std: float = 0.01,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    shift: bool = False,
 ) -> EnvRecipe:
     """The h1 function: a sharp peak 2 at (8.6998, 6.7665) among ripples, on [-25, 25]^2.
 
@@ -85,7 +92,7 @@ def h1(
     as_word("form", form, ("inside", "outside"))
     side = as_number("half_side", half_side, "a finite number >= 10", lambda side: side >= 10)
     formula = replace(H1_FORMS[form], low=(-side, -side), high=(side, side))
-    return _modelled(_gridded(ClosedForm(formula), grid), noise_std, kernel, noise)
+    return _modelled(_placed(ClosedForm(formula), shift, grid), noise_std, kernel, noise)
 
 
 @EntryPoint
@@ -96,14 +103,15 @@ def deceptive(
     noise_std: float = 0.01,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    shift: bool = False,
 ) -> EnvRecipe:
     """The deceptive function: a narrow peak 1 at `x_i = i / (d + 1)`, while wide slopes lead to the corners.
 
     Args:
         dim: Number of coordinates `d`.
     """
-    family = ClosedForm(deceptive_formula(positive_int("dim", dim)))
-    return _modelled(_gridded(family, grid), noise_std, kernel, noise)
+    form = ClosedForm(deceptive_formula(positive_int("dim", dim)))
+    return _modelled(_placed(form, shift, grid), noise_std, kernel, noise)
 
 
 @EntryPoint
@@ -128,6 +136,20 @@ def bpe_f2(
         kernel: Prior stated to policies, on the unit cube; if None, the kernel of the function.
     """
     return _expansion(BPE_F2, grid, noise_std, kernel, noise, BPE_F2_SIDE)
+
+
+def _placed(form: ClosedForm, shift: bool, grid: int | None) -> ArmFamily | BoxFamily:
+    """A closed form where it is, or translated at random, on its box or on a grid.
+
+    Raises:
+        TypeError: if `shift` is neither True nor False.
+        ValueError: if it is True on a grid, where the optimum would be between the points.
+    """
+    if not isinstance(shift, bool):
+        raise TypeError(f"shift: expected True or False, got {shift!r}")
+    if shift and grid is not None:
+        raise ValueError(f"shift: expected False on a grid, between whose points the optimum would be, got grid={grid}")
+    return Shifted(form) if shift else _gridded(form, grid)
 
 
 def _gridded(family: BoxFamily, grid: int | None) -> ArmFamily | BoxFamily:

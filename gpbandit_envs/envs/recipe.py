@@ -10,24 +10,30 @@ import gymnasium as gym
 import numpy as np
 
 from gpbandit_envs.arguments import as_number
+from gpbandit_envs.certify import find, table_hash
 from gpbandit_envs.corruption import Corruption, as_corruption
-from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.datasets.table import neighbours_among
+from gpbandit_envs.functions.base import ArmFamily, BoxFamily, FixedArms
 from gpbandit_envs.functions.near import NearArms
+from gpbandit_envs.functions.rows import DrawnRows, Rows, RowsFunction
 from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
-from gpbandit_envs.gp import as_kernel
+from gpbandit_envs.gp import Scale, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
 from gpbandit_envs.offers import Offers
-from gpbandit_envs.problem import Knowledge, Problem
+from gpbandit_envs.problem import Approximation, Knowledge, Problem
 
 __all__ = [
     "EnvRecipe",
     "KernelLike",
     "NoiseLike",
     "adversary",
+    "certified_recipe",
+    "fixed_table",
     "make_problem",
     "misspecification_factors",
     "misspecified",
+    "on_rows",
     "rescale_lengthscales",
 ]
 
@@ -36,7 +42,7 @@ KernelLike = Kernel | Mapping[str, Any] | None
 NoiseLike = Mapping[str, Any] | str | None
 """The JSON form or the name of a noise model, or None for Gaussian noise."""
 
-_MISSPECIFIABLE = ("lengthscale", "norm", "noise", "sup")
+_MISSPECIFIABLE = ("lengthscale", "variance", "norm", "noise", "sup")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +58,8 @@ class EnvRecipe:
         costs: Cost of each arm, shape `(A,)`; None for 1 each.
         neighbours: Neighbourhood of the arms, stated to policies.
         offers: Which arms each step offers; None for all of them, always.
+        prior_mean: Constant that the prior is about, stated to policies.
+        approximations: How near the means are to functions of bounded norm, stated to policies.
         notes: Further facts stated to policies.
 
     Raises:
@@ -66,11 +74,30 @@ class EnvRecipe:
     costs: np.ndarray | None = None
     neighbours: np.ndarray | None = None
     offers: Offers | None = None
+    prior_mean: float = 0.0
+    approximations: tuple[Approximation, ...] = ()
     notes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         arms = self.family.arms if isinstance(self.family, ArmFamily) else None
         object.__setattr__(self, "noise", self.noise.on(arms))
+
+    def among(self, function: RowsFunction) -> EnvRecipe:
+        """The recipe of an episode that has only some rows of the arms, with their function."""
+        assert isinstance(self.family, ArmFamily)
+        whole, rows = self.family.arms, function.rows
+        kept = np.zeros(len(whole), bool)
+        kept[rows] = True
+        arms = whole[rows]
+        arms.flags.writeable = False
+        return replace(
+            self,
+            family=FixedArms(arms, function.mean, self.family.kernel, self.family.norm_bound),
+            noise=self.noise.among(rows),
+            costs=None if self.costs is None else self.costs[rows],
+            neighbours=None if self.neighbours is None else neighbours_among(self.neighbours, kept),
+            notes={**self.notes, "rows": f"{len(rows):,} of {len(whole):,}, drawn anew in each episode"},
+        )
 
 
 def misspecification_factors(misspecification: Mapping[str, float] | None) -> dict[str, float]:
@@ -78,7 +105,8 @@ def misspecification_factors(misspecification: Mapping[str, float] | None) -> di
 
     Raises:
         TypeError: if it is no mapping.
-        ValueError: if a key is not one of lengthscale, norm, noise, sup, or a factor is not a finite positive number.
+        ValueError: if a key is not one of lengthscale, variance, norm, noise, sup, or a factor is not a finite positive
+            number.
     """
     if misspecification is None:
         return {}
@@ -114,6 +142,46 @@ def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
     return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
 
 
+def certified_recipe(recipe: EnvRecipe, certified: bool, factors: Mapping[str, float]) -> EnvRecipe:
+    """The recipe with what its certificate proves, if that is wanted.
+
+    Raises:
+        TypeError: if `certified` is no truth value.
+        ValueError: if there is no table of known means, no kernel, something is to be misspecified, or no certificate
+            of this table and kernel is found.
+    """
+    if not isinstance(certified, (bool, np.bool_)):
+        raise TypeError(f"certified: expected True or False, got {certified!r}")
+    if not certified:
+        return recipe
+    if factors:
+        raise ValueError(f"certified: expected no misspecification beside it, got {dict(factors)}")
+    table = fixed_table(recipe)
+    if table is None or recipe.kernel is None:
+        raise ValueError("certified: expected a table of arms whose means are fixed, and a stated kernel")
+    found = find(table_hash(*table), dict(recipe.kernel.to_spec()))
+    if found is None:
+        raise ValueError(
+            f"certified: no certificate of this table and the kernel {recipe.kernel} is kept; `gpbandit certify` makes "
+            "it"
+        )
+    return replace(
+        recipe,
+        knowledge="certified",
+        prior_mean=found.prior_mean,
+        approximations=found.approximations,
+        notes={**recipe.notes, "prior_mean": "average of the table, to two decimals"},
+    )
+
+
+def fixed_table(recipe: EnvRecipe) -> tuple[np.ndarray, np.ndarray] | None:
+    """Arms and means of a recipe whose means are the same in every episode; None for any other."""
+    family = recipe.family
+    if not isinstance(family, ArmFamily) or isinstance(family, TimeVaryingArms) or not family.fixed:
+        return None
+    return family.arms, family.draw(np.random.default_rng(0)).mean
+
+
 def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corruption | None:
     """The adversary of an environment; None for none.
 
@@ -126,6 +194,24 @@ def adversary(recipe: EnvRecipe, corruption: Mapping[str, Any] | None) -> Corrup
     if parsed is not None and isinstance(recipe.family, TimeVaryingArms):
         raise ValueError(f"corruption: expected None where the mean function changes, got {corruption!r}")
     return parsed
+
+
+def on_rows(recipe: EnvRecipe, rows: Rows | None) -> ArmFamily | BoxFamily:
+    """The mean functions of a recipe, on rows that are drawn with each of them if `rows` is given.
+
+    Raises:
+        ValueError: on a box, where the mean changes from step to step, or where steps offer some of the arms only.
+    """
+    if rows is None:
+        return recipe.family
+    if not isinstance(recipe.family, ArmFamily):
+        raise ValueError(f"rows: expected None on a box, got {rows.most}")
+    if isinstance(recipe.family, TimeVaryingArms):
+        raise ValueError(f"rows: expected None where the mean function changes, got {rows.most}")
+    if recipe.offers is not None:
+        raise ValueError(f"rows: expected None where steps offer only some of the arms, got {rows.most}")
+    rows.number(len(recipe.family.arms))
+    return DrawnRows(recipe.family, rows)
 
 
 def rescale_lengthscales(kernel: Kernel, factor: float) -> Kernel:
@@ -168,6 +254,10 @@ def make_problem(
         if kernel is None:
             raise ValueError("misspecification: there is no kernel in the problem whose lengthscale could be wrong")
         kernel = rescale_lengthscales(kernel, factors["lengthscale"])
+    if "variance" in factors:
+        if kernel is None:
+            raise ValueError("misspecification: there is no kernel in the problem whose variance could be wrong")
+        kernel = Scale(kernel, factors["variance"])
     if "norm" in factors:
         if norm_bound is None:
             raise ValueError("misspecification: there is no norm bound in the problem that could be wrong")
@@ -179,6 +269,9 @@ def make_problem(
         noise_stds = None if noise_stds is None else noise_stds * factors["noise"]
         if noise_tails is not None:
             noise_tails = replace(noise_tails, sub_gaussian=noise_tails.sub_gaussian * factors["noise"])
+    near = recipe.approximations
+    if "sup" in factors and norm_bound is not None:
+        near = (Approximation(norm_bound, factors["sup"]),)
     wrong = {**factors, "corruption": corruption} if corruption else factors
     knowledge = recipe.knowledge
     # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
@@ -197,7 +290,9 @@ def make_problem(
         noise_std=noise_std,
         noise_stds=noise_stds,
         noise_tails=noise_tails,
+        prior_mean=recipe.prior_mean,
         norm_bound=norm_bound,
+        approximations=near,
         horizon=horizon,
         knowledge=knowledge,
         misspecification=wrong,

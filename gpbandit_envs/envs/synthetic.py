@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.arm_sets import even_arms
@@ -20,7 +22,7 @@ __all__ = ["change_points", "gp_sample", "needle", "rkhs", "tv_gp_sample", "vari
 @EntryPoint
 def rkhs(
     *,
-    n_arms: int | None = 1_000,
+    n_arms: int | Literal["box"] | None = 1_000,
     dim: int = 1,
     lengthscale: float | None = None,
     norm: float = 1.0,
@@ -34,8 +36,8 @@ def rkhs(
     `f = sum_i a_i k(., c_i)` with uniform centres and Gaussian coefficients scaled to `a^T K a = norm^2`.
 
     Args:
-        n_arms: Number of arms `A`; None for the whole unit cube, with an SE or Matern-5/2 kernel. There the optimum
-            is proven in few dimensions, beyond about four the best value found; the certificate says which.
+        n_arms: Number of arms `A`; None, or `"box"`, for the whole unit cube, with an SE or Matern-5/2 kernel. There
+            the optimum is proven in few dimensions, beyond about four the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of an SE kernel that draws the function; default 0.2.
         norm: RKHS norm, unit of the reward.
@@ -46,7 +48,7 @@ def rkhs(
     drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
     family: RKHSArms | RKHSBox = (
         RKHSBox(drawn, dim, norm, n_centres)
-        if n_arms is None
+        if n_arms is None or n_arms == "box"
         else RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres)
     )
     return EnvRecipe(
@@ -62,7 +64,7 @@ def rkhs(
 @EntryPoint
 def gp_sample(
     *,
-    n_arms: int | None = 1_000,
+    n_arms: int | Literal["box"] | None = 1_000,
     dim: int = 1,
     lengthscale: float | None = None,
     noise_std: float = 0.1,
@@ -73,9 +75,9 @@ def gp_sample(
     """A new sample of a Gaussian process each episode, on evenly spread arms of the unit cube.
 
     Args:
-        n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond. None for the whole
-            unit cube, by random Fourier features. There the optimum is proven up to three dimensions, beyond them
-            the best value found; the certificate says which.
+        n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond. None, or `"box"`, for
+            the whole unit cube, by random Fourier features. There the optimum is proven up to three dimensions, beyond
+            them the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
         kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the
@@ -85,7 +87,7 @@ def gp_sample(
     drawn, stated, is_true = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
     family: ArmFamily | BoxFamily = (
         GPSampleBox(drawn, dim, n_features)
-        if n_arms is None
+        if n_arms is None or n_arms == "box"
         else GPSampleArms(drawn, even_arms(n_arms, dim), n_features)
     )
     return EnvRecipe(

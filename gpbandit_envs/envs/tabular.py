@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs import datasets
-from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arguments import as_number, as_word, positive_number
 from gpbandit_envs.datasets.registry import find
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
@@ -44,6 +44,9 @@ Scaling = Literal[
     "standardised, then to unit norm",
     "edges and operations to unit norm",
 ]
+ValuesLike = Mapping[str, float] | None
+"""Centre and scale of the values, or None for values in [0, 1]."""
+
 FeatureScaling = Literal["standard", "minmax", "unit-norm"]
 _FEATURE_SCALINGS: dict[FeatureScaling, Scaling] = {
     "standard": "standardised",
@@ -65,6 +68,7 @@ def table_recipe(
     noise: NoiseLike,
     *,
     scaling: Scaling = "standardised",
+    values: ValuesLike = None,
     **options: Any,
 ) -> EnvRecipe:
     """The recipe of a data set: an arm's mean is the mean of its replicates, all values mapped to [0, 1].
@@ -77,15 +81,20 @@ def table_recipe(
         kernel: Prior stated to policies.
         noise: `"table"` for one of the arm's real replicates, or a noise model.
         scaling: What is done to the features.
+        values: `{"centre": c, "scale": s}` for `(v - c) / s` in place of the values `v` in [0, 1], in whose unit kernel
+            and noise are then stated.
         **options: Options of the data set, and `file`.
     """
-    table, arms, values = load_scaled(name, scaling, **options)
-    replicated = TableNoise(values)
+    table, arms, scaled = load_scaled(name, scaling, **options)
+    centre, scale = _centre_and_scale(values)
+    if values is not None:
+        scaled = (scaled - centre) / scale
+    replicated = TableNoise(scaled)
     if noise_std is None:
         noise_std = replicated.std or _NO_REPLICATES_STD
     low, high = float(np.nanmin(table.values)), float(np.nanmax(table.values))
     return EnvRecipe(
-        family=FixedArms(arms, np.nanmean(values, axis=1)),
+        family=FixedArms(arms, np.nanmean(scaled, axis=1)),
         noise=as_noise(noise, noise_std, replicated),
         kernel=default if kernel is None else as_kernel(kernel),
         norm_bound=None,  # 1, as experiments assume, would be false: the values alone imply norms up to a hundred
@@ -95,11 +104,27 @@ def table_recipe(
         notes={
             **table.notes,
             "features": table.feature_names,
-            "scaling": f"features {scaling}; values mapped to [0, 1]",
+            "scaling": f"features {scaling}; values mapped to [0, 1]"
+            + ("" if values is None else f", less {centre:g}, over {scale:g}"),
             "target_range": (low, high),
-            "replicates": int(values.shape[1]),
+            "replicates": int(scaled.shape[1]),
         },
     )
+
+
+def _centre_and_scale(values: ValuesLike) -> tuple[float, float]:
+    """The two numbers of `values=`; 0 and 1 where there are none.
+
+    Raises:
+        TypeError: if it is no mapping of these two.
+        ValueError: if a number is not finite, or the scale not positive.
+    """
+    if values is None:
+        return 0.0, 1.0
+    if not isinstance(values, Mapping) or set(values) != {"centre", "scale"}:
+        raise TypeError(f"values: expected {{'centre': ..., 'scale': ...}} or None, got {values!r}")
+    centre = as_number("values['centre']", values["centre"], "a finite number")
+    return centre, positive_number("values['scale']", values["scale"])
 
 
 def load_scaled(
@@ -166,6 +191,7 @@ def abalone(
     noise_std: float = 0.01,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Age of 4,177 abalone: find the oldest from sex and seven measurements.
 
@@ -180,7 +206,7 @@ def abalone(
         kernel: Prior stated to policies; if None, SE of lengthscale 17.5, as the BBKB paper's Table 1 has it for BKB
             and BBKB.
     """
-    return table_recipe("Abalone", SE(17.5), noise_std, kernel, noise, scaling=_feature_scaling(scaling))
+    return table_recipe("Abalone", SE(17.5), noise_std, kernel, noise, scaling=_feature_scaling(scaling), values=values)
 
 
 @EntryPoint
@@ -191,6 +217,7 @@ def cadata(
     noise_std: float = 0.01,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """House values in 20,640 census blocks of California: find the dearest from eight facts about them.
 
@@ -206,7 +233,7 @@ def cadata(
         kernel: Prior stated to policies; if None, SE of lengthscale 12.5, as in the BBKB paper's Table 1.
     """
     chosen = _feature_scaling(scaling)
-    return table_recipe("Cadata", SE(12.5), noise_std, kernel, noise, scaling=chosen, columns=columns)
+    return table_recipe("Cadata", SE(12.5), noise_std, kernel, noise, scaling=chosen, columns=columns, values=values)
 
 
 def _feature_scaling(scaling: FeatureScaling) -> Scaling:
@@ -216,7 +243,12 @@ def _feature_scaling(scaling: FeatureScaling) -> Scaling:
 
 @EntryPoint
 def neurostimulation(
-    *, rat: int = 11, noise_std: float = 0.05, kernel: KernelLike = None, noise: NoiseLike = None
+    *,
+    rat: int = 11,
+    noise_std: float = 0.05,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Electrodes on a rat's motor cortex: find the one of 32 with the strongest response.
 
@@ -229,12 +261,19 @@ def neurostimulation(
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
     """
     default = Matern(0.3, nu=2.5)
-    return table_recipe("Neurostimulation", default, noise_std, kernel, noise, scaling="by the widest column", rat=rat)
+    return table_recipe(
+        "Neurostimulation", default, noise_std, kernel, noise, scaling="by the widest column", rat=rat, values=values
+    )
 
 
 @EntryPoint
 def oer_plates(
-    *, plate: int = 3496, noise_std: float = 0.01, kernel: KernelLike = None, noise: NoiseLike = None
+    *,
+    plate: int = 3496,
+    noise_std: float = 0.01,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Catalysts for the oxygen evolution reaction: find the composition with the lowest overpotential.
 
@@ -247,12 +286,18 @@ def oer_plates(
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
     """
     default = Matern(0.3, nu=2.5)
-    return table_recipe("OERPlates", default, noise_std, kernel, noise, scaling="by the widest column", plate=plate)
+    return table_recipe(
+        "OERPlates", default, noise_std, kernel, noise, scaling="by the widest column", plate=plate, values=values
+    )
 
 
 @EntryPoint
 def crossed_barrel(
-    *, noise_std: float | None = None, kernel: KernelLike = None, noise: NoiseLike = "table"
+    *,
+    noise_std: float | None = None,
+    kernel: KernelLike = None,
+    noise: NoiseLike = "table",
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Printed crossed-barrel structures: find the toughest of 600 designs, each printed three times.
 
@@ -263,11 +308,17 @@ def crossed_barrel(
         kernel: Prior stated to policies; if None, SE of lengthscale 2.
         noise: `"table"` for one of the three prints; or a noise model, a name or a spec, Gaussian if None.
     """
-    return table_recipe("CrossedBarrel", SE(2.0), noise_std, kernel, noise)
+    return table_recipe("CrossedBarrel", SE(2.0), noise_std, kernel, noise, values=values)
 
 
 @EntryPoint
-def direct_arylation(*, noise_std: float = 0.02, kernel: KernelLike = None, noise: NoiseLike = None) -> EnvRecipe:
+def direct_arylation(
+    *,
+    noise_std: float = 0.02,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+    values: ValuesLike = None,
+) -> EnvRecipe:
     """Direct arylation: find the conditions of highest yield in a full factorial of 1,728 reactions.
 
     Features: base, ligand and solvent one-hot, concentration and temperature, all standardised. Mean: yield, mapped
@@ -277,7 +328,7 @@ def direct_arylation(*, noise_std: float = 0.02, kernel: KernelLike = None, nois
         noise_std: Standard deviation of the noise; the reactions have no replicates.
         kernel: Prior stated to policies; if None, SE of lengthscale 5.
     """
-    return table_recipe("DirectArylation", SE(5.0), noise_std, kernel, noise)
+    return table_recipe("DirectArylation", SE(5.0), noise_std, kernel, noise, values=values)
 
 
 @EntryPoint
@@ -287,6 +338,7 @@ def hplc(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Liquid chromatography: find the sampling settings with the largest peak among 1,007 that were run.
 
@@ -299,7 +351,7 @@ def hplc(
         kernel: Prior stated to policies; if None, SE of lengthscale 2.
         noise: Noise model, a name or a spec, or `"table"` for one of the real runs; Gaussian if None.
     """
-    return table_recipe("HPLC", SE(2.0), noise_std, kernel, noise, repeats=repeats)
+    return table_recipe("HPLC", SE(2.0), noise_std, kernel, noise, repeats=repeats, values=values)
 
 
 @EntryPoint
@@ -310,6 +362,7 @@ def nasbench101(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = "table",
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """NAS-Bench-101: find the cell of highest validation accuracy among 12,416, each trained three times.
 
@@ -333,7 +386,7 @@ def nasbench101(
     """
     scaling: Scaling = "edges and operations to unit norm"
     options: dict[str, object] = {"partial": partial} if file is None else {"partial": partial, "file": file}
-    return table_recipe("NASBench101", SE(100.0), noise_std, kernel, noise, scaling=scaling, **options)
+    return table_recipe("NASBench101", SE(100.0), noise_std, kernel, noise, scaling=scaling, **options, values=values)
 
 
 @EntryPoint
@@ -343,6 +396,7 @@ def nasbench201(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = "table",
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """NAS-Bench-201: find the cell of highest validation accuracy among all 15,625, each trained two or three times.
 
@@ -351,12 +405,14 @@ def nasbench201(
     neighbours if the operation of one edge differs.
 
     Args:
-        dataset: Which images: `"cifar10"`, `"cifar100"` or `"imagenet"`.
+        dataset: Which images: `"cifar10"`, `"cifar100"` or `"imagenet16-120"`.
         noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the seeds.
         kernel: Prior stated to policies; if None, SE of lengthscale 1: cells that differ in one edge are 0.58 apart.
         noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
     """
-    return table_recipe("NASBench201", SE(1.0), noise_std, kernel, noise, scaling="to unit norm", dataset=dataset)
+    return table_recipe(
+        "NASBench201", SE(1.0), noise_std, kernel, noise, scaling="to unit norm", dataset=dataset, values=values
+    )
 
 
 @EntryPoint
@@ -366,6 +422,7 @@ def fcnet(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = "table",
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """FC-Net: find the best of 62,208 configurations of a two-layer network, each trained with four seeds.
 
@@ -380,7 +437,7 @@ def fcnet(
         kernel: Prior stated to policies; if None, SE of lengthscale 3.
         noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
     """
-    return table_recipe("FCNet", SE(3.0), noise_std, kernel, noise, dataset=dataset)
+    return table_recipe("FCNet", SE(3.0), noise_std, kernel, noise, dataset=dataset, values=values)
 
 
 @EntryPoint
@@ -390,6 +447,7 @@ def hpobench_mlp(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = "table",
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """HPOBench: find the best of 30,000 configurations of a perceptron, each trained with five seeds.
 
@@ -403,7 +461,7 @@ def hpobench_mlp(
         kernel: Prior stated to policies; if None, SE of lengthscale 2.
         noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
     """
-    return table_recipe("HPOBenchMLP", SE(2.0), noise_std, kernel, noise, dataset=dataset)
+    return table_recipe("HPOBenchMLP", SE(2.0), noise_std, kernel, noise, dataset=dataset, values=values)
 
 
 @EntryPoint
@@ -414,6 +472,7 @@ def vaccine(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    values: ValuesLike = None,
 ) -> EnvRecipe:
     """Vaccine design: find the peptide of nine residues that binds an MHC class I molecule best.
 
@@ -432,7 +491,7 @@ def vaccine(
         if not isinstance(context, str):
             raise TypeError(f"context: expected the name of an allele, got {context!r}")
         kernel = _fitted_on(context)
-    return table_recipe("Vaccine", Linear(), noise_std, kernel, noise, allele=allele)
+    return table_recipe("Vaccine", Linear(), noise_std, kernel, noise, allele=allele, values=values)
 
 
 @lru_cache(maxsize=16)

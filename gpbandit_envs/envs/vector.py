@@ -14,8 +14,16 @@ from gymnasium.vector.utils import batch_space
 from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import EnvRecipe, adversary, make_problem, misspecification_factors, misspecified
+from gpbandit_envs.envs.recipe import (
+    EnvRecipe,
+    adversary,
+    certified_recipe,
+    make_problem,
+    misspecification_factors,
+    misspecified,
+)
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
+from gpbandit_envs.functions.rows import RowsLike
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
@@ -30,8 +38,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     Observations, rewards and information equal those of `SyncVectorEnv` over the same seeds bit for bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
-    environments share one problem description, which cannot hold initial data of each: for `initial=`, take
-    `vectorization_mode="sync"`.
+    environments share one problem description, which cannot hold initial data or rows of each: for `initial=` and
+    `rows=`, take `vectorization_mode="sync"`.
 
     Args:
         num_envs: Number of environments `N`.
@@ -45,6 +53,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         reveal_oracle: As in `BanditEnv`.
         horizon: As in `BanditEnv`.
         initial: Must be 0.
+        certified: As in `BanditEnv`.
+        rows: Must be None.
         render_mode: Must be None: render a single environment.
 
     Raises:
@@ -69,6 +79,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         reveal_oracle: bool = True,
         horizon: int | None = None,
         initial: int = 0,
+        certified: bool = False,
+        rows: RowsLike = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
@@ -78,6 +90,11 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 "initial: expected 0 in the native vector form, whose environments share one problem, "
                 f'got {initial!r}; with vectorization_mode="sync" each has initial data of its own'
             )
+        if rows is not None:
+            raise ValueError(
+                "rows: expected None in the native vector form, whose environments share one problem, "
+                f'got {rows!r}; with vectorization_mode="sync" each has rows of its own'
+            )
         if max_episode_steps == -1:
             max_episode_steps = None
         elif max_episode_steps is not None:
@@ -85,6 +102,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._corruption = adversary(recipe, corruption)
         self._factors = misspecification_factors(misspecification)
         self.num_envs = num_envs
+        recipe = certified_recipe(recipe, certified, self._factors)
         self.recipe = recipe = misspecified(recipe, self._factors)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}

@@ -22,10 +22,12 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
+from gpbandit_envs.functions.optima import Found, key_of, recall, remember
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["Smooth", "certify_smooth"]
 
+_REVISION = 1  # of this search: raised whenever it finds anything else
 _BUDGET = 150_000  # cells of one level beyond which the search stops, with the tolerance it has reached
 _COARSE = 1_024  # cells to start from, about
 _SOBOL, _CLIMBS = 2**13, 64  # where the search stops early: points, and how many of the best are climbed from
@@ -66,7 +68,19 @@ def certify_smooth(
         facts: Further facts for the certificate.
         starts: Points near which maxima are likely, shape `(k, d)`.
     """
-    facts = dict(facts or {})
+    limits = _REVISION, _BUDGET, _COARSE, _SOBOL, _CLIMBS
+    key = key_of(f, limits, dim, tol, None if starts is None else starts.tolist())
+    found = recall(key)
+    if found is None:
+        found = _search(f, dim, tol, starts)
+        remember(key, found)
+    best, where, reached, proven = found
+    stated = dict(facts or {}) | ({} if proven else {"optimum": "best value found, not proven"})
+    return Certificate(optimum=best, optimal_action=where, optimum_tol=reached, norm=norm, facts=stated)
+
+
+def _search(f: Smooth, dim: int, tol: float, starts: Float[np.ndarray, "k d"] | None) -> Found:
+    """The maximum, where it is, the bound on its error, and whether that is within the tolerance."""
     per_axis = max(2, round(_COARSE ** (1 / dim)))
     axis = (np.arange(per_axis) + 0.5) / per_axis
     half = 0.5 / per_axis
@@ -94,12 +108,11 @@ def certify_smooth(
         if len(alive) * 2**dim > _BUDGET or half < 1e-9:
             best, where = max((best, where), _best_of_many(f, dim, starts), key=lambda pair: pair[0])
             reached = float(bounds.max()) - best
-            facts["optimum"] = "best value found, not proven"
-            break
+            return best, tuple(where.tolist()), reached, False
         half *= 0.5
         corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
         centres = (alive[:, None, :] + 2 * half * corners).reshape(-1, dim)
-    return Certificate(optimum=best, optimal_action=tuple(where.tolist()), optimum_tol=reached, norm=norm, facts=facts)
+    return best, tuple(where.tolist()), reached, True
 
 
 def _best_of_many(

@@ -109,7 +109,7 @@ def play(
     heard = listener if asked.against is None else _Noting(listener, store, asked.against)
     specs = asked.specs
     done = play_suite(asked.suite, store, specs, workforce, heard, retry_failed=retry_failed)
-    labels = {spec.env.key: spec.env.label for spec in specs}
+    labels = {spec.built.key: spec.env.label for spec in specs}
     return Outcome(
         done.report,
         {labels[key]: reason for key, reason in done.without_data.items()},

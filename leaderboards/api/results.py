@@ -15,6 +15,7 @@ from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Board, open_results
 from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
+from leaderboards.score.criteria import BoardScores, run_scores
 from leaderboards.score.rankings import TaskClass, TaskRanking, ranked_among
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import Interval, score_interval
@@ -84,20 +85,24 @@ class Results:
 
         Args:
             task: Name of an environment as on the page; None for all of them.
-            by: What they are ranked by: `"cumulative_regret"`, as a ratio to uniform sampling where that has played,
-                `"simple_regret"` or `"inference_regret"`.
+            by: The criterion, one of `leaderboards.score.rankings.RANKED_BY`: `"cumulative_regret"`, as a ratio to
+                uniform sampling where that has played, `"simple_regret"`, `"inference_regret"` or `"best_so_far"`.
 
         Returns:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
-            tests leave open. Over all environments follow `mean_rank` with its 95 % interval `low` to `high`, `tasks`,
-            on how many environments it rests, and the mean final score on each; on one of them that score with its
-            interval, and `n`, over how many repetitions it is: of a ranked agent those that all ranked agents have
-            finished. Agents that have not come last, without a rank, with all that they have finished. Where not all
-            agents play all environments, ranks are within classes of them: the first column says which, and an agent
-            has a row in each class that it plays.
+            tests leave open, on these environments. Over all environments follow `mean_rank` with its 95 % interval
+            `low` to `high`, `tasks`, on how many environments it rests, then what says more than ranks, and does not
+            depend on who else plays: `score` from 0, as good as uniform draws, to 100, no regret, with its 95 %
+            interval `score_low` to `score_high` on environments like these; `place`, that of its tie group by the
+            score, see `leaderboards.score.criteria`; `wins`, the mean share of environments won against each other
+            policy; and the mean final regret on each environment. On one of them come that regret with its interval,
+            `n`, over how many repetitions it is, and the mean `score`: of a ranked agent those repetitions that all
+            ranked agents have finished. Agents that have not come last, without a rank, with all that they have
+            finished. Where not all agents play all environments, ranks are within classes of them: the first column
+            says which, and an agent has a row in each class that it plays.
 
         Raises:
-            ValueError: if there is no environment of that name, or `by` is none of the three.
+            ValueError: if there is no environment of that name, or `by` is no criterion.
         """
         site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
@@ -124,7 +129,7 @@ class Results:
             name of the other agent comes before the environment in the index.
 
         Raises:
-            ValueError: if there is no agent of that name, or one is named twice, or `by` is none of the three.
+            ValueError: if there is no agent of that name, or one is named twice, or `by` is no criterion.
         """
         site = self._site(by)
         summary = site.summary
@@ -298,13 +303,12 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
         rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
         frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
         frame["tasks"] = len(found.tasks)
+    frame = frame.join(_scores(site.scores(one.name), agents))
     for task in one.tasks:
         ranking = site.rankings[task]
         metric = site.ranked_by if ranking is None else ranking.metric
-        scores = site.shown.on(task)
-        frame[task] = [
-            float(scores[agent].finals[metric].mean()) if agent in scores else np.nan for agent in frame.index
-        ]
+        shown = site.shown.on(task)
+        frame[task] = [float(shown[agent].finals[metric].mean()) if agent in shown else np.nan for agent in frame.index]
     return frame
 
 
@@ -315,8 +319,9 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
     for agent in site.summary.agents:
         interval = score_interval(scores[agent].finals[metric]) if agent in scores else None
         ends = (np.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
-        rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0)
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n"])
+        score = float(run_scores(scores[agent], site.ranked_by).mean()) if agent in scores else np.nan
+        rows[agent] = (*ends, len(scores[agent]) if agent in scores else 0, score)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n", "score"])
     frame.index.name = "agent"
     if ranking is not None:
         frame = _ranks(ranking.ranking, ranking.agents).join(frame, how="right")
@@ -324,6 +329,19 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
         frame["unranked"] = ~frame.index.isin(ranking.agents)
         frame = frame.sort_values(["unranked", metric], kind="stable").drop(columns="unranked")
     return frame
+
+
+def _scores(found: BoardScores | None, agents: Sequence[str]) -> pd.DataFrame:
+    """Score, place and wins of those agents that have them."""
+    rows = {}
+    for agent in agents:
+        i = None if found is None else found.row(agent)
+        if found is not None and i is not None:
+            wide, place = found.wide[i], int(found.ranking.group[i]) if found.ranking.is_told else pd.NA
+            rows[agent] = (wide.estimate, wide.low, wide.high, place, float(found.wins[i]))
+    columns = ["score", "score_low", "score_high", "place", "wins"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.astype(dict.fromkeys(columns, np.float64) | {"place": "Int64"})
 
 
 def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:

@@ -92,8 +92,8 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
             builds[spec.agent.key] = functools.partial(build_agent, spec.agent)
             needs.setdefault(spec.agent.key, []).append(spec.key)
         if is_own_env(spec.env.id):
-            builds[spec.env.key] = functools.partial(_build, spec)
-            needs.setdefault(spec.env.key, []).append(spec.key)
+            builds[spec.built.key] = functools.partial(_build, spec)
+            needs.setdefault(spec.built.key, []).append(spec.key)
     found: dict[str, str] = {}
     for ref, build in builds.items():
         with contextlib.suppress(Exception):  # the run itself says what
@@ -103,7 +103,7 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
 
 
 def _build(spec: RunSpec) -> None:
-    build_env(spec.env, spec.horizon).close()
+    build_env(spec.built, spec.horizon).close()
 
 
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:

@@ -220,6 +220,10 @@ def write_agent(path: Path, runs: Sequence[tuple[RunEntry, KeptRun | None]], sou
     origins = list(dict.fromkeys(entry.origin.model_dump_json() for entry, _ in runs))
     tasks = list(dict.fromkeys(entry.spec.task for entry, _ in runs))
     first = {entry.spec.task: entry.spec for entry, _ in reversed(runs)}
+    members: dict[str, dict[str, Any]] = {}  # by task and repetition, of those that are families
+    for entry, _ in runs:
+        if entry.spec.member:
+            members.setdefault(entry.spec.task, {})[str(entry.spec.repetition)] = dict(entry.spec.member)
     kept = [run for _, run in runs if run is not None]
     lengths = [0 if run is None else len(run.t) for _, run in runs]
     columns: dict[str, Any] = {
@@ -235,7 +239,8 @@ def write_agent(path: Path, runs: Sequence[tuple[RunEntry, KeptRun | None]], sou
         "origins": [json.loads(text) for text in origins],
         "tasks": [
             {"env": spec.env.to_dict(), "horizon": spec.horizon, "feedback": spec.feedback, "seed": spec.seed}
-            for spec in first.values()
+            | ({"members": members[task]} if task in members else {})
+            for task, spec in first.items()
         ],
         "runs": [
             _run_to_json(entry, run, list(first).index(entry.spec.task), origins.index(entry.origin.model_dump_json()))
@@ -280,11 +285,14 @@ def read_agent(folder: Path, name: str, file: AgentFile, instances: Instances) -
             field: column.to_numpy() for field, column in zip(parquet.schema_arrow.names, parquet.read().columns)
         }
         agent, origins = Ref(**header["agent"]), [Origin.model_validate(value) for value in header["origins"]]
+        members = [task.pop("members", {}) for task in header["tasks"]]
         tasks = [{**task, "env": Ref(**task["env"])} for task in header["tasks"]]
         ends = np.searchsorted(columns["run"], np.arange(len(header["runs"]) + 1))
         runs = []
         for values, start, stop in zip(header["runs"], ends, ends[1:]):
-            spec = RunSpec(**tasks[values["task"]], agent=agent, repetition=values["repetition"])
+            task, repetition = values["task"], values["repetition"]
+            member = members[task].get(str(repetition), {})
+            spec = RunSpec(**tasks[task], agent=agent, repetition=repetition, member=member)
             entry = _run_from_json(values, spec, instances.get(instance_key(spec), {}), origins[values["origin"]], name)
             runs.append(
                 (entry, _kept_from_json(values, {field: column[start:stop] for field, column in columns.items()}))

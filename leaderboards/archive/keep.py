@@ -6,19 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from leaderboards.play.feedback import parse_feedback
-from leaderboards.score.scores import COLUMNS, reduce_run, subsample_times
-from leaderboards.store.kept import KEPT, MOST_KEPT, KeptRun, trace_digest
+from leaderboards.score.scores import COLUMNS, best_times, reduce_run
+from leaderboards.store.kept import KEPT, KeptRun, trace_digest
 from leaderboards.store.run_file import RunEntry
 
-__all__ = ["keep", "kept_times"]
-
-
-def kept_times(horizon: int) -> Int[np.ndarray, " p"]:
-    """The evaluations at which a run is kept: spread evenly on a logarithmic axis, both ends included."""
-    return subsample_times(horizon, MOST_KEPT, "log")
+__all__ = ["keep"]
 
 
 def keep(run: RunEntry, trace: pd.DataFrame) -> KeptRun:
@@ -32,7 +26,7 @@ def keep(run: RunEntry, trace: pd.DataFrame) -> KeptRun:
     best = np.nan
     if np.isnan(columns["regret"]).all() and np.isfinite(mean).all():
         best, columns = float(mean.max()), {**columns, "regret": -mean}
-    t = kept_times(run.spec.horizon)
+    t = best_times(run.spec.horizon)
     scores = reduce_run(columns, t, parse_feedback(run.spec.feedback))
     finals = {name: scores.finals[name] for name in KEPT}
     return KeptRun(t, {name: scores.curves[name] for name in KEPT}, finals, best, trace_digest(trace))

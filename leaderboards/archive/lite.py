@@ -1,13 +1,15 @@
-"""Choose the part of a suite that ranks most like the whole, from the runs on its board.
+"""Choose the part of a suite that ranks most like the rest of it, from the runs on its board.
 
 | symbol | meaning |
 |---|---|
 | `rho[t, r, a]` | rank of agent `a` among all in repetition `r` of task `t` |
 | `m(S, n)[a]` | mean of `rho` over the tasks in `S` and their first `n` repetitions |
-| `tau(S, n)` | Kendall's tau-b between `m(S, n)` and `m` over everything |
+| `rest` | the tasks that are not in `S`, with all their repetitions |
+| `tau(S, n)` | Kendall's tau-b between `m(S, n)` and the mean of `rho` over the rest |
 
-Of all sets of `k` tasks the one with the largest mean of `tau(S, n)` over bootstrap resamples of the agents is chosen.
-The mean, and not the value itself, so that one swap of two neighbours does not decide.
+A part agrees with a whole that it is in because it is in it; what counts is the rest. Of all sets of `k` tasks the one
+is chosen with the largest mean of `tau(S, n)` among all agents and among the twelve best of the rest, over bootstrap
+resamples of the agents: so that one swap of two neighbours does not decide.
 """
 
 from __future__ import annotations
@@ -24,11 +26,28 @@ from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
-__all__ = ["LiteChoice", "agreement", "block_ranks", "choose_lite", "without_data"]
+__all__ = ["TOP", "Agreement", "LiteChoice", "agreement", "block_ranks", "choose_lite", "lite_choice", "without_data"]
+
+TOP = 12
+"""How many agents lead: to tell these apart is harder than to tell good ones from bad ones."""
 
 _WITH_DATA = {row.id for row in ENVIRONMENTS if row.data is not None}
 _RESAMPLES = 200
 _SEED = 20_260_102
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How a part of a board ranks beside the rest.
+
+    Attributes:
+        whole: Kendall's tau-b with the ranking over the rest, and its 95 % interval: bootstrap over the repetitions of
+            every task and over agents.
+        top: Kendall's tau-b among the `TOP` agents that are best over the rest.
+    """
+
+    whole: Interval
+    top: float
 
 
 @dataclass(frozen=True)
@@ -38,18 +57,19 @@ class LiteChoice:
     Attributes:
         tasks: Its tasks.
         repetitions: How many of their first repetitions.
-        tau: Kendall's tau-b with the ranking over the whole, and its 95 % interval: bootstrap over the repetitions of
-            every task, which resamples the part and the whole alike, and over agents.
-        held_out: Mean of Kendall's tau-b where the tasks were chosen on every other repetition and the rankings are of
-            those between; NaN with fewer than two repetitions. Unlike `tau` it owes nothing to the choice.
+        agrees: How it ranks beside the rest.
+        held_out: Mean of tau among all agents and among the best, where the tasks were chosen on every other repetition
+            and the rankings are of those between; NaN with fewer than two repetitions. It owes nothing to the choice.
+        random: Mean of tau of random sets of as many tasks, among all agents and among the best.
         agents: On how many agents it rests.
         whole: How many repetitions of each task the whole has.
     """
 
     tasks: tuple[str, ...]
     repetitions: int
-    tau: Interval
-    held_out: float
+    agrees: Agreement
+    held_out: tuple[float, float]
+    random: tuple[float, float]
     agents: int
     whole: int
 
@@ -97,7 +117,7 @@ def without_data(summary: Summary) -> list[str]:
 
 
 def choose_lite(summary: Summary, n_tasks: int, repetitions: int, among: Collection[str] | None = None) -> LiteChoice:
-    """The set of `n_tasks` tasks whose first repetitions rank most like the whole.
+    """The set of `n_tasks` tasks whose first repetitions rank most like the rest.
 
     Args:
         summary: The board.
@@ -106,69 +126,110 @@ def choose_lite(summary: Summary, n_tasks: int, repetitions: int, among: Collect
         among: Tasks to choose from; None for all.
 
     Raises:
-        ValueError: if there are not so many tasks, or fewer than three agents to rank.
+        ValueError: if there are not so many tasks, none would be left, or there are fewer than three agents to rank.
     """
     tasks, agents, ranks = block_ranks(summary)
     candidates = [i for i, task in enumerate(tasks) if among is None or task in among]
-    if not 1 <= n_tasks <= len(candidates) or len(agents) < 3:
-        raise ValueError(
-            f"n_tasks: expected at most {len(candidates)} and three agents or more, got {n_tasks} and {len(agents)}"
-        )
+    most = min(len(candidates), len(tasks) - 1)
+    if not 1 <= n_tasks <= most or len(agents) < 3:
+        raise ValueError(f"n_tasks: expected at most {most} and three agents or more, got {n_tasks} and {len(agents)}")
     n = min(repetitions, ranks.shape[1])
-    chosen = _best_set(ranks, candidates, n_tasks, n)
-    held_out = np.nan
-    if ranks.shape[1] > 1:
+    return _described(tasks, ranks, _best_set(ranks, candidates, n_tasks, n), n, candidates)
+
+
+def lite_choice(summary: Summary, chosen: Collection[str], repetitions: int) -> LiteChoice:
+    """The same of a set of tasks that was chosen before.
+
+    Args:
+        summary: The board.
+        chosen: Its tasks.
+        repetitions: How many repetitions of each.
+
+    Raises:
+        ValueError: if one of them is not among the tasks that agents are ranked on, or there are no others.
+    """
+    tasks, _, ranks = block_ranks(summary)
+    if not set(chosen) < set(tasks):
+        raise ValueError(f"chosen: expected some of {', '.join(tasks)}, got {', '.join(chosen)}")
+    part = [tasks.index(task) for task in chosen]
+    return _described(tasks, ranks, part, min(repetitions, ranks.shape[1]))
+
+
+def _described(
+    tasks: list[str], ranks: np.ndarray, chosen: list[int], n: int, candidates: list[int] | None = None
+) -> LiteChoice:
+    held_out = np.full(2, np.nan)
+    if candidates is not None and ranks.shape[1] > 1:
         halves = ranks[:, ::2], ranks[:, 1::2]
-        held_out = float(
-            np.mean(
-                [
-                    _tau(other, other[_best_set(one, candidates, n_tasks, min(n, one.shape[1])), :n])
-                    for one, other in (halves, halves[::-1])
-                ]
-            )
-        )
+        taus = [
+            _taus(other, _best_set(one, candidates, len(chosen), min(n, one.shape[1])), min(n, other.shape[1]))
+            for one, other in (halves, halves[::-1])
+        ]
+        held_out = np.mean(taus, axis=0)
+    rng = np.random.default_rng(_SEED)
+    drawn = [_taus(ranks, rng.permutation(len(tasks))[: len(chosen)].tolist(), n) for _ in range(_RESAMPLES)]
+    random = np.mean(drawn, axis=0)
     return LiteChoice(
-        tuple(tasks[i] for i in chosen), n, agreement(ranks, chosen, n), held_out, len(agents), ranks.shape[1]
+        tuple(tasks[i] for i in chosen),
+        n,
+        agreement(ranks, chosen, n),
+        (float(held_out[0]), float(held_out[1])),
+        (float(random[0]), float(random[1])),
+        ranks.shape[2],
+        ranks.shape[1],
     )
 
 
 def _best_set(ranks: np.ndarray, candidates: list[int], n_tasks: int, n: int) -> list[int]:
-    """The set of tasks whose first `n` repetitions agree best with the whole, on average over resampled agents."""
-    whole, parts = ranks.mean(axis=(0, 1)), ranks[:, :n].mean(axis=1)
-    sets = np.array(list(itertools.combinations(candidates, n_tasks)))
-    A = ranks.shape[2]
+    """The set of tasks whose first `n` repetitions agree best with the rest, on average over resampled agents."""
+    over_all, parts = ranks.mean(axis=1), ranks[:, :n].mean(axis=1)
+    sets = list(itertools.combinations(candidates, n_tasks))
+    E, _, A = ranks.shape
     # Agreement of a pair of agents, of which tau-b without ties is the mean: one table serves all resamples.
     first, second = np.triu_indices(A, 1)
-    want = np.sign(whole[first] - whole[second])
-    agree = np.empty((len(sets), len(want)), np.float32)
+    agree, best = (np.empty((len(sets), len(first)), np.float32) for _ in range(2))
     for i, chosen in enumerate(sets):
-        mean = parts[chosen].mean(axis=0)
-        agree[i] = np.sign(mean[first] - mean[second]) * want
+        part = parts[list(chosen)].mean(axis=0)
+        rest = over_all[[task for task in range(E) if task not in chosen]].mean(axis=0)
+        agree[i] = np.sign(part[first] - part[second]) * np.sign(rest[first] - rest[second])
+        leads = np.zeros(A, bool)
+        leads[np.argsort(rest, kind="stable")[:TOP]] = True
+        best[i] = leads[first] & leads[second]
     counts = np.random.default_rng(_SEED).multinomial(A, np.full(A, 1 / A), size=_RESAMPLES)
     weights = (counts[:, first] * counts[:, second]).astype(np.float32)
     weights = weights[weights.any(axis=1)]  # not those of one agent alone
-    score = (agree @ (weights / weights.sum(axis=1, keepdims=True)).T).mean(axis=1)
-    return [int(i) for i in sets[int(np.argmax(score))]]
+    whole = (agree @ (weights / weights.sum(axis=1, keepdims=True)).T).mean(axis=1)
+    among_best = best @ weights.T
+    top = np.divide((agree * best) @ weights.T, among_best, out=np.zeros_like(among_best), where=among_best > 0)
+    return [int(i) for i in sets[int(np.argmax(whole + top.mean(axis=1)))]]
 
 
-def agreement(ranks: Float[np.ndarray, "tasks reps agents"], part: Collection[int], n: int) -> Interval:
-    """Kendall's tau-b between the mean ranks over some tasks' first `n` repetitions and over everything."""
+def agreement(ranks: Float[np.ndarray, "tasks reps agents"], part: Collection[int], n: int) -> Agreement:
+    """How the first `n` repetitions of some tasks rank beside the other tasks."""
     chosen = list(part)
-    tau = _tau(ranks, ranks[chosen, :n])
+    tau, top = _taus(ranks, chosen, n)
     rng = np.random.default_rng(_SEED)
-    T, R, A = ranks.shape
+    E, R, A = ranks.shape
     draws = []
     for _ in range(_RESAMPLES):
         agents = rng.integers(A, size=A)
-        # The first n repetitions stay the part's own: a repetition of the part is never compared with itself alone.
-        within = rng.integers(n, size=(T, n))
-        beyond = rng.integers(n, R, size=(T, R - n)) if n < R else np.empty((T, 0), int)
+        # The first n repetitions stay the part's own, as they are of the tasks alone that the rest has not.
+        within = rng.integers(n, size=(E, n))
+        beyond = rng.integers(n, R, size=(E, R - n)) if n < R else np.empty((E, 0), int)
         again = np.take_along_axis(ranks, np.concatenate([within, beyond], axis=1)[:, :, None], axis=1)[:, :, agents]
-        draws.append(_tau(again, again[chosen, :n]))
+        draws.append(_taus(again, chosen, n)[0])
     finite = np.array(draws)[np.isfinite(draws)]
     low, high = np.quantile(finite, [0.025, 0.975])
-    return Interval(tau, float(low), float(high), A, 0.95)
+    return Agreement(Interval(tau, float(low), float(high), A, 0.95), top)
 
 
-def _tau(whole: np.ndarray, part: np.ndarray) -> float:
-    return float(scipy.stats.kendalltau(part.mean(axis=(0, 1)), whole.mean(axis=(0, 1))).statistic)
+def _taus(ranks: np.ndarray, chosen: list[int], n: int) -> tuple[float, float]:
+    """Kendall's tau-b of a part with the rest, among all agents and among those that are best over the rest."""
+    part = ranks[chosen, :n].mean(axis=(0, 1))
+    rest = np.delete(ranks, chosen, axis=0).mean(axis=(0, 1))
+    best = np.argsort(rest, kind="stable")[:TOP]
+    return _tau(part, rest), _tau(part[best], rest[best])
+
+
+def _tau(x: np.ndarray, y: np.ndarray) -> float:
+    return float(scipy.stats.kendalltau(x, y).statistic)

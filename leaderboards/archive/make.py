@@ -26,9 +26,12 @@ from leaderboards.archive.files import (
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board, board_folder
 from leaderboards.play.build import build_agent, missing_extra
+from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
+from leaderboards.score.aliases import alike
+from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.run_file import SUFFIX, RunEntry
@@ -98,6 +101,8 @@ def make_board(
             size = sum(path.stat().st_size for path in folder.iterdir())
             wanted = sum(1 for _ in suite.specs())
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
+            for first, others in alike(summarise(found, n_points=2)).items():
+                say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
 
 
 def play_board(
@@ -301,7 +306,7 @@ def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Sour
 
 def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
     first: dict[str, RunEntry] = {}
-    for run in sorted(runs, key=lambda run: run.key):
+    for run in sorted(runs, key=lambda run: (MEAN_GAP not in run.facts, run.key)):  # older records lack that fact
         if run.status != "done":
             continue
         known = first.setdefault(instance_key(run.spec), run)

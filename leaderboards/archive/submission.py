@@ -35,8 +35,11 @@ from leaderboards.archive.read import BOARD, Board, board_folder, board_of, open
 from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
-from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
-from leaderboards.score.summary import summarise
+from leaderboards.score.aliases import alike
+from leaderboards.score.criteria import board_scores
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import RANKED_BY, TaskClass, class_rankings, task_classes, task_ranking
+from leaderboards.score.summary import Summary, summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
@@ -323,6 +326,31 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
                 told = found.ranking.is_told
                 places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}" if told else "too few repetitions"
                 yield f"| {place} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
+    for one in classes:
+        yield from _score_table(summary, one, own)
+
+
+def _score_table(summary: Summary, one: TaskClass, own: set[str]) -> Iterator[str]:
+    """The scores of the submitted agents by every criterion, and whoever leads by it."""
+    aliases = alike(summary)
+    rows = []
+    for by in RANKED_BY:
+        found = board_scores(summary, one.tasks, by, aliases=aliases)
+        if found is None:
+            continue
+        for agent in dict.fromkeys([*(name for name in summary.agents if name in own), found.ordered[0]]):
+            i = found.row(agent)
+            if i is not None:
+                score, place = found.wide[i], found.ranking.marked(int(found.ranking.group[i]))
+                label = (f"**{agent}**" if agent in own else agent).replace("|", r"\|")
+                ends = f"{score.low:.1f} to {score.high:.1f}" if score.is_known else ""
+                words = METRICS[by].title.lower()
+                rows.append(f"| {words} | {label} | {score.estimate:.1f} | {ends} | {place} | {len(found.tasks)} |")
+    if rows:
+        yield from ("", f"Scores from 0 (uniform draws) to 100 (no regret), {one.name}:", "")
+        yield "| criterion | agent | score | 95 % interval on tasks like these | place | tasks |"
+        yield "|---|---|---|---|---|---|"
+        yield from rows
 
 
 # ---- opened and checked ----

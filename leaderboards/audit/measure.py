@@ -22,7 +22,7 @@ from agents import BandGuarantee, Sketch
 from agents.core.guarantees import off_the_model, unmet_by_noise
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import Approximation, Problem
 
 __all__ = [
     "ALPHA",
@@ -31,6 +31,7 @@ __all__ = [
     "band_violations",
     "guarantee_status",
     "held_bytes",
+    "informative",
     "sketch_accuracy",
 ]
 
@@ -88,12 +89,20 @@ def band_violations(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndar
     return dict(zip(BAND_COLUMNS, values, strict=True))
 
 
+def informative(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndarray, " p"]) -> float:
+    """Share of p points at which the band is narrower than the range of the means; NaN without a band."""
+    if band is None:
+        return np.nan
+    return float((2 * np.asarray(band[1], np.float64) < np.ptp(f)).mean())
+
+
 def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
     """Why no theorem guarantees the band on this problem; "" if one does.
 
-    The RKHS widths need a bound on the norm of the mean, the Bayesian ones a draw from the prior and Gaussian noise;
-    both need the true kernel, and noise that is sub-Gaussian with a known constant. A problem of knowledge `"oracle"`
-    that states no norm bound is a draw from its prior. Of a bound below that of the problem nothing is known.
+    The RKHS widths need a bound on the norm of the mean, or on how near it is to functions of bounded norm, under the
+    stated kernel, which may be a choice where such bounds are certified; the Bayesian ones need a draw from the true
+    prior and Gaussian noise. All need noise that is sub-Gaussian with a known constant. A problem of knowledge
+    `"oracle"` that states no norm bound is a draw from its prior. Of a bound below the problem's nothing is known.
     """
     has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
     if not guarantee.width:
@@ -108,13 +117,13 @@ def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
         return "the mean stays as it is, and the policy is told that it drifts"
     if unmet_noise := unmet_by_noise(problem, guarantee.gaussian_noise):
         return unmet_noise
-    if problem.knowledge != "oracle" or guarantee.own_model:
+    if problem.knowledge not in ("oracle", "certified") or guarantee.own_model or problem.noise_std is None:
         return "the kernel and noise it is given are not known to be true"
     if unmet := sorted(off_the_model(problem) - guarantee.tolerates):
         return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
     if guarantee.assumes == "norm":
         return _norm_status(guarantee, problem, has_norm)
-    if guarantee.assumes == "prior" and has_norm:
+    if guarantee.assumes == "prior" and (has_norm or problem.knowledge == "certified"):
         return "the mean is no draw from the prior"
     return ""
 
@@ -123,12 +132,31 @@ def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> 
     """Why the norm bound that the band rests on may be wrong; "" if it is stated and large enough."""
     if guarantee.doubles_norm:
         return "the norm of the mean is guessed, and doubled when the data refute the guess"
+    if guarantee.approximations and problem.pairs:
+        return _near_status(guarantee.approximations, problem)
+    if problem.approximations and problem.norm_bound is None:
+        nearest = min(problem.approximations, key=lambda pair: abs(pair.norm - (guarantee.norm_bound or 1.0)))
+        return (
+            f"its theorem asks for a mean of bounded norm; that of the problem is only known to be within "
+            f"{nearest.distance:.3g} of a function of norm {nearest.norm:.3g}"
+        )
     if not has_norm:
         return "no bound on the norm of the mean is known"
     if problem.norm_bound is None:
         return "the bound on the norm is the policy's own, and the problem states none"
     if (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
         return "the bound on the norm that it is given is below the problem's"
+    return ""
+
+
+def _near_status(taken: tuple[Approximation, ...], problem: Problem) -> str:
+    """Which of the pairs that the band rests on the problem does not imply; "" if none."""
+    for pair in taken:
+        if any(stated.implies(pair) for stated in problem.pairs):
+            continue
+        if pair.norm < problem.pairs[0].norm:
+            return "the bound on the norm that it is given is below the problem's"
+        return f"the mean is not known to be within {pair.distance:.3g} of a function of norm {pair.norm:.3g}"
     return ""
 
 

@@ -7,7 +7,7 @@ the replay is compared with the stored one, and `AuditFacts.differs` says where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,17 +16,19 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Float, Int
 
+from gpbandit_envs.problem import Problem
 from leaderboards.audit.conic import conic_band
-from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, sketch_accuracy
+from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, informative, sketch_accuracy
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin, one_blas_thread
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
 from leaderboards.score.scores import subsample_times
+from leaderboards.score.theory import MOST_PULLS, bound_at
 from leaderboards.verify.verify import compare
 
-__all__ = ["CHECKPOINTS", "SAMPLED", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
+__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
 
 CHECKPOINTS = 30
 """Default number of checkpoints of a run."""
@@ -115,6 +117,9 @@ class AuditFacts:
         refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
         over_conic: Half-width of the band at the end over that of CMM, the tightest one on the same assumptions:
             geometric mean over sampled arms; None where it was not measured.
+        regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
+            None where there is none.
+        regret_held: Whether the regret of this run is within it; None where either is unknown.
     """
 
     width: Text
@@ -130,6 +135,8 @@ class AuditFacts:
     theorem: Text = ""
     refuted: bool = False
     over_conic: float | None = None
+    regret_bound: float | None = None
+    regret_held: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -139,8 +146,8 @@ class RunAudit:
     Attributes:
         key: The run.
         facts: What is true of the run as a whole.
-        checkpoints: One row per checkpoint: `t`, `bytes`, and the columns `BAND_COLUMNS` and `SKETCH_COLUMNS` of
-            `leaderboards.audit.measure`.
+        checkpoints: One row per checkpoint: `t`, `bytes`, `informative`, and the columns `BAND_COLUMNS` and
+            `SKETCH_COLUMNS` of `leaderboards.audit.measure`.
     """
 
     key: str
@@ -169,55 +176,128 @@ def audit_run(
         ReplayError: if the run cannot be played again.
         ValueError: if a number is out of range, or what the agent predicts is no band.
     """
-    if checkpoints < 2 or sampled < 1:
-        raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
-    rng = generator(spec, "audit")
-    rows = []
     with Replayed.of(spec) as replayed:
-        agent, problem = replayed.loop.agent, replayed.loop.problem
-        X, actions = _audited_points(replayed, sampled, rng)
-        f = _means(replayed, actions)
-        arms = np.zeros(0, np.int64)
-        if problem.is_finite:
-            arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
-        no_band = "the environment does not know its means" if f is None else ""
-        for t in replayed.until(subsample_times(spec.horizon, checkpoints, "log")):
-            f = _means(replayed, actions) if problem.time_varying else f
-            band = None if f is None else agent.predict(X)
-            if f is not None and band is None:
-                no_band = "the agent states no confidence band"
-            violations = band_violations(band, np.zeros(0) if f is None else f)
-            rows.append({"t": t, "bytes": held_bytes(agent), **violations, **sketch_accuracy(agent.sketch(), arms)})
+        audit = Audit(spec, checkpoints, sampled, conic)
+        audit.begins(replayed.loop)
+        for _ in replayed.until(audit.times):
+            audit.turned(replayed.loop)
         differs = compare(stored, replayed.trace()) if stored is not None else None
-        guarantee = agent.band_guarantee()
-        over_conic, contradiction = _over_conic(replayed, arms[:conic]) if conic and not no_band else (None, False)
+        return audit.result(replayed.loop, differs or "")
+
+
+class Audit:
+    """The audit of a run that is being played; a `leaderboards.play.watching.Watch`.
+
+    Args:
+        spec: The run.
+        checkpoints: How many, at least 2; every evaluation is one if there are no more.
+        sampled: At how many arms variances are compared; on a box, at how many points the band is.
+        conic: At how many arms the band at the end is compared with that of CMM, which needs CVXPY; 0 for none.
+        keep: What is done with the audit in the end; None for nothing.
+
+    Attributes:
+        times: The log-spaced checkpoints.
+
+    Raises:
+        ValueError: if a number is out of range.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        checkpoints: int = CHECKPOINTS,
+        sampled: int = SAMPLED,
+        conic: int = 0,
+        keep: Callable[[RunAudit], object] | None = None,
+    ) -> None:
+        if checkpoints < 2 or sampled < 1:
+            raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
+        self.times = subsample_times(spec.horizon, checkpoints, "log")
+        self._spec, self._sampled, self._conic, self._keep = spec, sampled, conic, keep
+        self._rows: list[dict[str, float]] = []
+        self._due = self.times.tolist()
+
+    def begins(self, loop: Loop) -> None:
+        """Choose what is audited; called before the first turn."""
+        problem, rng = loop.problem, generator(self._spec, "audit")
+        self._X, self._actions = _audited_points(problem, self._sampled, rng)
+        self._f = _means(loop, self._actions)
+        self._arms = np.zeros(0, np.int64)
+        if problem.is_finite:
+            self._arms = np.sort(rng.permutation(problem.n_arms)[: self._sampled])
+        self._no_band = "the environment does not know its means" if self._f is None else ""
+
+    def turned(self, loop: Loop) -> None:
+        """Measure, if a checkpoint has been reached; called after each turn."""
+        if not self._due or loop.t < self._due[0]:
+            return
+        self._due = [t for t in self._due if t > loop.t]
+        agent = loop.agent
+        if loop.problem.time_varying:
+            self._f = _means(loop, self._actions)
+        band = None if self._f is None else agent.predict(self._X)
+        if self._f is not None and band is None:
+            self._no_band = "the agent states no confidence band"
+        f = np.zeros(0) if self._f is None else self._f
+        row = {"t": loop.t, "bytes": held_bytes(agent), **band_violations(band, f), "informative": informative(band, f)}
+        self._rows.append({**row, **sketch_accuracy(agent.sketch(), self._arms)})
+
+    def ends(self, loop: Loop) -> None:
+        """Keep the audit; called after the last turn."""
+        found = self.result(loop)
+        if self._keep is not None:
+            self._keep(found)
+
+    def result(self, loop: Loop, differs: str = "") -> RunAudit:
+        """The audit of the run so far.
+
+        Args:
+            loop: The run.
+            differs: Where it left a stored trace.
+        """
+        agent, problem, no_band = loop.agent, loop.problem, self._no_band
+        guarantee, conic = agent.band_guarantee(), self._conic
+        over_conic, contradiction = _over_conic(loop, self._arms[:conic]) if conic and not no_band else (None, False)
+        bound, regret = regret_and_bound(loop)
         facts = AuditFacts(
             width="" if no_band else guarantee.width,
             no_guarantee=no_band or guarantee_status(guarantee, problem),
             delta=guarantee.delta,
             no_band=no_band,
             no_sketch="" if agent.sketch() is not None else "the agent has no sketched posterior",
-            points=len(X),
+            points=len(self._X),
             on_box=not problem.is_finite,
-            sampled=len(arms),
-            differs=differs or "",
+            sampled=len(self._arms),
+            differs=differs,
             kind=guarantee.kind if guarantee.width and not no_band else "",
             theorem="" if no_band else guarantee.theorem,
             refuted=guarantee.refuted or contradiction,
             over_conic=over_conic,
+            regret_bound=bound,
+            regret_held=None if bound is None or regret is None else regret <= bound,
         )
-    return RunAudit(spec.key, facts, pd.DataFrame(rows))
+        return RunAudit(self._spec.key, facts, pd.DataFrame(self._rows))
 
 
-def _over_conic(replayed: Replayed, arms: Int[np.ndarray, " p"]) -> tuple[float | None, bool]:
+def regret_and_bound(loop: Loop) -> tuple[float | None, float | None]:
+    """The number that the policy's theorem has for its cumulative regret, and that regret; None if unknown."""
+    problem, t = loop.problem, loop.t
+    if problem.arms is None or problem.kernel is None or not problem.noise_std or not 1 <= t <= MOST_PULLS:
+        return None, None
+    regret = loop.trace.frame(t)["regret"].to_numpy(np.float64)
+    bound = bound_at(loop.agent, problem, t).bound
+    return bound, float(regret.sum()) if np.isfinite(regret).all() else None
+
+
+def _over_conic(loop: Loop, arms: Int[np.ndarray, " p"]) -> tuple[float | None, bool]:
     """Half-width of the band over that of CMM at `arms`, and whether no function meets the constraints of CMM."""
-    agent, problem = replayed.loop.agent, replayed.loop.problem
+    agent, problem = loop.agent, loop.problem
     guarantee = agent.band_guarantee()
     norm = guarantee.norm_bound or guarantee.norm_factor * (problem.norm_bound or 0.0)
     if len(arms) == 0 or guarantee.delta is None or not norm or problem.kernel is None or not problem.noise_std:
         return None, False
     assert problem.arms is not None
-    trace = replayed.trace()
+    trace = loop.trace.frame(loop.t)
     known = trace["reward"].notna().to_numpy()
     found = conic_band(
         problem.kernel,
@@ -237,18 +317,17 @@ def _over_conic(replayed: Replayed, arms: Int[np.ndarray, " p"]) -> tuple[float 
 
 
 def _audited_points(
-    replayed: Replayed, sampled: int, rng: np.random.Generator
+    problem: Problem, sampled: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "p d"], np.ndarray]:
     """All arms, or Sobol points of a box, and the actions that they are."""
-    problem = replayed.loop.problem
     if problem.arms is not None:
         return problem.arms, np.arange(problem.n_arms)
     X = scipy.stats.qmc.Sobol(problem.dim, rng=rng).random_base2((sampled - 1).bit_length())
     return X, X
 
 
-def _means(replayed: Replayed, actions: np.ndarray) -> Float[np.ndarray, " p"] | None:
+def _means(loop: Loop, actions: np.ndarray) -> Float[np.ndarray, " p"] | None:
     """Noise-free means of actions, as of now; None if they are not known."""
-    if not replayed.loop.oracle.known:
+    if not loop.oracle.known:
         return None
-    return np.asarray(replayed.loop.env.unwrapped.mean(actions), np.float64)  # type: ignore[attr-defined]
+    return np.asarray(loop.env.unwrapped.mean(actions), np.float64)  # type: ignore[attr-defined]

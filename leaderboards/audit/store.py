@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,16 +19,18 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 
-from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
+from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
 from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.run import reason_of
+from leaderboards.play.protocol_checks import RunTimeout
+from leaderboards.play.run import Loop, reason_of
+from leaderboards.play.spec import RunSpec
 from leaderboards.store.intact import MOST_VALUES, Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import Store, StoreError
 from leaderboards.work.local import ExecutorError, process_pool
 
-__all__ = ["AuditOutcome", "AuditStore", "audit_runs", "unaudited"]
+__all__ = ["AuditOutcome", "AuditStore", "AuditWatcher", "audit_runs", "unaudited"]
 
 _SCHEMA = 2
 _METADATA = b"gpbandit-audit"
@@ -144,6 +146,52 @@ class AuditOutcome:
     error: str = ""
     differs: str = ""
     no_band: str = ""
+
+
+@dataclass(frozen=True)
+class AuditWatcher:
+    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.watching.Watcher`.
+
+    Attributes:
+        directory: The results folder.
+        checkpoints: How many a run has.
+        sampled: At how many arms variances are compared.
+    """
+
+    directory: Path
+    checkpoints: int = CHECKPOINTS
+    sampled: int = SAMPLED
+
+    def watch(self, spec: RunSpec) -> _Careful:
+        """An audit of the run `spec`, which is written when it ends."""
+        return _Careful(Audit(spec, self.checkpoints, self.sampled, keep=AuditStore(self.directory).write))
+
+
+class _Careful:
+    """An audit that costs no run: if it fails, it is given up with a warning, and `gpbandit audit` says why."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit: Audit | None = audit
+
+    def begins(self, loop: Loop) -> None:
+        self._try(lambda audit: audit.begins(loop))
+
+    def turned(self, loop: Loop) -> None:
+        self._try(lambda audit: audit.turned(loop))
+
+    def ends(self, loop: Loop) -> None:
+        self._try(lambda audit: audit.ends(loop))
+
+    def _try(self, look: Callable[[Audit], None]) -> None:
+        if self._audit is None:
+            return
+        try:
+            look(self._audit)
+        except RunTimeout:
+            raise
+        except Exception as error:  # a band of someone else's agent may be anything
+            self._audit = None
+            _log.warning("an audit is given up: %s", reason_of(error))
 
 
 def unaudited(store: Store, keys: Sequence[str]) -> list[str]:

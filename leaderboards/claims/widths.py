@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.dual_band import DualArms, intersection
-from agents.core.widths import AnalyticMixture, DualMixture, InformationGain, WidthContext
+from agents.core.widths import AnalyticMixture, DualMixture, Evidence, InformationGain, WidthContext
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import ALIKE, Claim
@@ -87,9 +87,9 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
             prior_variance=float(plain.rows.prior.max()),
             information_gain=plain.information_gain,
         )
-        factors = band.factors(context, dual.misfits())
+        found_band = band.band(context, Evidence(dual.misfits()), problem.pairs)
         known_means = ((posterior.mean, posterior.variance) for posterior in dual.posteriors)
-        lower, upper = intersection(known_means, factors)
+        lower, upper = intersection(known_means, found_band)
         sd = np.sqrt(plain.variance)
         known = sd > least  # below, a half-width is rounding
         half, amm, theory = (upper - lower)[known] / 2, AnalyticMixture()(context), InformationGain()(context)

@@ -51,11 +51,13 @@ _COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
     "run": _Command("run:run", "Play what is missing of a suite."),
     "page": _Command("page:page", "Build the static HTML report of a results folder."),
+    "ranking": _Command("ranking:ranking", "Print scores and places by a criterion."),
     "figures": _Command("results:figures", "Make figures and tables for a paper."),
     "watch": _Command("results:watch", "Show a running suite: done, failed, time left, ranking."),
     "merge": _Command("results:merge", "Copy the runs of several results folders into one."),
     "submit": _Command("results:submit", "Pack results for another machine, or submit them to a board."),
     "add": _Command("results:add", "Add what another machine packed."),
+    "certify": _Command("certify:certify", "Prove how near a table is to a ball of an RKHS."),
     "verify": _Command("results:verify", "Run again and compare traces."),
     "board": _Command("board:app", "Boards: list, make, check, pack, add a submission."),
     "audit": _Command("audit:audit", "Run again and measure bands, sketches and memory."),

@@ -9,8 +9,12 @@ from typing import Annotated
 
 import typer
 
+from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.archive.check import check_board
-from leaderboards.archive.lite import choose_lite
+from leaderboards.archive.design import FLAT, LUCKY, flat_cells, uniform_hits
+from leaderboards.archive.instances import suite_optima
+from leaderboards.archive.kernels import suite_kernels, write_kernels
+from leaderboards.archive.lite import TOP, LiteChoice, choose_lite, lite_choice
 from leaderboards.archive.lite import without_data as tasks_without_data
 from leaderboards.archive.make import make_board
 from leaderboards.archive.read import Board, board, board_folder, board_names, pack_board
@@ -20,7 +24,7 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
-from leaderboards.play.suite import load_suite
+from leaderboards.play.suite import load_suite, suite_folder, suite_names
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
@@ -49,19 +53,45 @@ _NATIVE = Annotated[
 
 
 @app.command("list")
-def list_boards() -> None:
+def list_boards(
+    name: Annotated[str | None, typer.Argument(help="One board alone; with --design also a suite without one.")] = None,
+    design: Annotated[bool, typer.Option("--design", help="Say what the tasks of this suite can tell.")] = False,
+) -> None:
     """List the boards that come with the package: what was played, what is missing and who is stale."""
-    for name in board_names():
-        found = opened(name)
+    if design:
+        _say_design(name)
+        return
+    for board_name in board_names() if name is None else [name]:
+        found = opened(board_name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
         specs, skipped = list(found.suite().specs()), len(found.keys("skipped"))
         files = len({run.file for run in found.entries().values()})
         unfit = f", {skipped} skipped" if skipped else ""
-        say(f"{name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
+        say(f"{board_name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
         for agent, envs in found.missing().items():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
             say(f"  missing: {agent} on {where}")
+
+
+def _say_design(name: str | None) -> None:
+    """How often uniform draws hit a best arm on each task of a suite, and how many cells of its board are flat."""
+    if name is None:
+        raise UserError(
+            "--design: expected the name of a suite before it, as in `gpbandit board list core-v2 --design`"
+        )
+    with user_errors(Path()):
+        suite = load_suite(name)
+        hits = uniform_hits(suite)
+    for task, chance in hits.items():
+        say(
+            f"{task}: {'its data cannot be had' if chance is None else f'uniform draws hit a best arm in {chance:.1%}'}"
+        )
+    known = [chance for chance in hits.values() if chance is not None]
+    say(f"below {LUCKY:.0%}: {sum(chance < LUCKY for chance in known)} of {len(known)} tasks")
+    if name in board_names():
+        flat, total = flat_cells(summarise(opened(name)))
+        say(f"cells whose cumulative regret varies by less than {FLAT:.0%} over repetitions: {flat} of {total}")
 
 
 @app.command()
@@ -79,6 +109,30 @@ def make(
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
         make_board(load_suite(name), Store(directory), workers, say, play=not pack_only, alone=alone, native=native)
+
+
+@app.command()
+def kernels(
+    name: Annotated[str, typer.Argument(help="Name of a suite or path of its TOML file.")],
+    output: Annotated[Path | None, typer.Option(help="The file; SUITE-kernels.json beside the suite's.")] = None,
+) -> None:
+    """Fit the kernels that a suite states on its families of tables, each on the family's other members."""
+    path = output if output is not None else suite_folder(name) / f"{Path(name).stem}-kernels.json"
+    with user_errors(path.parent):
+        write_kernels(suite_kernels(load_suite(name, kernels=False)), path)
+    say(f"written to {path}")
+
+
+@app.command()
+def optima(name: _NAME) -> None:
+    """Search the maxima of all drawn functions on boxes of a suite, and keep them for whoever plays it.
+
+    They are written into the package's own file, as a checkout has it.
+    """
+    with user_errors(FILE.parent):
+        found = suite_optima(load_suite(name))
+        write(found)
+    say(f"{len(found)} maxima written to {FILE}")
 
 
 @app.command()
@@ -163,7 +217,7 @@ def lite(
         bool, typer.Option("--without-data", help="Choose among tasks that need no download.")
     ] = False,
 ) -> None:
-    """Print the part of a board's suite that ranks its agents most like the whole."""
+    """Print the part of a board's suite that ranks its agents most like the rest, and how its frozen parts do."""
     found = opened(name)
     summary = summarise(found, n_points=2)
     among = tasks_without_data(summary) if without_data else list(summary.tasks)
@@ -171,14 +225,32 @@ def lite(
         choice = choose_lite(summary, tasks, repetitions, among)
     except ValueError as error:
         raise UserError(str(error)) from None
-    tau = choice.tau
     say(
-        f"Kendall's tau with the ranking of {choice.agents} agents over {len(summary.tasks)} tasks and "
-        f"{choice.whole} repetitions: {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); "
-        f"chosen on half of the repetitions and measured on the other half, {choice.held_out:.3f}"
+        f"Kendall's tau of a part with the ranking over the rest of {len(summary.tasks)} tasks, {choice.whole} "
+        f"repetitions of {choice.agents} agents; and among the {min(TOP, choice.agents)} that lead the rest"
     )
+    say(f"best part: {_agreement(choice)}")
+    whole, top = choice.held_out
+    say(f"  chosen on half of the repetitions and measured on the other half, {whole:.3f}; {top:.3f}")
     for task in choice.tasks:
         say(f"  {task}, repetitions 0 to {choice.repetitions - 1}")
+    for part in suite_names():
+        suite = load_suite(part)
+        if suite.part_of == name:
+            labels = [task.env.label for task in suite.tasks]
+            try:
+                say(f"{part}: {_agreement(lite_choice(summary, labels, suite.repetitions))}")
+            except ValueError as error:
+                say(f"{part}: cannot be compared with the rest: {error}")
+
+
+def _agreement(choice: LiteChoice) -> str:
+    """The agreement of a part with the rest, beside that of random sets."""
+    tau = choice.agrees.whole
+    return (
+        f"{len(choice.tasks)} tasks, {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); {choice.agrees.top:.3f}; "
+        f"random sets of as many on average {choice.random[0]:.3f}; {choice.random[1]:.3f}"
+    )
 
 
 @app.command()

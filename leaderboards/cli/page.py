@@ -9,7 +9,7 @@ import typer
 
 from leaderboards.cli.against import opened
 from leaderboards.cli.errors import UserError, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric
+from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.terminal import say
 from leaderboards.play.build import is_findable, load_class, loaded_agent, named_agents, not_here
 from leaderboards.play.plugins import load_plugins
@@ -20,9 +20,7 @@ __all__ = ["page"]
 
 def page(
     directory: Annotated[Path, typer.Argument(help="Results folder.")],
-    ranked_by: Annotated[
-        str, typer.Option("--rank-by", help="cumulative_regret, simple_regret or inference_regret.")
-    ] = "cumulative_regret",
+    ranked_by: Annotated[str, typer.Option("--rank-by", help=criteria_help)] = "cumulative_regret",
     against: Annotated[
         str | None,
         typer.Option(

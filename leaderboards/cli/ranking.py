@@ -1,13 +1,21 @@
-"""The ranking of a results folder in a few lines, and what no agent of it should be proud of."""
+"""`gpbandit ranking`; and the ranking of a folder in a few lines, with what no agent of it should be proud of."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
-from leaderboards.archive.read import Joined
-from leaderboards.cli.errors import UserError
+from leaderboards.archive.read import Joined, board, board_names, open_results
+from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.terminal import say
+from leaderboards.score.aliases import alike
+from leaderboards.score.criteria import BoardScores, board_scores
+from leaderboards.score.design import Design, design_of
+from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import (
     RANKED_BY,
     OverallRanking,
@@ -20,20 +28,69 @@ from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import StoreView
 
-__all__ = ["check_metric", "short_ranking"]
+__all__ = ["check_metric", "criteria_help", "ranking", "short_ranking"]
 
 _SHOWN = 5
 _POINTS = 2  # of each curve: only the end is looked at
 
 
-def check_metric(name: str) -> None:
-    """Check the name of a metric to rank by.
+criteria_help = f"{', '.join(RANKED_BY[:-1])} or {RANKED_BY[-1]}."
+"""Help of an option that names a criterion."""
+
+
+def check_metric(name: str, option: str = "--rank-by") -> None:
+    """Check the name of a criterion to rank by.
 
     Raises:
         UserError: if agents cannot be ranked by it.
     """
     if name not in RANKED_BY:
-        raise UserError(f"--rank-by: expected one of {', '.join(RANKED_BY)}, got {name!r}")
+        raise UserError(f"{option}: expected one of {', '.join(RANKED_BY)}, got {name!r}")
+
+
+def ranking(
+    results: Annotated[str, typer.Argument(help="Results folder, or the name of a board.")],
+    by: Annotated[str, typer.Option(help=criteria_help)] = "cumulative_regret",
+    against: Annotated[
+        str | None, typer.Option(help="Rank the folder's runs among those of a board, as in `gpbandit page`.")
+    ] = None,
+) -> None:
+    """Print scores from 0 (uniform draws) to 100 (no regret), with places, intervals and shares of tasks won."""
+    check_metric(by, "--by")
+    with user_errors(Path(results)):
+        found = board(results) if results in board_names() else open_results(results_folder(Path(results)), against)
+        if not found.keys():
+            raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
+        summary = summarise(found, _POINTS)
+    aliases, classes = alike(summary), task_classes(summary)
+    for one in classes:
+        scores = board_scores(summary, one.tasks, by, aliases=aliases)
+        name = f"{one.name}: " if len(classes) > 1 else ""
+        if scores is None:
+            say(f"{name}no agent has a score on every environment")
+            continue
+        for line in score_lines(name, scores, design_of(summary, scores)):
+            say(line)
+
+
+def score_lines(name: str, found: BoardScores, told: Design) -> Iterator[str]:
+    """The lines of `gpbandit ranking` on one class of tasks."""
+    n, k = len(found.tasks), len(found.agents)
+    where = "on tasks like these" if found.is_wide else "on these tasks"
+    yield f"{name}{METRICS[found.by].title.lower()}, {n} environment{'' if n == 1 else 's'}, {k} agents; places {where}"
+    yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
+    for agent in found.ordered:
+        i = found.agents.index(agent)
+        place, wide, narrow = found.ranking.marked(int(found.ranking.group[i])), found.wide[i], found.narrow[i]
+        won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
+        ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in (wide, narrow)]
+        names = " = ".join((agent, *found.aliases.get(agent, ())))
+        yield f"  {place:<6}{wide.estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {names}"
+    if not found.ranking.is_told:
+        yield "  too few repetitions for places"
+    yield from (f"  {line}" for line in told.lines(found.tied_first if found.ranking.is_told else None))
+    for task, why in found.left_out.items():
+        yield f"  without a score: {task}, as {why}"
 
 
 def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:

@@ -19,7 +19,7 @@ from leaderboards.archive.submission import (
     same_on_board,
 )
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric
+from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.terminal import ask_to_run, say, say_json
 from leaderboards.cli.trust import say_screen
 from leaderboards.store import exchange
@@ -75,9 +75,7 @@ def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
-    ranked_by: Annotated[
-        str, typer.Option("--rank-by", help="cumulative_regret, simple_regret or inference_regret.")
-    ] = "cumulative_regret",
+    ranked_by: Annotated[str, typer.Option("--rank-by", help=criteria_help)] = "cumulative_regret",
 ) -> None:
     """Show a running suite: done, failed, speed, time left, the ranking so far."""
     if interval <= 0:

@@ -6,6 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.api.request import Outcome, play, request
+from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.against import opened
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, option_errors, user_errors
@@ -85,6 +87,10 @@ def run(
             "--portable", help="Compute as every x86-64-v3 processor can: others get the same bits, as on boards."
         ),
     ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option("--audit", help="Audit each run while it is played, so that nothing is played twice."),
+    ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play the missing runs of a suite; the same command resumes after an interruption.
@@ -103,6 +109,8 @@ def run(
     with user_errors(out or Path("results")), option_errors("against", "shard", board="against", agents="agent"):
         asked = request(suite, agent or (), against, shard)
     directory = out if out is not None else Path("results") / asked.suite.name
+    if audit:
+        workforce = replace(workforce, watcher=AuditWatcher(directory))
     with user_errors(directory):
         store = Store(directory)
         if dry_run:

@@ -44,6 +44,7 @@ from leaderboards.play.build import (
     pinned,
 )
 from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.mean_gap import MEAN_GAP, mean_gap
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
     AGENT,
@@ -65,6 +66,7 @@ from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
 from leaderboards.play.saving import Saved, Saving
 from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.watching import Watch
 
 __all__ = [
     "NO_OPTIMUM",
@@ -120,7 +122,7 @@ def begin(
     """
     given = saved.env if saved is not None else env
     with ENVIRONMENT:
-        played = build_env(spec.env, spec.horizon) if given is None else given
+        played = build_env(spec.built, spec.horizon) if given is None else given
     try:
         with ENVIRONMENT:
             info = played.reset(seed=env_seed(spec))[1] if saved is None else {}
@@ -154,7 +156,7 @@ def instance_env(spec: RunSpec) -> Iterator[tuple[Any, Problem]]:
     Raises:
         Exception: whatever building the environment raises.
     """
-    env = build_env(spec.env, spec.horizon)
+    env = build_env(spec.built, spec.horizon)
     try:
         env.reset(seed=env_seed(spec))
         yield env.unwrapped, stated_problem(env, spec.horizon, spec.feedback)
@@ -261,7 +263,11 @@ def why_no_regret(trace: pd.DataFrame) -> str | None:
 
 
 def run_spec(
-    spec: RunSpec, checkpoint: Saving | None = None, *, isolated_from: Sequence[Path] | None = None
+    spec: RunSpec,
+    checkpoint: Saving | None = None,
+    *,
+    isolated_from: Sequence[Path] | None = None,
+    watch: Watch | None = None,
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
@@ -272,11 +278,12 @@ def run_spec(
         checkpoint: Where its state is kept.
         isolated_from: Folders hidden from the agent, which then plays in a process of its own without the environment,
             and keeps no state; None for an agent beside the environment.
+        watch: Looks on. The time that it takes is not the run's.
     """
     started = perf_counter()
     try:
         with ENVIRONMENT:
-            env = build_env(spec.env, spec.horizon)
+            env = build_env(spec.built, spec.horizon)
     except DataError as error:
         return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
     except Exception as error:
@@ -291,7 +298,7 @@ def run_spec(
                 return run_on(env, alone, spec, started)
         with AGENT:
             agent = build_agent(spec.agent)
-        return run_on(env, agent, spec, started, checkpoint)
+        return run_on(env, agent, spec, started, checkpoint, watch)
     except Exception as error:
         return _failed(spec, error, started)
     finally:
@@ -304,19 +311,27 @@ def run_on(
     spec: RunSpec,
     started: float | None = None,
     checkpoint: Saving | None = None,
+    watch: Watch | None = None,
 ) -> RunRecord:
     """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
     started = perf_counter() if started is None else started
+    watched = 0.0
     loop: Loop | None = None
     failure: BaseException | None = None
     try:
         with one_blas_thread():
             saved = None if checkpoint is None else checkpoint.load()
             loop = begin(spec, env, agent, saved)
+            if watch is not None:
+                watched += _timed(watch.begins, loop)
             while not loop.finished:
                 loop.turn()
+                if watch is not None:
+                    watched += _timed(watch.turned, loop)
                 if checkpoint is not None and checkpoint.due():
                     checkpoint.save(loop.env, agent, loop.snapshot())
+            if watch is not None:
+                watched += _timed(watch.ends, loop)
     except (Exception, SystemExit, RunTimeout) as error:
         # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
         failure = error
@@ -326,7 +341,7 @@ def run_on(
         record = _failed(spec, failure, started)
         record.agent = agent
     else:
-        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started)
+        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started - watched)
     if checkpoint is not None:
         record.seconds += checkpoint.before
         record.resumed = checkpoint.resumed
@@ -335,6 +350,13 @@ def run_on(
         record.facts = loop.oracle.facts()
         record.data = instance_data(loop.problem, loop.oracle)
     return record
+
+
+def _timed(look: Callable[[Loop], None], loop: Loop) -> float:
+    """Let a watch look, and return the seconds that it took."""
+    began = perf_counter()
+    look(loop)
+    return perf_counter() - began
 
 
 def instance_data(problem: Problem, oracle: Oracle) -> InstanceData:
@@ -617,6 +639,7 @@ class Oracle:
         means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
         certificate: Certified numbers of the instance, if it has any.
         now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
+        gap: Mean gap of the instance, see `leaderboards.play.mean_gap`; None if unknown.
 
     Raises:
         EnvError: if a certified number is not finite.
@@ -629,11 +652,14 @@ class Oracle:
         means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
         certificate: Certificate | None = None,
         now: Callable[[np.ndarray], np.ndarray] | None = None,
+        gap: float | None = None,
     ) -> None:
         self.known = optimum is not None and means is not None
         self._optimum = math.nan if optimum is None else float(optimum)
         self._arms = problem.arms
         self._facts = self._stated(certificate)
+        if gap is not None:
+            self._facts[MEAN_GAP] = check_fact(MEAN_GAP, gap)
         instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
         self._instance = instance if isinstance(instance, str) else None
         self._now = now
@@ -660,7 +686,10 @@ class Oracle:
             return cls(problem, None, None, certificate)
         means = check_means(means, problem.n_arms) if problem.is_finite else means
         now = played.regret if getattr(played, "regret_changes", False) else None
-        return cls(problem, check_fact("optimum", optimum), means, certificate, now)
+        best = check_fact("optimum", optimum)
+        with ENVIRONMENT:
+            gap = mean_gap(env, problem, best, means)
+        return cls(problem, best, means, certificate, now, gap)
 
     def regret(self, action: int | np.ndarray) -> float:
         """Best mean minus the mean of `action`, those of the coming step."""
@@ -685,7 +714,7 @@ class Oracle:
         return digest.hexdigest()
 
     def facts(self) -> dict[str, float]:
-        """Certified numbers of the instance: optimum, its tolerance, gap and norm, as far as known."""
+        """Numbers of the instance as far as known: optimum, its tolerance, gap, norm, and mean gap."""
         return dict(self._facts)
 
     def _stated(self, certificate: Certificate | None) -> dict[str, float]:

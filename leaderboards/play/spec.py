@@ -109,8 +109,11 @@ class RunSpec:
         horizon: Number of evaluations `T`.
         seed: Root seed of all streams.
         feedback: When feedback arrives, as text; see `leaderboards.play.feedback`.
+        member: Further settings of the environment in this repetition, of a task that is a family of environments;
+            empty for any other task.
 
     Raises:
+        TypeError: if the member is no mapping.
         ValueError: naming the field that is out of range.
     """
 
@@ -120,8 +123,14 @@ class RunSpec:
     horizon: int
     seed: int = 0
     feedback: str = "on_request"
+    member: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.member, Mapping):
+            raise TypeError(f"member: expected a mapping from names to values, got {self.member!r}")
+        if both := [name for name in self.member if name in self.env.kwargs]:
+            raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
+        object.__setattr__(self, "member", Ref(self.env.id, self.member).kwargs)  # checked and as JSON values
         for name, least, most in (
             ("repetition", 0, MANY),
             ("horizon", 1, MANY),
@@ -135,6 +144,14 @@ class RunSpec:
             object.__setattr__(self, name, int(value))
         object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunSpec.from_dict, (self.to_dict(),)
+
+    @functools.cached_property
+    def built(self) -> Ref:
+        """The environment that is built for the run: `env` with the settings of its member."""
+        return Ref(self.env.id, {**self.env.kwargs, **self.member}, self.env.label) if self.member else self.env
+
     @functools.cached_property
     def key(self) -> str:
         """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
@@ -143,7 +160,7 @@ class RunSpec:
 
     @property
     def task(self) -> str:
-        """The `task_key` of the run."""
+        """The `task_key` of the run, which is the same for all members of a family."""
         return task_key(self.env, self.horizon, self.feedback)
 
     @property
@@ -165,6 +182,7 @@ class RunSpec:
             "horizon": self.horizon,
             "seed": self.seed,
             "feedback": self.feedback,
+            **({"member": dict(self.member)} if self.member else {}),
         }
 
     @classmethod

@@ -1,6 +1,6 @@
 """Random streams keyed by their purpose.
 
-A stream belongs to (root seed, environment, repetition, name). Neither the agent nor the horizon nor the
+A stream belongs to (root seed, environment as it is built, repetition, name). Neither the agent nor the horizon nor the
 feedback model enters, so in repetition r all agents face the same function, noise, delays and costs, and differences
 between agents are paired (common random numbers). Distinct keys give independent streams: the key is hashed into the
 entropy of a `SeedSequence`, never added to a seed.
@@ -9,25 +9,34 @@ entropy of a `SeedSequence`, never added to a seed.
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
 from leaderboards.play.spec import RunSpec, canonical_json
 
-__all__ = ["env_seed", "generator", "stream"]
+__all__ = ["env_seed", "generator", "keyed", "stream"]
 
 _SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
 
 
 def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
     """The stream `name` of the repetition that `spec` belongs to."""
-    key = canonical_json([spec.seed, spec.env.identity, spec.repetition, name])
-    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
+    return _sequence([spec.seed, spec.built.identity, spec.repetition, name])
 
 
 def generator(spec: RunSpec, name: str) -> np.random.Generator:
     """A generator on the stream `name`."""
     return np.random.Generator(np.random.PCG64(stream(spec, name)))
+
+
+def keyed(key: list[Any]) -> np.random.Generator:
+    """A generator that belongs to JSON values."""
+    return np.random.Generator(np.random.PCG64(_sequence(key)))
+
+
+def _sequence(key: list[Any]) -> np.random.SeedSequence:
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(canonical_json(key).encode()).digest(), "big"))
 
 
 def env_seed(spec: RunSpec) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import re
 import tomllib
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -21,6 +23,7 @@ from pydantic import (
     PositiveInt,
     ValidationError,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -29,7 +32,8 @@ from gpbandit_envs.datasets import DataError
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import Text, data_reason
-from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, task_key
+from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, task_key
+from leaderboards.play.streams import keyed
 
 __all__ = [
     "AgentEntry",
@@ -44,6 +48,7 @@ __all__ = [
     "not_in_suite",
     "parse_suite",
     "source_of",
+    "suite_folder",
     "suite_names",
 ]
 
@@ -82,6 +87,11 @@ class _Entry(_Strict):
         """The entry as it stands in a spec."""
         return Ref(self.id, self.kwargs, self.label)
 
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """All that is built of the entry: itself, or its members."""
+        return (self.ref,)
+
 
 class AgentEntry(_Entry):
     """An agent of the suite, a row of the leaderboard.
@@ -90,7 +100,15 @@ class AgentEntry(_Entry):
         id: Registered id, or `"package.module:Class"`.
         kwargs: Its settings.
         label: Name on the page; by default the id.
+        tuned: What its settings were tuned on, in a sentence; "" if that is not declared.
     """
+
+    tuned: Text = ""
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Written only where it is declared: the text of any other suite is what it was before there was this key."""
+        return {name: value for name, value in handler(self).items() if value or name != "tuned"}
 
 
 class EnvironmentEntry(_Entry):
@@ -103,11 +121,64 @@ class EnvironmentEntry(_Entry):
         horizon: Number of evaluations, instead of the suite's.
         repetitions: Number of repetitions, instead of the suite's.
         feedback: When feedback arrives, instead of the suite's.
+        members: A family of environments that is one task: an argument of the environment, and the values from which
+            each repetition has one, as `{"dataset": ["cifar10", "cifar100"]}`. The values take turns in a random order
+            that belongs to the task and the root seed, so that each is played equally often but for one.
+        kernels: Further settings of each member, by its value as text, such as the kernel that is stated. In a suite's
+            file the name of a JSON file beside it, as `gpbandit board kernels` makes it.
     """
 
     horizon: Count | None = None
     repetitions: Count | None = None
     feedback: str | None = None
+    members: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    kernels: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @field_validator("members")
+    @classmethod
+    def _one_argument(cls, members: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        if len(members) > 1:
+            raise ValueError(f"expected one argument with its values, got {', '.join(members)}")
+        for argument, values in members.items():
+            texts = [str(value) for value in values]
+            if twice := [text for text, n in Counter(texts).items() if n > 1]:
+                raise ValueError(f"expected different values of {argument!r}, got {twice[0]} twice")
+            if not values:
+                raise ValueError(f"expected at least one value of {argument!r}, got none")
+        return members
+
+    @model_validator(mode="after")
+    def _kernel_of_each(self) -> EnvironmentEntry:
+        if self.kernels and not self.members:
+            raise ValueError("kernels: expected the key 'members' beside it, by whose values they are")
+        for argument, values in self.members.items():
+            if argument in self.kwargs:
+                raise ValueError(f"members: expected an argument that is not among kwargs, got {argument!r}")
+            lacking = [value for value in values if self.kernels and str(value) not in self.kernels]
+            if lacking:
+                raise ValueError(f"kernels: expected settings of {argument} {lacking[0]!r}, got none")
+            for value in values:
+                if both := sorted({argument, *self.kwargs} & self.kernels.get(str(value), {}).keys()):
+                    raise ValueError(f"kernels: {both[0]!r} of {argument} {value!r} is among kwargs or members already")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Keys of families are written only for families: the text of any other suite is what it was before them."""
+        return {name: value for name, value in handler(self).items() if value or name not in ("members", "kernels")}
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        return tuple(Ref(self.id, {**self.kwargs, **member}, self.label) for member in self.variants) or (self.ref,)
+
+    @property
+    def variants(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings of each member; empty for an environment that is no family."""
+        return tuple(
+            {argument: value, **self.kernels.get(str(value), {})}
+            for argument, values in self.members.items()
+            for value in values
+        )
 
     @field_validator("feedback")
     @classmethod
@@ -122,11 +193,19 @@ class SuiteTask(NamedTuple):
     horizon: int
     repetitions: int
     feedback: str
+    variants: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def key(self) -> str:
         """See `leaderboards.play.spec.task_key`."""
         return task_key(self.env, self.horizon, self.feedback)
+
+    def member(self, seed: int, repetition: int) -> Mapping[str, Any]:
+        """The settings of the member that is played in a repetition; empty if the environment is no family."""
+        if not self.variants:
+            return {}
+        order = keyed([seed, self.key, "member"]).permutation(len(self.variants))
+        return self.variants[order[repetition % len(order)]]
 
 
 class Suite(_Strict):
@@ -189,6 +268,7 @@ class Suite(_Strict):
                 entry.horizon or self.horizon,
                 entry.repetitions or self.repetitions,
                 entry.feedback or self.feedback,
+                entry.variants,
             )
             for entry in self.environments
         )
@@ -200,6 +280,7 @@ class Suite(_Strict):
             for task in tasks:
                 if repetition >= task.repetitions:
                     continue
+                member = task.member(self.seed, repetition)
                 for agent in agents:
                     yield RunSpec(
                         env=task.env,
@@ -208,6 +289,7 @@ class Suite(_Strict):
                         horizon=task.horizon,
                         seed=self.seed,
                         feedback=task.feedback,
+                        member=member,
                     )
 
     def frozen(self) -> Suite:
@@ -220,6 +302,8 @@ class Suite(_Strict):
                 horizon=task.horizon,
                 repetitions=task.repetitions,
                 feedback=task.feedback,
+                members=entry.members,
+                kernels=entry.kernels,
             )
             for entry, task in zip(self.environments, self.tasks)
         )
@@ -279,10 +363,17 @@ class Suite(_Strict):
         for kind, entries, check in checks:
             for entry in entries:
                 try:
-                    check(entry.ref)
+                    for ref in entry.refs:
+                        check(ref)
                 except (Exception, SystemExit) as error:
                     where = f"suite {self.name!r}, {kind}, {entry.ref.label!r}"
                     raise SuiteError(f"{where}: {_fault(error)}{_on_objects(entry.ref)}") from None
+        families = Counter(task.key for task in self.tasks if task.variants)
+        if same := [task.env.label for task in self.tasks if families[task.key] > 1]:
+            raise SuiteError(
+                f"suite {self.name!r}, environments: {same[0]!r} and {same[1]!r} differ in their members alone, and "
+                "would be one task"
+            )
         twice = [key for key, n in Counter(spec.key for spec in self.specs()).items() if n > 1]
         if twice:
             spec = next(spec for spec in self.specs() if spec.key == twice[0])
@@ -305,12 +396,19 @@ def further(suite: Suite, listed: Suite) -> Suite:
 
 
 def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
-    """Those keys of `specs` whose environment, horizon, feedback or seed the suite does not have.
+    """Those keys of `specs` whose environment, horizon, feedback, seed or member the suite does not have.
 
     Further agents and repetitions do not count: they are paired with what the suite has.
     """
-    tasks = {task.key for task in suite.tasks}
-    return [key for key, spec in specs.items() if spec.task not in tasks or spec.seed != suite.seed]
+    tasks = {task.key: task for task in suite.tasks}
+
+    def is_there(spec: RunSpec) -> bool:
+        task = tasks.get(spec.task)
+        if task is None or spec.seed != suite.seed:
+            return False
+        return spec.member == describe(task.member(spec.seed, spec.repetition))
+
+    return [key for key, spec in specs.items() if not is_there(spec)]
 
 
 def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
@@ -323,11 +421,11 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
         SuiteError: naming an environment that cannot be built for another reason.
     """
     without_data = {}
-    for spec in {spec.env.key: spec for spec in specs}.values():
+    for spec in {spec.built.key: spec for spec in specs}.values():
         try:
-            build_env(spec.env, spec.horizon).close()
+            build_env(spec.built, spec.horizon).close()
         except DataError as error:
-            without_data[spec.env.key] = data_reason(error)
+            without_data[spec.built.key] = data_reason(error)
         except Exception as error:
             fault = f"{type(error).__name__}: {error}{_on_objects(spec.env)}"
             raise SuiteError(f"{spec.env.label} cannot be built: {fault}") from None
@@ -340,10 +438,11 @@ def suite_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_suite(name: str) -> Suite:
+def load_suite(name: str, *, kernels: bool = True) -> Suite:
     """The suite `name`: one of `suite_names()`, or the path of a TOML file.
 
-    `NAME/holdout` is the suite NAME on instances that nobody is offered for tuning, see `Suite.holdout`.
+    `NAME/holdout` is the suite NAME on instances that nobody is offered for tuning, see `Suite.holdout`. With `kernels`
+    False, files that hold settings of members are not read, as before they are made.
 
     Raises:
         SuiteError: if there is none, or it is not written as `Suite` says.
@@ -352,24 +451,67 @@ def load_suite(name: str) -> Suite:
     if part == HOLDOUT and whole in suite_names():
         return load_suite(whole).holdout().model_copy(update={"source": name})
     path = Path(name)
+    folder: Path | Traversable = path.parent
     if name.endswith(".toml") or path.is_file():
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SuiteError(f"suite {name}: cannot be read ({error})") from None
     elif name in suite_names():
-        text = (resources.files("leaderboards") / "suites" / f"{name}.toml").read_text(encoding="utf-8")
+        folder = resources.files("leaderboards") / "suites"
+        text = (folder / f"{name}.toml").read_text(encoding="utf-8")
     else:
         if path.is_dir():
             raise SuiteError(f"suite: expected a name or the path of a TOML file, got the folder {name!r}")
         hint = did_you_mean(name, suite_names())
         raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
     try:
-        return parse_suite({**expanded(tomllib.loads(text)), "source": name})
+        values = _with_kernels(expanded(tomllib.loads(text)), folder if kernels else None)
+        return parse_suite({**values, "source": name})
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
     except SuiteError as error:
         raise SuiteError(f"suite {name}: {error}") from None
+
+
+def _with_kernels(values: Mapping[str, Any], folder: Path | Traversable | None) -> Mapping[str, Any]:
+    """The keys of a suite with the settings of members in place of the names of files in `folder` that hold them.
+
+    Without a folder, with neither.
+
+    Raises:
+        SuiteError: naming the key whose file cannot be read, or has no entry of that label.
+    """
+    entries = values.get("environments")
+    if not isinstance(entries, list):
+        return values  # which `Suite` refuses
+    found = []
+    for i, entry in enumerate(entries):
+        file = entry.get("kernels") if isinstance(entry, Mapping) else None
+        if not isinstance(file, str):
+            found.append(entry)
+            continue
+        if folder is None:
+            found.append({name: value for name, value in entry.items() if name != "kernels"})
+            continue
+        key, label = (
+            f"key 'environments.{i}.kernels'",
+            EnvironmentEntry(id=entry["id"], label=entry.get("label", "")).ref.label,
+        )
+        try:
+            families = json.loads((folder / file).read_text(encoding="utf-8"))["families"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            raise SuiteError(f"{key}: expected a JSON file with 'families', got {file!r} ({why})") from None
+        if label not in families:
+            raise SuiteError(f"{key}: {file!r} has no family {label!r}; it has {', '.join(families) or 'none'}")
+        found.append({**entry, "kernels": families[label]["members"]})
+    return {**values, "environments": found}
+
+
+def suite_folder(name: str) -> Path:
+    """The folder of the file of a suite."""
+    return Path(str(resources.files("leaderboards") / "suites")) if name in suite_names() else Path(name).parent
 
 
 def source_of(suite: Suite) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +13,12 @@ from jaxtyping import Float
 from gpbandit_envs.problem import Problem
 from leaderboards.score.scores import Block
 
-__all__ = ["Instance"]
+__all__ = ["MOST_ARMS", "Instance", "check_size"]
+
+MOST_ARMS = 100_000
+"""Largest number in the settings of an environment that is built again for a page or a score."""
+
+_MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 
 
 @dataclass(frozen=True)
@@ -29,3 +37,19 @@ class Instance:
     block: Block
     points: Float[np.ndarray, "m d"] | None
     mean: Float[np.ndarray, " m"] | None
+
+
+def check_size(kwargs: Mapping[str, Any]) -> None:
+    """Check the settings of an environment that results name, which may be a stranger's, before it is built.
+
+    Raises:
+        ValueError: if they ask for more than `MOST_ARMS` arms, or as much in another way.
+    """
+    large = [name for name, value in kwargs.items() if isinstance(value, int | float) and abs(value) > MOST_ARMS]
+    if large:
+        raise ValueError(
+            f"{large[0]}: no environment is built again for more than {MOST_ARMS:,}, got {kwargs[large[0]]:,}"
+        )
+    product = math.prod(max(value, 1) for value in kwargs.values() if isinstance(value, int))
+    if product > _MOST_COORDINATES:
+        raise ValueError(f"no environment is built again for settings whose product is above {_MOST_COORDINATES:g}")

@@ -29,7 +29,7 @@ class KeptScores(RunScores):
             curves[name] = curves[name] + gain * evaluations
             finals[name] = float(curves[name][-1])
         finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
-        return replace(self, curves=curves, finals=finals, measured_from=best)
+        return replace(self, curves=curves, finals=finals, measured_from=best, best=self.best + gain)
 
 
 def scores_of(kept: KeptRun) -> KeptScores:
@@ -52,5 +52,6 @@ def scores_of(kept: KeptRun) -> KeptScores:
         {name: finals[name] for name in ordered},
         {},
         kept.best_mean,
+        best=curves["simple_regret"],
         t=kept.t,
     )

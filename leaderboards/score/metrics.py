@@ -38,6 +38,7 @@ from gpbandit_envs.delays import WorkerClock
 from leaderboards.play.feedback import FeedbackRule
 
 __all__ = [
+    "BEST_SO_FAR",
     "METRICS",
     "REWARD",
     "WORKERS",
@@ -46,6 +47,7 @@ __all__ = [
     "average_regret",
     "batch_lengths",
     "batches_so_far",
+    "best_so_far",
     "completion_times",
     "cumulative",
     "has_batches",
@@ -62,6 +64,8 @@ __all__ = [
 REWARD = "unit of the reward"
 WORKERS = 10
 """Evaluations at a time in the simulated experiment, unless the feedback model states a number of workers."""
+BEST_SO_FAR = 1e-3
+"""Share of the mean gap below which a smaller simple regret counts no more."""
 
 
 # ---- the functions ----
@@ -120,6 +124,29 @@ def regret_ratio(
     ratio = np.full(R.shape, np.nan)
     np.divide(R, R_uniform, out=ratio, where=R_uniform > 0)
     return ratio
+
+
+def best_so_far(
+    t: Int[np.ndarray, " p"], relative: Float[np.ndarray, "n p"], least: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "n p"]:
+    """Mean over log s, s <= t, of `log10 max(r_s / gap, least)`, r_s being the simple regret: how soon how good.
+
+    The simple regret is a step function; where it is kept at some evaluations alone, it counts as what it was at the
+    last of them.
+
+    Args:
+        t: Evaluations at which it is kept, from 1, shape `(p,)`.
+        relative: Simple regret over the mean gap there, shape `(n, p)`.
+        least: What counts as no regret, shape `(n,)`, above 0.
+
+    Returns:
+        The mean up to each of them, shape `(n, p)`; NaN where the regret or the gap is unknown.
+    """
+    log_t, log_next = np.log(np.asarray(t, np.float64)), np.log1p(np.asarray(t, np.float64))
+    logs = np.log10(np.maximum(relative, np.asarray(least)[:, None]))
+    before = np.zeros_like(logs)
+    np.cumsum(logs[:, :-1] * np.diff(log_t), axis=1, out=before[:, 1:])
+    return np.asarray((before + logs * (log_next - log_t)) / log_next)
 
 
 def batches_so_far(batch: Num[np.ndarray, "*runs T"]) -> Int[np.ndarray, "*runs T"]:
@@ -271,7 +298,8 @@ class Metric:
         unit: Unit; "" for a pure number.
         meaning: One sentence.
         of: The function of a run: its values along t, shape `(T,)`, or one number where `has_curve` is False; NaN where
-            the metric does not apply. None for the regret ratio alone, which needs the runs of the uniform policy.
+            the metric does not apply. None for what needs more than the run: the regret ratio, which needs those of the
+            uniform policy, and the best so far, which needs the scale of the instance.
         columns: Columns of the trace that it reads from `RunColumns.others`. A board keeps no traces, but the scores of
             `leaderboards.store.kept`: any other metric is NaN there.
         lower_is_better: Whether small values win; None where neither end is better in itself.
@@ -475,6 +503,20 @@ register(
         lambda run: float(np.median(run.regret)),
         has_curve=False,
         in_tables=False,
+    )
+)
+register(
+    Metric(
+        "best_so_far",
+        "Best so far",
+        "mean over log t of log10(simple regret at t / mean gap)",
+        "",
+        "How soon the best evaluation was good: -1 is a tenth of the regret of a uniform draw on average over log t; "
+        "below a thousandth nothing counts.",
+        None,
+        in_tables=False,
+        in_charts=False,
+        in_figures=False,
     )
 )
 register(

@@ -1,7 +1,7 @@
-"""Capability profile: what agents are good at, as scores in [0, 1] over groups of tasks.
+"""Capability profile: what agents are good at, as mean scores over groups of tasks.
 
-The score on a task is `1 - R_T / R_T^unif`, the share of the regret of uniform sampling that an agent saves, and at
-least 0; that in a group is the mean over its tasks. A task may be in several groups.
+The score is that by cumulative regret, see `leaderboards.score.criteria`: 0 is as good as uniform draws, 100 is no
+regret. A task may be in several groups, and a group of fewer than `LEAST_IN_GROUP` tasks says nothing of its kind.
 
 The groups are told apart by what a task is, not by who does well on it, in the manner of bsuite: Osband et al. (2020),
 Behaviour suite for reinforcement learning, ICLR.
@@ -15,17 +15,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.criteria import run_scores
 from leaderboards.score.instances import Instance
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
-__all__ = ["GROUPS", "MANY_ARMS", "MANY_DIMENSIONS", "NOISY", "GroupScore", "TaskGroup", "group_scores", "grouped"]
+__all__ = [
+    "GROUPS",
+    "LEAST_IN_GROUP",
+    "MANY_ARMS",
+    "MANY_DIMENSIONS",
+    "NOISY",
+    "GroupScore",
+    "TaskGroup",
+    "group_scores",
+    "grouped",
+]
 
 MANY_ARMS = 1_000
 MANY_DIMENSIONS = 5
 NOISY = 0.25
-"""Noise of one evaluation, as a standard deviation over the median arm's gap, from which a task is noisy."""
+"""Noise of one evaluation, as a standard deviation over the mean gap, from which a task is noisy."""
+LEAST_IN_GROUP = 3
+"""Tasks below which a group is not shown."""
+
+_REAL = {row.id for row in ENVIRONMENTS if row.data is not None}
 
 
 @dataclass(frozen=True)
@@ -36,7 +52,7 @@ class TaskFacts:
         task: The task.
         n_arms: Number of arms; None on a box or if it is unknown.
         dim: Number of features or coordinates; None if it is unknown.
-        noise: Standard deviation of the noise over the median arm's gap; NaN if one of them is unknown.
+        noise: Standard deviation of the noise over the mean gap; NaN if one of them is unknown.
     """
 
     task: Task
@@ -67,7 +83,7 @@ class GroupScore:
     """The score of an agent in a group.
 
     Attributes:
-        score: Mean over the tasks of the group that it has finished, in [0, 1].
+        score: Mean over the tasks of the group that it has finished, at most 100.
         tasks: Those tasks.
         of: How many tasks of the group have a score of anybody.
     """
@@ -82,12 +98,6 @@ def _rule(facts: TaskFacts) -> str:
 
 
 GROUPS: tuple[TaskGroup, ...] = (
-    TaskGroup(
-        "needle",
-        "Needle",
-        "a narrow peak on a flat function",
-        lambda facts: facts.task.env.id.partition("-v")[0].endswith("/Needle"),
-    ),
     TaskGroup(
         "batches",
         "Batches",
@@ -116,30 +126,31 @@ GROUPS: tuple[TaskGroup, ...] = (
     TaskGroup(
         "noise",
         "Noise",
-        "noise of one evaluation with a standard deviation of at least a quarter of the median arm's gap",
+        "noise of one evaluation with a standard deviation of at least a quarter of the mean gap",
         lambda facts: facts.noise >= NOISY,
     ),
     TaskGroup(
         "unknown_kernel",
         "Unknown kernel",
         "a kernel that is a modelling choice, or not stated",
-        lambda facts: facts.task.knowledge == "learned",
+        lambda facts: facts.task.knowledge in ("certified", "learned"),
     ),
+    TaskGroup("real_data", "Real data", "arms or rewards from measurements", lambda facts: facts.task.env.id in _REAL),
 )
 """All groups, in the order of the columns."""
 
 
 def grouped(summary: Summary, instances: Mapping[str, Instance]) -> dict[str, tuple[str, ...]]:
-    """By name of the group, the tasks of the suite in it on which a regret ratio is known; without empty groups.
+    """By name of the group, the tasks of the suite in it that have a score; without groups of few.
 
     Args:
         summary: The folder, reduced.
         instances: By task, its first instance, where it could be built.
     """
-    scored = [task for task, about in summary.tasks.items() if about.in_suite and _ratios(summary, task)]
+    scored = [task for task, about in summary.tasks.items() if about.in_suite and _means(summary, task)]
     facts = {task: _facts(summary, task, instances.get(task)) for task in scored}
     found = {group.name: tuple(task for task in scored if group.holds(facts[task])) for group in GROUPS}
-    return {name: tasks for name, tasks in found.items() if tasks}
+    return {name: tasks for name, tasks in found.items() if len(tasks) >= LEAST_IN_GROUP}
 
 
 def group_scores(summary: Summary, groups: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, GroupScore]]:
@@ -149,19 +160,19 @@ def group_scores(summary: Summary, groups: Mapping[str, tuple[str, ...]]) -> dic
         summary: The folder, reduced.
         groups: Tasks by group, see `grouped`.
     """
-    ratios = {task: _ratios(summary, task) for task in dict.fromkeys(sum(groups.values(), ()))}
+    means = {task: _means(summary, task) for task in dict.fromkeys(sum(groups.values(), ()))}
     found: dict[str, dict[str, GroupScore]] = {agent: {} for agent in summary.agents}
     for group, tasks in groups.items():
         for agent in summary.agents:
-            scores = {task: min(max(1 - ratios[task][agent], 0.0), 1.0) for task in tasks if agent in ratios[task]}
+            scores = {task: means[task][agent] for task in tasks if agent in means[task]}
             if scores:
                 found[agent][group] = GroupScore(float(np.mean(list(scores.values()))), tuple(scores), len(tasks))
     return found
 
 
-def _ratios(summary: Summary, task: str) -> dict[str, float]:
-    """Mean regret ratio by agent, where it is known of every repetition."""
-    means = {agent: float(scores.finals["regret_ratio"].mean()) for agent, scores in summary.on(task).items()}
+def _means(summary: Summary, task: str) -> dict[str, float]:
+    """Mean score by agent, where it is known of every repetition."""
+    means = {agent: float(run_scores(scores, "cumulative_regret").mean()) for agent, scores in summary.on(task).items()}
     return {agent: mean for agent, mean in means.items() if math.isfinite(mean)}
 
 
@@ -170,8 +181,8 @@ def _facts(summary: Summary, task: str, instance: Instance | None) -> TaskFacts:
     if instance is None:
         n_arms, dim = (_whole(about.env.kwargs.get(name)) for name in ("n_arms", "dim"))
         return TaskFacts(about, n_arms, dim, math.nan)
-    problem, reference = instance.problem, summary.reference(task)
-    gap = float(summary.scores[task, reference].finals["median_regret"].mean()) if reference else math.nan
+    problem = instance.problem
+    gap = float(next(iter(summary.on(task).values())).gaps.mean())  # of a family of instances as of one
     noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
     return TaskFacts(about, None if problem.arms is None else len(problem.arms), problem.dim, noise)
 

@@ -42,14 +42,16 @@ __all__ = [
     "no_better_than_uniform",
     "overall_ranking",
     "ranked_among",
+    "ranked_on",
     "ranked_scores",
     "ranking_over",
     "task_classes",
     "task_ranking",
+    "tested",
 ]
 
-RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret")
-"""Metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
+RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
+"""Criteria: metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
 
 _SEED = 20_260_101  # of random flips and exchanges: the same folder gives the same page
 
@@ -164,15 +166,12 @@ def task_ranking(
     Raises:
         ValueError: if `by` is none of them.
     """
-    if by not in RANKED_BY:
-        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
-    metric = "regret_ratio" if by == "cumulative_regret" and summary.reference(task) else by
-    by_agent = {name: scores for name, scores in summary.on(task).items() if np.isfinite(scores.finals[by]).all()}
-    finished = Counter(block for scores in by_agent.values() for block in scores.blocks)
-    blocks = tuple(sorted(block for block, n in finished.items() if 2 * n >= len(by_agent)))
-    agents = tuple(name for name, scores in by_agent.items() if set(blocks) <= set(scores.blocks))
-    if not blocks or not agents:
+    found = ranked_on(summary, task, by)
+    if found is None:
         return None
+    agents, blocks = found
+    by_agent = summary.on(task)
+    metric = "regret_ratio" if by == "cumulative_regret" and summary.reference(task) else by
     Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
     if not np.isfinite(Y).all():
         # The ratio is undefined: uniform sampling has no regret, or has not played every block.
@@ -181,14 +180,31 @@ def task_ranking(
     return _task_ranking(metric, agents, blocks, Y, summary.own if own is None else own)
 
 
+def ranked_on(
+    summary: Summary, task: str, by: str = "cumulative_regret"
+) -> tuple[tuple[str, ...], tuple[Block, ...]] | None:
+    """The agents that are ranked on a task, and the blocks that their ranks rest on; None if there are none.
+
+    Raises:
+        ValueError: if `by` is none of `RANKED_BY`.
+    """
+    if by not in RANKED_BY:
+        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
+    by_agent = {name: scores for name, scores in summary.on(task).items() if np.isfinite(scores.finals[by]).all()}
+    finished = Counter(block for scores in by_agent.values() for block in scores.blocks)
+    blocks = tuple(sorted(block for block, n in finished.items() if 2 * n >= len(by_agent)))
+    agents = tuple(name for name, scores in by_agent.items() if set(blocks) <= set(scores.blocks))
+    return (agents, blocks) if blocks and agents else None
+
+
 def _task_ranking(
     metric: str, agents: tuple[str, ...], blocks: tuple[Block, ...], Y: np.ndarray, own: Collection[str]
 ) -> TaskRanking:
-    test = _tested(Y, agents, own)
+    test = tested(Y, agents, own)
     return TaskRanking(metric, agents, blocks, Y, rank(Y, test.p), test)
 
 
-def _tested(Y: np.ndarray, agents: tuple[str, ...], own: Collection[str]) -> FlipTest:
+def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection[str]) -> FlipTest:
     """The test of all pairs; where some agents are one's own, that of each of them with each other agent in its place.
 
     Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
@@ -288,7 +304,7 @@ def overall_ranking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
-        rank(weighted, _tested(weighted, agents, own).p),
+        rank(weighted, tested(weighted, agents, own).p),
         total,
     )
 

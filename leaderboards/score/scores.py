@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.arguments import LARGEST
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
+from leaderboards.store.kept import MOST_KEPT
 
 __all__ = [
     "COLUMNS",
@@ -18,6 +19,7 @@ __all__ = [
     "AgentScores",
     "Block",
     "RunScores",
+    "best_times",
     "reduce_run",
     "subsample_times",
     "unknown_scores",
@@ -65,6 +67,7 @@ class AgentScores:
         curves: By metric, one row per run, shape `(n, p)`.
         finals: By metric, one value per run, shape `(n,)`.
         diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
+        gaps: Mean gap of the instance of each run, see `leaderboards.score.scale`, shape `(n,)`; NaN where unknown.
     """
 
     t: Int[np.ndarray, " p"]
@@ -72,6 +75,11 @@ class AgentScores:
     curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
+    gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.gaps):
+            self.gaps = np.full(len(self.blocks), np.nan)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -100,7 +108,25 @@ class AgentScores:
             {name: values[rows] for name, values in self.curves.items()},
             {name: values[rows] for name, values in self.finals.items()},
             {name: values[rows] for name, values in self.diagnostics.items()},
+            self.gaps[rows],
         )
+
+    def add_scale(
+        self, gaps: Float[np.ndarray, " n"], tolerances: Float[np.ndarray, " n"], best: Float[np.ndarray, "n q"]
+    ) -> None:
+        """Add the mean gap of each run's instance, and how soon the best evaluation was good on its scale.
+
+        Args:
+            gaps: The mean gaps; NaN where unknown.
+            tolerances: Bounds on the errors of the optima, beyond which nothing is claimed; NaN for none.
+            best: `RunScores.best` of each run.
+        """
+        self.gaps = np.asarray(gaps, np.float64)
+        least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.gaps)
+        times = best_times(int(self.t[-1]))
+        along = metrics.best_so_far(times, best / self.gaps[:, None], least)
+        self.curves["best_so_far"] = along[:, np.searchsorted(times, self.t, side="right") - 1]
+        self.finals["best_so_far"] = along[:, -1].copy()
 
     def add_regret_ratio(self, reference: AgentScores | None) -> None:
         """Add the regret ratio against the scores of uniform sampling, paired by block; NaN for blocks it lacks."""
@@ -125,6 +151,7 @@ class RunScores:
         best_mean: Largest mean among the evaluations where the optimum is unknown; NaN where regret is in the trace, or
             a mean is unknown too.
         measured_from: The mean from which regret is measured where the optimum is unknown; None if it is not yet.
+        best: Simple regret at the evaluations of `best_times`, whatever others are kept: boards keep these.
     """
 
     curves: dict[str, Float[np.ndarray, " p"]]
@@ -132,6 +159,12 @@ class RunScores:
     diagnostics: dict[str, Float[np.ndarray, " p"]]
     best_mean: float = np.nan
     measured_from: float | None = None
+    best: Float[np.ndarray, " q"] = field(default_factory=lambda: np.zeros(0))
+
+
+def best_times(T: int) -> Int[np.ndarray, " q"]:
+    """The evaluations at which a board keeps a run of `T`, evenly on a logarithmic axis, both ends included."""
+    return subsample_times(T, MOST_KEPT, "log")
 
 
 def reduce_run(
@@ -176,11 +209,12 @@ def reduce_run(
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
-    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics})
+    best = metrics.simple_regret(run.regret)[best_times(T) - 1]
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best)
 
 
 def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:
     """The scores of a run whose trace makes no sense: NaN."""
     named = {name: metric for name, metric in metrics.METRICS.items() if metric.of is not None}
     curves = {name: np.full(len(t), np.nan) for name, metric in named.items() if metric.has_curve}
-    return RunScores(curves, dict.fromkeys(named, np.nan), {})
+    return RunScores(curves, dict.fromkeys(named, np.nan), {}, best=np.full(len(best_times(int(t[-1]))), np.nan))

@@ -147,7 +147,7 @@ def mean_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nda
 
 
 def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
-    """Mean of scores that cannot be negative, with the interval of `score_band`.
+    """Mean of scores with the interval of `score_band`.
 
     Args:
         x: One value per repetition, shape `(n,)`.
@@ -163,7 +163,7 @@ def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval
 
 
 def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean curve of scores that cannot be negative, with an interval at each point that holds for skewed scores too.
+    """Mean curve of scores, with an interval at each point that holds for scores that are skewed to the right too.
 
     Regret is skewed to the right: a large value is rare, and a sample without one has a small mean and a small standard
     deviation at once. Student's interval of 5 lognormal values (`sigma = 1`) ends below their mean in 18 % of samples.
@@ -172,12 +172,12 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
         exp(l + s^2 / 2 + t_{n-1} sqrt(s^2 / n + s^4 / (2 (n - 1)))),
 
     l and s being mean and standard deviation of the logarithms, but at most 3 times as far from the mean as Student's:
-    the logarithm of a score next to 0 says nothing of the large ones. The lower end is Student's, and no less than 0.
-    Where a value is 0 there are no logarithms, and Student's upper end stays. What it covers is measured in
-    `docs/robustness.md`.
+    the logarithm of a score next to 0 says nothing of the large ones. The lower end is Student's, and no less than 0
+    where no value is below 0. Where a value is 0 or less there are no logarithms, and Student's upper end stays. What
+    it covers is measured in `docs/robustness.md`.
 
     Args:
-        Y: One row per repetition, shape `(n, p)`, no value below 0.
+        Y: One row per repetition, shape `(n, p)`.
         level: Nominal coverage at each point by itself, in (0, 1).
 
     Returns:
@@ -199,7 +199,7 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
         student = high[positive]
         farthest = student + (_FARTHEST - 1) * (student - mean[positive])
         high[positive] = np.fmax(student, np.fmin(cox, farthest))
-    return mean, np.where(low < 0, np.minimum(mean, 0.0), low), high
+    return mean, np.where((low < 0) & (Y >= 0).all(axis=0), 0.0, low), high
 
 
 def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL) -> Interval:

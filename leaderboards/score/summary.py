@@ -15,6 +15,7 @@ from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
 from leaderboards.score.kept_scores import KeptScores, scores_of
 from leaderboards.score.metrics import other_columns
+from leaderboards.score.scale import MeanGaps
 from leaderboards.score.scores import (
     COLUMNS,
     N_POINTS,
@@ -120,8 +121,9 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     if any(run.key not in reduced for finished in on_task.values() for run in finished):
         # The store has set a damaged file aside: its runs are not done, here or in any count.
         return summarise(store, n_points, reduced)
+    gaps = MeanGaps()
     scores = {
-        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced)
+        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced, gaps)
         for (task, agent), finished in done.items()
     }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
@@ -245,18 +247,22 @@ def _scores_of(
         return unknown_scores(t)
 
 
-def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
+def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores], gaps: MeanGaps) -> AgentScores:
     scores = [reduced[run.key] for run in runs]
     first = scores[0] if scores else RunScores({}, {}, {})
     stated = dict.fromkeys(name for each in scores for name in each.diagnostics)
     silent = np.full(len(t), np.nan)
-    return AgentScores(
+    found = AgentScores(
         t,
         tuple(_block(run) for run in runs),
         {name: np.array([each.curves[name] for each in scores]) for name in first.curves},
         {name: np.array([each.finals[name] for each in scores]) for name in first.finals},
         {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
     )
+    tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
+    best = np.array([each.best for each in scores])
+    found.add_scale(np.array([gaps.of(run) for run in runs]), tolerances, best)
+    return found
 
 
 def _block(run: RunEntry) -> tuple[int, int]:

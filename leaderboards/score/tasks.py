@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from leaderboards.play.record import InstanceData
 from leaderboards.play.spec import Ref
@@ -34,6 +34,8 @@ class Task:
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
         domain: `"arms"` or `"boxes"`: what its actions are; "" if no run is done.
+        members: By seed and repetition the settings of the member of a family that its runs have played; empty for
+            any other task.
         in_suite: Whether the suite lists it; True for folders without a suite. The overall ranking is over such tasks.
     """
 
@@ -45,6 +47,7 @@ class Task:
     misspecification: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
     domain: str = ""
+    members: Mapping[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
     in_suite: bool = True
 
 
@@ -69,6 +72,7 @@ def name_all(
     tasks: dict[str, Task] = {}
     agents: dict[str, Ref] = {}
     names: dict[str, tuple[str, str]] = {}
+    members: dict[str, dict[tuple[int, int], Mapping[str, Any]]] = {}
     for run in runs:
         spec = run.spec
         seed = None if suite is None or spec.seed == suite.seed else spec.seed
@@ -84,6 +88,8 @@ def name_all(
         name = task_names[task_id]
         if not tasks[name].knowledge:  # failed runs hold no problem data
             tasks[name] = _with_knowledge(tasks[name], run.data)
+        if spec.member:
+            members.setdefault(name, {})[spec.seed, spec.repetition] = spec.member
         if run.status == "done" and not tasks[name].domain:
             tasks[name] = replace(tasks[name], domain="arms" if "action" in run.columns else "boxes")
         if spec.agent.key not in agent_names:
@@ -94,6 +100,7 @@ def name_all(
         agent = agent_names[spec.agent.key]
         agents.setdefault(agent, listed_agents.get(agent, spec.agent))
         names[run.key] = name, agent
+    tasks |= {name: replace(tasks[name], members=found) for name, found in members.items()}
     return _in_order(tasks, listed_tasks), _in_order(agents, listed_agents), names
 
 

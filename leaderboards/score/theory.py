@@ -12,6 +12,7 @@ What is proven is stated by the policies themselves, see `agents.core.guarantees
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ __all__ = [
     "MOST_PULLS",
     "BoundComparison",
     "TheoryReport",
+    "bound_at",
     "theory_report",
 ]
 
@@ -38,6 +40,7 @@ MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
 
 _FACTORS = {"lengthscale", "noise"}  # of a misspecification, shown beside the bound
+_GAINS = 8  # problems whose greedy information is kept
 _log = logging.getLogger("gpbandit")
 
 
@@ -119,6 +122,39 @@ def _compare(
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
     fitted, measured = loglog_slope(scores.t, regret), score_interval(regret[:, at])
     return BoundComparison(name, fitted, measured, gain, d_eff, _stated(name, agent, inputs))
+
+
+def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:
+    """The regret bound that a policy states for t evaluations of its episode.
+
+    Args:
+        agent: The policy.
+        problem: Its problem, with arms, a kernel and a positive noise deviation.
+        t: Number of evaluations, from 1 to `MOST_PULLS`.
+    """
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std
+    noise, kappa2 = problem.noise_std, float(problem.kernel.diag(problem.arms).max())
+    gamma = largest_gain(_greedy_gain(problem, t), kappa2, noise**2)
+    d_eff = agent.diagnostics().get("d_eff")
+    return _stated(type(agent).__name__, agent, BoundInputs(problem, t, gamma, d_eff, kappa2, noise))
+
+
+_gains: dict[tuple[str, float, bytes], Float[np.ndarray, " t"]] = {}
+
+
+def _greedy_gain(problem: Problem, t: int) -> Float[np.ndarray, " t"]:
+    """The greedy information of 1, ..., t pulls, once a process for a few problems: it costs as much as a run."""
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std
+    key = (repr(problem.kernel), problem.noise_std, hashlib.sha256(problem.arms.tobytes()).digest())
+    if len(_gains.get(key, ())) < t:
+        if len(_gains) >= _GAINS:
+            _gains.pop(next(iter(_gains)))
+        _gains[key] = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t).gain
+    return _gains[key][:t]
 
 
 def _stated(name: str, agent: Agent | None, inputs: BoundInputs) -> RegretGuarantee:

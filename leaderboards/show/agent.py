@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA
@@ -93,6 +94,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "agent": agent,
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
+        "tuned": _tuned(site, ref),
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
@@ -106,6 +108,12 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "entrant": site.entrant(agent),
         "profile": _profile(site, agent),
     }
+
+
+def _tuned(site: Site, ref: Ref) -> str:
+    """What the suite declares that the settings of an agent were tuned on; "" if it declares nothing."""
+    suite = site.summary.suite
+    return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""
 
 
 def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCell, str]]:

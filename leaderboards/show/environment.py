@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_interval
+from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
@@ -24,6 +26,7 @@ from leaderboards.show.charts import best_first, metric_chart
 from leaderboards.show.format import NONE, between, number, row_command, span
 from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.registry import charts_on, task_view
+from leaderboards.show.scores import of_task
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     LAST,
@@ -107,6 +110,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "task": about,
         "lede": _first_sentence(about.env.id),
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
+        "members": _members_text(about),
         "facts": [
             (_FACTS.get(k, k), number(v))
             for k, v in site.summary.facts.get(task, {}).items()
@@ -115,6 +119,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "repetitions": max((len(cell) for cell in site.summary.on(task).values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
+        "score_table": of_task(site, task),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
         | site.legend(order, [task]),
         "knowledge": knowledge_text(about),
@@ -130,6 +135,15 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "theory": _theory(site, task),
         "spread": _spread(site, task),
     }
+
+
+def _members_text(task: Task) -> str:
+    """The members of a family that were played, and in how many repetitions, as "dataset: cifar10 (3)"; else ""."""
+    played = [next(iter(member.items())) for member in task.members.values()]  # the argument comes first
+    if not played:
+        return ""
+    times = Counter(str(value) for _, value in played)
+    return f"{played[0][0]}: " + ", ".join(f"{value} ({n})" for value, n in times.items())
 
 
 def task_charts(site: Site, task: str) -> list[Chart]:

@@ -209,19 +209,38 @@ def row_command(task: Task, agent: Ref, blocks: tuple[Block, ...]) -> str | None
     """
     if not (task.env.rebuildable and agent.rebuildable and blocks):
         return None
+    settings = [f"horizon={task.horizon}"]
+    if task.feedback != "on_request":
+        settings.append(f"feedback={_literal(task.feedback)}")
+    if task.members:
+        return _members_command(task, agent, blocks, settings)
     repetitions = sorted({repetition for _, repetition in blocks})
     seeds = sorted({seed for seed, _ in blocks})
     r = f"range({len(repetitions)})" if repetitions == list(range(len(repetitions))) else str(repetitions)
-    settings = [f"horizon={task.horizon}"]
     loops = f"for r in {r}"
     if seeds != [0]:
-        settings.append(f"seed={seeds[0]}" if len(seeds) == 1 else "seed=s")
+        settings.insert(1, f"seed={seeds[0]}" if len(seeds) == 1 else "seed=s")
         loops += "" if len(seeds) == 1 else f" for s in {seeds}"
-    if task.feedback != "on_request":
-        settings.append(f"feedback={_literal(task.feedback)}")
     call = f"run({_pair(task.env)}, {_pair(agent)}, r, {', '.join(settings)})"
-    code = f"from leaderboards import run; [print(r, {call}.trace.regret.sum()) {loops}]"
-    return f"python -c {shlex.quote(code)}"
+    return _python(f"[print(r, {call}.trace.regret.sum()) {loops}]")
+
+
+def _members_command(task: Task, agent: Ref, blocks: tuple[Block, ...], settings: list[str]) -> str:
+    """The command where each repetition has a member of its own: its environment is that of `env` with `m[i]`."""
+    members: list[Mapping[str, Any]] = []
+    turns = []
+    for seed, repetition in sorted(blocks):
+        member = task.members[seed, repetition]
+        if member not in members:
+            members.append(member)
+        turns.append((repetition, seed, members.index(member)))
+    env = f"({_literal(task.env.id)}, {{**{_literal(dict(task.env.kwargs))}, **m[i]}})"
+    call = f"run({env}, {_pair(agent)}, r, {', '.join([*settings, 'seed=s'])})"
+    return _python(f"m = {_literal(members)}; [print(r, {call}.trace.regret.sum()) for r, s, i in {turns}]")
+
+
+def _python(code: str) -> str:
+    return f"python -c {shlex.quote(f'from leaderboards import run; {code}')}"
 
 
 def _pair(ref: Ref) -> str:

@@ -9,7 +9,7 @@ SITE/docs/             the documentation
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -20,31 +20,13 @@ from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import build_page, page_templates
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
+from leaderboards.show.scores import ScoreTab, class_scores
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.intact import own_folder
 
 __all__ = ["build_front"]
 
 _SHOWN = 10
-
-
-@dataclass(frozen=True)
-class BoardRow:
-    """An agent in the short ranking of a board.
-
-    Attributes:
-        rank: Rank of its tie group.
-        agent: Its label.
-        file: Address of its page from that of the board.
-        mean_rank: Mean rank.
-        interval: Its 95 % interval.
-    """
-
-    rank: str
-    agent: str
-    file: str
-    mean_rank: str
-    interval: str
 
 
 @dataclass(frozen=True)
@@ -57,8 +39,8 @@ class BoardCard:
         runs: How many runs are done, of how many.
         agents: How many agents have runs.
         tasks: How many tasks.
-        basis: On what the ranking rests.
-        rows: The leaders.
+        basis: On what the scores rest.
+        tabs: The leaders by each criterion.
         stale: Agents whose code has changed since.
         whole: The board that holds all its runs, packed: itself, or the one whose suite its own is a part of.
         sha256: Of that packed board, as `--against` takes it.
@@ -70,7 +52,7 @@ class BoardCard:
     agents: int
     tasks: int
     basis: str
-    rows: tuple[BoardRow, ...]
+    tabs: tuple[ScoreTab, ...]
     stale: tuple[str, ...]
     whole: str
     sha256: str
@@ -125,7 +107,7 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
         stale.discard(archive)
     for path in stale:
         path.unlink()
-    basis, rows = _leaders(site)
+    basis, tabs = _leaders(site)
     return BoardCard(
         name,
         suite.description,
@@ -133,33 +115,28 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
         len(summary.agents),
         len(summary.tasks),
         basis,
-        rows,
+        tabs,
         tuple(sorted(set(found.stale().values()))),
         whole,
         hashes[whole],
     )
 
 
-def _leaders(site: Site) -> tuple[str, tuple[BoardRow, ...]]:
-    rankings, overall = site.rankings, site.overall
-    if not overall:
-        return "no agent has played every task yet", ()
+def _leaders(site: Site) -> tuple[str, tuple[ScoreTab, ...]]:
+    """On what the scores of the largest class of tasks rest, and its leaders by each criterion."""
+    sized = [(len(one.tasks), i) for i, one in enumerate(site.classes) if site.scores(one.name) is not None]
+    if not sized:
+        return "no agent has a score on every task yet", ()
     # Of classes of one size the last, as of feedback at once and late ones.
-    name, found = max(reversed(overall.items()), key=lambda item: len(item[1].tasks))
-    blocks = [len(ranking.blocks) for task in found.tasks if (ranking := rankings[task]) is not None]
-    rows = []
-    for agent in found.ordered[:_SHOWN]:
-        i = found.agents.index(agent)
-        rank, mean = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i]
-        file = f"site/{site.agent_files[agent]}"
-        interval = f"{mean.low:.2f} – {mean.high:.2f}"
-        rows.append(BoardRow(rank, agent, file, f"{mean.estimate:.2f}", interval))
-    among = "" if len(overall) == 1 else f" ({name})"
+    one = site.classes[max(sized)[1]]
+    table = class_scores(site, one, "leaders", filtered=False)
+    assert table is not None
+    among = "" if len(site.classes) == 1 else f" ({one.name})"
     basis = (
-        f"mean rank by cumulative regret over {len(found.tasks)} tasks{among}, {min(blocks)} repetitions or more, "
-        f"{len(found.agents)} agents that have played all of them"
+        f"mean score over {len(one.tasks)} tasks{among}, from 0, as good as uniform draws, to 100, no regret, with the "
+        f"95 % interval {'on tasks like these' if table.wide else 'on these tasks'}"
     )
-    return basis, tuple(rows)
+    return basis, tuple(replace(tab, rows=tab.rows[:_SHOWN]) for tab in table.tabs)
 
 
 def _write_scores(site: Site, folder: Path) -> set[Path]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -15,16 +12,12 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
 from leaderboards.play.run import instance_env, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.instances import Instance
+from leaderboards.score.instances import Instance, check_size
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
-__all__ = ["MOST_ARMS", "first_instance", "task_theory"]
+__all__ = ["first_instance", "task_theory"]
 
-MOST_ARMS = 100_000
-"""Largest number in the settings of an environment that is built again for a page."""
-
-_MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 _log = logging.getLogger("gpbandit")
 
 
@@ -32,7 +25,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     """Build the environment of a task as in its first repetition.
 
     Results may be a stranger's: only environments of this project are built, and none whose settings ask for more than
-    `MOST_ARMS` arms.
+    `leaderboards.score.instances.MOST_ARMS` arms.
 
     Returns:
         The instance; None for a task that has no finished run, cannot be built again or is not of this project.
@@ -44,7 +37,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     about, by_agent = summary.tasks[task], summary.on(task)
     if not by_agent or not about.env.rebuildable or not is_own_env(about.env.id):
         return None
-    _check_size(about.env.kwargs)
+    check_size(about.env.kwargs)
     agent, scores = next(iter(by_agent.items()))
     seed, repetition = block = scores.blocks[0]
     spec = RunSpec(
@@ -54,6 +47,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         horizon=about.horizon,
         seed=seed,
         feedback=about.feedback,
+        member=about.members.get(block, {}),
     )
     with instance_env(spec) as (env, problem):
         points = problem.arms
@@ -102,14 +96,3 @@ def _built(ref: Ref) -> Agent | None:
 
 def _actions(problem: Problem, points: np.ndarray) -> np.ndarray:
     return np.arange(len(points)) if problem.is_finite else points
-
-
-def _check_size(kwargs: Mapping[str, Any]) -> None:
-    large = [name for name, value in kwargs.items() if isinstance(value, int | float) and abs(value) > MOST_ARMS]
-    if large:
-        raise ValueError(
-            f"{large[0]}: no environment is built again for more than {MOST_ARMS:,}, got {kwargs[large[0]]:,}"
-        )
-    product = math.prod(max(value, 1) for value in kwargs.values() if isinstance(value, int))
-    if product > _MOST_COORDINATES:
-        raise ValueError(f"no environment is built again for settings whose product is above {_MOST_COORDINATES:g}")

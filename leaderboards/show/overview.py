@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.score.criteria import why_no_score
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
@@ -24,10 +25,19 @@ from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
 from leaderboards.show.registry import charts_on, tasks_view
+from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
 
-__all__ = ["best_found_text", "filtered_charts", "filtered_rankings", "knowledge_text", "overview_page", "profile_cell"]
+__all__ = [
+    "best_found_text",
+    "filtered_charts",
+    "filtered_rankings",
+    "knowledge_text",
+    "overview_page",
+    "profile_cell",
+    "score_tables",
+]
 
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
@@ -37,11 +47,13 @@ _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"
 _IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
+    "certified": "certified: the kernel is a modelling choice, and how near the mean is to its functions is proven",
     "learned": "learned: kernel and noise are a modelling choice, or unknown",
 }
 
 _KNOWN = {
     "oracle": "true kernel and noise given",
+    "certified": "kernel assumed, distance from its functions proven",
     "learned": "kernel and noise assumed or unknown",
     "misspecified": "wrong kernel or noise given",
 }
@@ -153,6 +165,9 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "tasks": list(cards.values()),
         "filters": _filters(list(cards.values())),
         "entrants": _entrants(site),
+        "score_tables": score_tables(site),
+        "unscored": _unscored(site),
+        "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one, cards) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
@@ -163,6 +178,19 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "origins": summary.origins,
         "command": suite_command(summary, directory),
     }
+
+
+def score_tables(site: Site) -> list[ScoreTable]:
+    """The tables of scores, one a class of tasks that has any."""
+    found = (class_scores(site, one, f"scores-{i}") for i, one in enumerate(site.classes))
+    return [table for table in found if table is not None]
+
+
+def _unscored(site: Site) -> list[str]:
+    """Why there is no score at all, task by task; empty where there is any."""
+    if any(site.scores(one.name, by) is not None for one in site.classes for by in CRITERIA):
+        return []
+    return [f"{task}: {why_no_score(site.summary, task)}" for task in site.summary.tasks]
 
 
 Subsets = dict[str, tuple[str, list[RankingRow]]]
@@ -249,11 +277,11 @@ class Profile:
     """The table of the capability profile.
 
     Attributes:
-        groups: Title and meaning of each group, with its tasks.
+        groups: Title and meaning of each group with its tasks, and how many these are.
         rows: One an agent, in the order of the ranking.
     """
 
-    groups: list[tuple[str, str]]
+    groups: list[tuple[str, str, str]]
     rows: list[ProfileRow]
 
 
@@ -261,7 +289,11 @@ def _profile(site: Site) -> Profile | None:
     groups = [group for group in GROUPS if group.name in site.groups]
     if not groups:
         return None
-    heads = [(group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}") for group in groups]
+    heads = [
+        (group.title, f"{group.meaning}: {', '.join(tasks)}", f"{len(tasks)} environments")
+        for group in groups
+        for tasks in [site.groups[group.name]]
+    ]
     rows = [
         ProfileRow(*_head(site, name), site.entrant(name), [profile_cell(site, name, group.name) for group in groups])
         for name in site.best_agents()
@@ -276,7 +308,8 @@ def profile_cell(site: Site, agent: str, group: str) -> TableCell:
     if found is None:
         return TableCell(NONE, why="finished none of these environments")
     partial = "" if len(found.tasks) == found.of else f"{len(found.tasks)} of {found.of}"
-    return TableCell(f"{found.score:.2f}", found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
+    text = f"{round(found.score)}".replace("-", "\N{MINUS SIGN}")
+    return TableCell(text, found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
 
 
 def knowledge_text(task: Task) -> str:

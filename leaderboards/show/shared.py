@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.audit.report import AuditReport
+from leaderboards.score.aliases import alike
+from leaderboards.score.criteria import BoardScores, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.instances import Instance
 from leaderboards.score.profile import GroupScore, group_scores, grouped
@@ -126,6 +128,34 @@ class Site:
         if found is None or agent not in found.agents or not found.ranking.is_told:
             return None
         return int(found.ranking.group[found.agents.index(agent)])
+
+    @functools.cached_property
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """By the first agent of those that played alike, the others."""
+        return alike(self.summary)
+
+    def scores(self, name: str, by: str | None = None) -> BoardScores | None:
+        """The scores over the tasks of a class by a criterion, or what the site ranks by; None if there are none.
+
+        Args:
+            name: Name of the class of tasks.
+            by: The criterion.
+        """
+        criterion = by or self.ranked_by
+        if (name, criterion) not in self._scores:
+            tasks = next(one.tasks for one in self.classes if one.name == name)
+            self._scores[name, criterion] = board_scores(self.summary, tasks, criterion, aliases=self.aliases)
+        return self._scores[name, criterion]
+
+    @functools.cached_property
+    def _scores(self) -> dict[tuple[str, str], BoardScores | None]:
+        return {}
+
+    def task_ranking(self, task: str, by: str) -> TaskRanking | None:
+        """The ranking on a task by a criterion, which may be another than what the site ranks by."""
+        if by == self.ranked_by:
+            return self.rankings[task]
+        return task_ranking(self.summary, task, by)
 
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""

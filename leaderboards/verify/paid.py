@@ -47,7 +47,7 @@ def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
         Exception: whatever building the environment or taking a step raises, as for an action that is none.
     """
     with one_blas_thread():
-        env = build_env(spec.env, spec.horizon)
+        env = build_env(spec.built, spec.horizon)
         try:
             env.reset(seed=env_seed(spec))
             problem = stated_problem(env, spec.horizon, spec.feedback)

@@ -30,6 +30,7 @@ from jaxtyping import Float
 
 from leaderboards.play.build import is_own_env, not_here
 from leaderboards.play.loops import are_portable
+from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import InstanceData, lacks_data
 from leaderboards.store.kept import CLOCK
 from leaderboards.store.run_file import RunEntry
@@ -301,6 +302,8 @@ def other_instance(run: RunEntry, facts: Mapping[str, float], data: InstanceData
             scores depend on it.
     """
     for name in {**run.facts, **facts}:
+        if name == MEAN_GAP and (name not in run.facts or name not in facts):  # of an older version
+            continue
         one, other = run.facts.get(name, math.nan), facts.get(name, math.nan)
         if not np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
             return f"states another instance: {name} is {one!r}, and {other!r} here"

@@ -29,6 +29,7 @@ from leaderboards.play.protocol_checks import RunTimeout
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.run import one_blas_thread, run_spec
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 
@@ -116,6 +117,7 @@ class Job:
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         isolated_from: Folders hidden from each agent, which plays in a process without the environment, see
             `leaderboards.play.isolated`; None for agents beside the environment.
+        watcher: Looks on; its runs are played from their beginning, without checkpoints.
     """
 
     number: int
@@ -126,6 +128,7 @@ class Job:
     registrations: Registrations = field(default_factory=Registrations)
     kill: bool = True
     isolated_from: tuple[Path, ...] | None = None
+    watcher: Watcher | None = None
 
 
 @dataclass(frozen=True)
@@ -199,13 +202,15 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
     """Up to three tries; faults of the protocol, skips, timeouts and a lack of memory would only repeat themselves."""
     for attempt in range(1, TRIES + 1):
         checkpoint = Checkpoint(store.checkpoint(spec.key), job.limits.checkpoint)
+        watch = None if job.watcher is None else job.watcher.watch(spec)
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _time_limit(job, progress):
                 if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
             with _time_limit(job, progress):
-                record = run_spec(spec, checkpoint, isolated_from=job.isolated_from)
+                saved = checkpoint if watch is None else None
+                record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)

@@ -11,6 +11,7 @@ from rich.console import Console
 from gpbandit_envs.arguments import as_count
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
+from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.work.jobs import Limits, RunOutcome
 from leaderboards.work.local import Executor, check_executor, make_executor
@@ -29,6 +30,7 @@ class Workforce:
             processes with more.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
+        watcher: Looks on while runs are played; None for nobody.
         portable: Whether runs are computed with loops that every x86-64-v3 processor has; such runs are played in
             worker processes.
 
@@ -41,6 +43,7 @@ class Workforce:
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
     portable: bool = False
+    watcher: Watcher | None = None
 
     def __post_init__(self) -> None:
         as_count("workers", self.workers)
@@ -141,12 +144,12 @@ def play_suite(
     for warning in adopt(suite, store):
         listener.warn(warning)
     skip_without_data(todo, store, without_data)
-    listener.begins([spec for spec in todo if spec.env.key not in without_data])
+    listener.begins([spec for spec in todo if spec.built.key not in without_data])
     before, ended, failures = 0, Counter[str](), list[RunOutcome]()
     executor: Executor | None = None
     try:
         for stage in [Stage("", specs)] if stages is None else stages:
-            playable = [spec for spec in stage.specs if spec.env.key not in without_data]
+            playable = [spec for spec in stage.specs if spec.built.key not in without_data]
             if stages is not None and not missing(playable, store, retry_failed):
                 before += len(playable)
                 continue
@@ -158,6 +161,7 @@ def play_suite(
                 limits=workforce.limits,
                 retry_failed=retry_failed,
                 console=listener.console,
+                watcher=workforce.watcher,
             )
             before += report.before
             ended += report.ended

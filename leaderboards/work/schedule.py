@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import agents
 from leaderboards.play.record import RunRecord, Status, lacks_data
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.watching import Watcher
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import SCRATCH, Store
 from leaderboards.text import duration
@@ -82,9 +83,9 @@ def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapp
     """
     there = store.entries()
     records = [
-        RunRecord(spec, "skipped", reason=without_data[spec.env.key])
+        RunRecord(spec, "skipped", reason=without_data[spec.built.key])
         for spec in specs
-        if spec.env.key in without_data
+        if spec.built.key in without_data
         and (spec.key not in there or lacks_data(there[spec.key].status, there[spec.key].reason))
     ]
     if records:
@@ -112,8 +113,9 @@ def run_missing(
     retry_failed: bool = False,
     isolated_from: Sequence[Path] | None = None,
     console: Console | None = None,
+    watcher: Watcher | None = None,
 ) -> RunReport:
-    """Play what `store` does not have yet.
+    """Play what `store` does not have yet, with `watcher` looking on.
 
     With `isolated_from` each agent plays in a process without the environment, which can open nothing in these folders.
 
@@ -136,7 +138,7 @@ def run_missing(
         tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.directory)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
-        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated_from)
+        jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated_from, watcher)
         for outcome in jobs.run():
             ended[outcome.status] += 1
             if outcome.status != "done":
@@ -300,6 +302,7 @@ class _Jobs:
         scratch: Path,
         stale: Mapping[str, tuple[str, float]],
         isolated_from: Sequence[Path] | None,
+        watcher: Watcher | None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -307,6 +310,7 @@ class _Jobs:
         self._limits = limits
         self._scratch = scratch
         self._stale = stale
+        self._watcher = watcher
         self._isolated_from = None if isolated_from is None else tuple(isolated_from)
         self._numbers = count()
         self._lost: Counter[str] = Counter()
@@ -330,7 +334,7 @@ class _Jobs:
         progress = self._scratch / f"{number}.txt"
         kill, registrations = self._executor.in_subprocess, _registrations(specs)
         directory, limits = self._store.directory, self._limits
-        job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated_from)
+        job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated_from, self._watcher)
         self._executor.submit(job)
         self._open += 1
 

@@ -271,7 +271,7 @@ class TestBox:
         agent = self.fed(width="dmm")
         from agents.core.dual_band import _DualUpperBound
 
-        bound = _DualUpperBound(agent.beliefs._posteriors, agent._factors)
+        bound = _DualUpperBound(agent.beliefs._posteriors, agent._band)
         X = np.random.default_rng(3).random((40, 2))
         value, slope = bound.with_gradient(X)
         np.testing.assert_allclose(value, bound(X), rtol=1e-12)

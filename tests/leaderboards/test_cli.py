@@ -100,7 +100,10 @@ def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> N
     for command in ("page", "watch"):
         code, _, err = call(command, tmp_path / "r", "--rank-by", "fame")
         assert code == 2
-        assert "--rank-by: expected one of cumulative_regret, simple_regret, inference_regret, got 'fame'" in err
+        assert (
+            "--rank-by: expected one of cumulative_regret, simple_regret, inference_regret, best_so_far, got 'fame'"
+            in err
+        )
 
 
 def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:

@@ -260,7 +260,7 @@
     draw();
   };
   const choose = (tab, focus) => {
-    for (const other of all("[role=tab]")) {
+    for (const other of all("#chart-section [role=tab]")) {
       other.setAttribute("aria-selected", String(other === tab));
       other.tabIndex = other === tab ? 0 : -1;
     }
@@ -273,10 +273,10 @@
     Object.assign(tab, { type: "button", id: `tab-${chart.key}`, textContent: chart.title });
     for (const [name, text] of [["role", "tab"], ["aria-controls", "panel"]]) tab.setAttribute(name, text);
     tab.dataset.key = chart.key;
-    const pick = (one, focus) => { choose(one, focus); address.set({ chart: one === all("[role=tab]")[0] ? [] : one.dataset.key }); };
+    const pick = (one, focus) => { choose(one, focus); address.set({ chart: one === all("#chart-section [role=tab]")[0] ? [] : one.dataset.key }); };
     tab.addEventListener("click", () => pick(tab, false));
     tab.addEventListener("keydown", (event) => {
-      const tabs = all("[role=tab]"), i = tabs.indexOf(tab);
+      const tabs = all("#chart-section [role=tab]"), i = tabs.indexOf(tab);
       const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();
@@ -295,7 +295,7 @@
     // Many bands hide each other and the curves.
     if (before === undefined && page.charts.some((chart) => chart.lines.length > CROWD)) element("show-bands").checked = false;
     const tabs = page.charts.map(makeTab);
-    document.querySelector(".tabs").replaceChildren(...tabs);
+    document.querySelector("#chart-section .tabs").replaceChildren(...tabs);
     const key = before ?? address.get().get("chart");
     choose(tabs.find((tab) => tab.dataset.key === key) ?? tabs[0], false);
   };

@@ -196,6 +196,63 @@
     restore();
   }
 
+  // ---- criteria: one tab of scores each, chosen for all tables of a page at once; and the agents placed among themselves ----
+  const groups = all(".criteria").map((group) => ({ group, list: group.querySelector("[role=tablist]"), panels: all(".criterion", group) }));
+  const chooseCriterion = (by) => {
+    for (const { list, panels } of groups) {
+      const there = panels.some((panel) => panel.dataset.by === by) ? by : panels[0].dataset.by;
+      for (const panel of panels) panel.hidden = panel.dataset.by !== there;
+      for (const tab of all("[role=tab]", list)) {
+        tab.setAttribute("aria-selected", String(tab.dataset.by === there));
+        tab.tabIndex = tab.dataset.by === there ? 0 : -1;
+      }
+    }
+  };
+  for (const { group, list, panels } of groups) {
+    list.hidden = false;
+    for (const panel of panels) {
+      const heading = panel.querySelector("h3"), tab = document.createElement("button");
+      Object.assign(tab, { type: "button", id: `${panel.id}-tab`, textContent: heading.textContent });
+      for (const [name, text] of [["role", "tab"], ["aria-controls", panel.id]]) tab.setAttribute(name, text);
+      for (const [name, text] of [["role", "tabpanel"], ["aria-labelledby", tab.id]]) panel.setAttribute(name, text);
+      tab.dataset.by = panel.dataset.by;
+      heading.hidden = true;
+      tab.addEventListener("click", () => {
+        chooseCriterion(tab.dataset.by);
+        address.set({ by: panel === panels[0] ? [] : tab.dataset.by });
+      });
+      tab.addEventListener("keydown", (event) => {
+        const tabs = all("[role=tab]", list), i = tabs.indexOf(tab);
+        const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        const next = tabs[(to + tabs.length) % tabs.length];
+        next.click();
+        next.focus();
+      });
+      list.append(tab);
+    }
+    const form = group.querySelector(".classes");
+    if (!form) continue;
+    form.hidden = false;
+    const selects = all("select", form);
+    form.addEventListener("change", () => {
+      const chosen = Object.fromEntries(selects.map((select) => [select.name, select.value]));
+      for (const row of all("tbody > tr", group)) {
+        row.hidden = selects.some((select) => select.value && row.dataset[select.name] !== select.value);
+        // Places among all, among those told as much, among those that batch as it does, among those that do both.
+        const place = JSON.parse(row.dataset.places)[(chosen.kernel ? 1 : 0) + (chosen.batching ? 2 : 0)];
+        row.children[0].textContent = place;
+        row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10)) : "1e9";
+      }
+    });
+  }
+  if (groups.length) {
+    const restoreCriterion = () => chooseCriterion(address.get().get("by") ?? "");
+    addEventListener("hashchange", restoreCriterion);
+    restoreCriterion();
+  }
+
   // ---- copy ----
   for (const button of all("button.copy")) {
     button.hidden = false;

@@ -16,13 +16,14 @@ import leaderboards
 from leaderboards.api.results import Results
 from leaderboards.archive import read as boards
 from leaderboards.archive.files import INDEX
-from leaderboards.archive.keep import keep, kept_times
+from leaderboards.archive.keep import keep
 from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
 from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.score.kept_scores import scores_of
+from leaderboards.score.scores import best_times
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, trace_digest
@@ -130,7 +131,7 @@ def test_what_is_not_kept_is_unknown(made: Made) -> None:
     scores = scores_of(keep(store.entry(key), store.trace(key)))
     assert set(KEPT) < set(scores.curves)
     assert scores.finals["batch_length"] == HORIZON / scores.finals["batches"]
-    assert (kept_times(10) == np.arange(1, 11)).all()
+    assert (best_times(10) == np.arange(1, 11)).all()
 
 
 def test_a_board_keeps_no_traces_and_nothing_writes_to_it(made: Made) -> None:
@@ -249,7 +250,7 @@ def test_the_folder_counts_where_both_have_a_run(made: Made, tmp_path: Path) -> 
     assert joined.path(joined.entry(crashed.spec.key)).parent == found.directory
     scores = summarise(joined)
     curve = scores.scores["d = 1", "GP-EI"].curves["cumulative_regret"]
-    assert curve.shape == (1, len(kept_times(HORIZON)))
+    assert curve.shape == (1, len(best_times(HORIZON)))
     assert curve[0, -1] == pytest.approx(new.trace["regret"].sum())
 
 

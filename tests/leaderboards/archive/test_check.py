@@ -13,7 +13,7 @@ from gpbandit_envs.datasets import DataError
 from leaderboards.archive import check
 from leaderboards.archive.check import check_board
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
-from leaderboards.archive.lite import agreement, block_ranks, choose_lite
+from leaderboards.archive.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
 from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
@@ -215,17 +215,30 @@ def test_ranks_are_those_of_the_scores(made: Made) -> None:
     np.testing.assert_array_equal(np.argsort(ranks[1, 3]), np.argsort(finals))
 
 
-def test_the_part_that_ranks_like_the_whole_is_chosen() -> None:
-    """Task 0 ranks agents as the whole does, task 1 backwards, and tasks 2 and 3 in between."""
+def test_a_part_is_compared_with_the_rest_of_the_board() -> None:
+    """Task 0 ranks agents as the rest does, task 1 backwards, and tasks 2 and 3 almost as task 0."""
     whole = np.arange(1.0, 9.0)
     rng = np.random.default_rng(0)
     tasks = [whole, whole[::-1], whole[[1, 0, 2, 3, 5, 4, 6, 7]], whole[[0, 2, 1, 3, 4, 6, 5, 7]]]
     ranks = np.stack([[task + rng.normal(0, 0.01, 8) for _ in range(4)] for task in tasks])
     good, bad = agreement(ranks, [0], 2), agreement(ranks, [1], 2)
-    assert good.estimate == pytest.approx(1.0)
-    assert good.low > 0.5
-    assert bad.estimate == pytest.approx(-1.0)
-    assert bad.high < -0.5
+    # Among four tasks of which one goes backwards, two of the rest agree with the first.
+    assert good.whole.estimate > 0.7
+    assert good.whole.low > 0
+    assert bad.whole.estimate < -0.7
+    assert bad.whole.high < -0.5
+    # No part agrees with the rest because it is in it: alone against its opposite, a task has nothing of itself there.
+    assert agreement(ranks[:2], [0], 2).whole.estimate == pytest.approx(-1.0)
+
+
+def test_agreement_among_the_leaders_is_told_apart() -> None:
+    """A task that has the many weak agents right and the leaders backwards."""
+    rest = np.arange(1.0, 41.0)
+    wrong = np.concatenate([rest[:TOP][::-1], rest[TOP:]])
+    ranks = np.repeat(np.stack([wrong, rest, rest])[:, None], 4, axis=1)
+    found = agreement(ranks, [0], 4)
+    assert found.whole.estimate > 0.8
+    assert found.top == pytest.approx(-1.0)
 
 
 def test_a_lite_suite_states_its_agreement(made: Made) -> None:
@@ -233,8 +246,12 @@ def test_a_lite_suite_states_its_agreement(made: Made) -> None:
     choice = choose_lite(summary, 1, 2)
     assert len(choice.tasks) == 1
     assert (choice.repetitions, choice.whole, choice.agents) == (2, REPETITIONS, 3)
-    assert choice.tau.low <= choice.tau.estimate <= choice.tau.high == 1.0
-    assert -1 <= choice.held_out <= 1
+    tau = choice.agrees.whole
+    assert tau.low <= tau.estimate <= tau.high == pytest.approx(1.0)
+    assert all(-1 <= value <= 1 for value in (*choice.held_out, *choice.random))
+    assert lite_choice(summary, choice.tasks, 2).agrees == choice.agrees
+    with pytest.raises(ValueError, match="chosen: expected some of"):
+        lite_choice(summary, list(summary.tasks), 2)
     assert choose_lite(summary, 1, 2, ["d = 2"]).tasks == ("d = 2",)
-    with pytest.raises(ValueError, match="n_tasks: expected at most 2"):
-        choose_lite(summary, 3, 2)
+    with pytest.raises(ValueError, match="n_tasks: expected at most 1"):
+        choose_lite(summary, 2, 2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.core.dual_band import DualArms, intersection
-from agents.core.widths import DualMixture, WidthContext
+from agents.core.widths import DualMixture, Evidence, WidthContext
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
@@ -70,8 +70,8 @@ def test_it_is_the_best_dual_bound(kernel: Kernel, n: int) -> None:
             posterior.update_one(arm, value)
     gain = dual.posteriors[0].information_gain
     context = WidthContext(t=n + 1, n_arms=25, lam=LAM, noise_std=XI, norm_bound=F, delta=DELTA, information_gain=gain)
-    factors = band.factors(context, dual.misfits())
-    lower, upper = intersection(((p.mean, p.variance) for p in dual.posteriors), factors)
+    dual_band = band.band(context, Evidence(dual.misfits()), ())
+    lower, upper = intersection(((p.mean, p.variance) for p in dual.posteriors), dual_band)
     np.testing.assert_allclose(found[1], upper, atol=2e-4)
     np.testing.assert_allclose(found[0], lower, atol=2e-4)
     assert (found[1] <= upper + 1e-6).all()

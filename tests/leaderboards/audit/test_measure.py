@@ -172,7 +172,8 @@ def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = N
         ({"norm_bound": 3.0}, stated_problem(), "the bound on the norm is the policy's own"),
         ({"width": "bayes"}, stated_problem(norm_bound=1.0), "no draw from the prior"),
         ({}, stated_problem("misspecified", 1.0), "not known to be true"),
-        ({"lam": 1.0}, stated_problem(norm_bound=1.0), "not known to be true"),
+        ({"lam": 1.0}, stated_problem(norm_bound=1.0), ""),  # the theorem holds for every lam
+        ({"lam": 1.0, "width": "bayes"}, stated_problem(), "not known to be true"),
         ({"kernel": {"name": "se", "lengthscale": 1.0}}, stated_problem(norm_bound=1.0), "not known to be true"),
         ({"norm_bound": "double"}, stated_problem(), "the norm of the mean is guessed"),
         ({"width": "bayes", "norm_bound": "double"}, stated_problem(), "no draw from the prior"),

@@ -84,7 +84,7 @@ def trace_of(spec: RunSpec) -> pd.DataFrame:
 def test_every_checkpoint_has_its_row() -> None:
     found = audit_run(spec(Ref("BKB", {"width": "practical"})), checkpoints=8, sampled=10)
     assert found.checkpoints["t"].tolist() == subsample_times(25, 8, "log").tolist()
-    assert list(found.checkpoints) == ["t", "bytes", *BAND_COLUMNS, *SKETCH_COLUMNS]
+    assert list(found.checkpoints) == ["t", "bytes", *BAND_COLUMNS, "informative", *SKETCH_COLUMNS]
     assert np.isfinite(found.checkpoints.to_numpy(float)).all()
     assert found.checkpoints["bytes"].is_monotonic_increasing
     facts = found.facts

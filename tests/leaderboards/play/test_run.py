@@ -57,7 +57,7 @@ def test_trace_of_a_sequential_run() -> None:
     np.testing.assert_allclose(record.trace["inference_regret"], 0.9)
     assert (record.trace["policy_seconds"] > 0).all()
     assert record.trace["reward"].sub(record.trace["mean"]).abs().between(1e-9, 1).all()
-    assert record.facts == {"optimum": 0.9, "optimum_tol": 0.0, "gap": 0.1}
+    assert record.facts == {"optimum": 0.9, "optimum_tol": 0.0, "gap": 0.1, "mean_gap": 0.45}
     assert record.agent.told == [[k] for k in range(10)]  # type: ignore[union-attr]
     assert all(question == (1, []) for question in record.agent.asked)  # type: ignore[union-attr]
 

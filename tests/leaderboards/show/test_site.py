@@ -111,7 +111,7 @@ def test_every_tab_draws_something(real: Path, open_page: Open) -> None:
     for name in ("env-gpsample", "feedback-gpsample"):
         with open_page(real / "site" / f"{name}.html") as page:
             page.locator("#legend li").first.wait_for()
-            for tab in page.locator("[role=tab]").all():
+            for tab in page.locator("#chart-section [role=tab]").all():
                 tab.click()
                 drawn = "document.getElementById('plot').data.some(d => d.name && d.y.some(y => y !== null))"
                 assert page.evaluate(drawn), (name, tab.inner_text())
@@ -283,7 +283,7 @@ def test_a_broken_promise_is_shown_as_such(tmp_path: Path) -> None:
 def test_the_frontier_joins_what_none_beats(real: Path, open_page: Open) -> None:
     with open_page(real / "site" / "env-gpsample.html") as page:
         page.locator("#legend li").first.wait_for()
-        page.locator("[role=tab]", has_text="Accuracy and time").click()
+        page.locator("#chart-section [role=tab]", has_text="Accuracy and time").click()
         points = page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => [d.x[0], d.y[0]])")
         line = page.evaluate("(({x, y}) => x.map((v, i) => [v, y[i]]))(document.getElementById('plot').data.at(-1))")
         assert len(points) == 5
@@ -407,7 +407,7 @@ def test_the_cost_of_delay_has_a_page(real: Path, open_page: Open) -> None:
 def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
         page.locator("#legend li").first.wait_for()
-        tabs = page.locator("[role=tab]")
+        tabs = page.locator("#chart-section [role=tab]")
         assert tabs.count() >= 6
         first, second = tabs.nth(0), tabs.nth(1)
         assert first.get_attribute("aria-selected") == "true"
@@ -426,7 +426,7 @@ def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Ope
 def test_a_batched_agent_needs_less_time_for_the_same_evaluations(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
         page.locator("#legend li").first.wait_for()
-        page.locator("[role=tab]", has_text="Regret against time").click()
+        page.locator("#chart-section [role=tab]", has_text="Regret against time").click()
         assert "experiment time" in page.locator("#plot .xtitle").text_content()
         named = "document.getElementById('plot').data.filter(d => d.name)"
         ends = page.evaluate(f"Object.fromEntries({named}.map(d => [d.name, d.x.at(-1)]))")

@@ -1,0 +1,28 @@
+"""How far tables are from the ball of an RKHS: the distance, its certificates, and where they are kept.
+
+```python
+import gymnasium
+from gpbandit_envs.certify import certify
+
+env = gymnasium.make("GPBandit/RKHS-v0", n_arms=60, instance_seed=1)
+problem = env.unwrapped.problem
+certificate = certify(problem.kernel, problem.arms, env.unwrapped.mean(range(60)), norms=(0.5, 1.0))
+certificate.approximations
+```
+"""
+
+from gpbandit_envs.certify.certificate import Bounds, DistanceCertificate, certify, table_hash
+from gpbandit_envs.certify.distance import Distance, distances
+from gpbandit_envs.certify.kept import find, folders, save
+
+__all__ = [
+    "Bounds",
+    "Distance",
+    "DistanceCertificate",
+    "certify",
+    "distances",
+    "find",
+    "folders",
+    "save",
+    "table_hash",
+]

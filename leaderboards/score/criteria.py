@@ -1,0 +1,211 @@
+"""Scores from 0 to 100 by four criteria, and the ranking over tasks by them.
+
+| criterion | score of a run |
+|---|---|
+| `cumulative_regret` | `100 (1 - R_T / (T gap))` |
+| `simple_regret` | `100 (1 - r_T / gap)`, r_T being the regret of the best evaluation |
+| `inference_regret` | `100 (1 - i_T / gap)`, i_T being the regret of what the agent recommends at the end |
+| `best_so_far` | `-100 / 3` times the mean over log t of `log10 max(r_t / gap, 0.001)` |
+
+`gap` is the mean gap of the run's own instance, the regret of a uniform draw: 0 is as good as drawing uniformly, 100 is
+no regret, and below 0 is worse than drawing. The score of an agent depends on no other agent.
+
+| symbol | meaning |
+|---|---|
+| E | tasks that have a score |
+| k | agents, aliases being one |
+| S | mean score of each agent on each task, shape `(E, k)` |
+| narrow | on these tasks: other repetitions of them would have given other scores |
+| wide | on tasks like these: other tasks would have |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from leaderboards.score.metrics import BEST_SO_FAR
+from leaderboards.score.rankings import RANKED_BY, ranked_on, tested
+from leaderboards.score.scores import AgentScores, Block
+from leaderboards.score.statistics import Interval, Ranking, mean_interval, rank, stratified_mean
+from leaderboards.score.summary import Summary
+
+__all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "why_no_score", "wins"]
+
+LEAST_TASKS = 15
+"""Tasks below which places are those on these tasks: `docs/robustness.md` has what intervals of fewer cover."""
+
+
+@dataclass(frozen=True)
+class BoardScores:
+    """Scores over tasks, every task with the same weight, and the ranking by them.
+
+    Attributes:
+        by: The criterion.
+        tasks: Tasks that have a score, E of them.
+        left_out: Why other tasks have none, in words, by task.
+        agents: Agents with a score on all of them, k of them; of those that played alike only the first.
+        aliases: By such an agent, the others that played like it.
+        S: Mean score by task and agent, shape `(E, k)`.
+        narrow: Mean score of each agent with its interval on these tasks.
+        wide: The same with its interval on tasks like these.
+        ranking: Places and tie groups.
+        is_wide: Whether these are on tasks like these, of E >= `LEAST_TASKS` tasks.
+        wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
+        blocks: Repetitions of all tasks together.
+    """
+
+    by: str
+    tasks: tuple[str, ...]
+    left_out: Mapping[str, str]
+    agents: tuple[str, ...]
+    aliases: Mapping[str, tuple[str, ...]]
+    S: Float[np.ndarray, "E k"]
+    narrow: tuple[Interval, ...]
+    wide: tuple[Interval, ...]
+    ranking: Ranking
+    is_wide: bool
+    wins: Float[np.ndarray, " k"]
+    blocks: int
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """The agents by mean score, the best first."""
+        order = np.argsort(-self.S.mean(axis=0), kind="stable")
+        return tuple(self.agents[i] for i in order)
+
+    @property
+    def tied_first(self) -> int:
+        """How many agents share the first place."""
+        return int((self.ranking.group == 1).sum())
+
+    def row(self, agent: str) -> int | None:
+        """Position of an agent, or of the one that it played like; None if it has no score on all tasks."""
+        first = next((name for name, others in self.aliases.items() if agent in others), agent)
+        return self.agents.index(first) if first in self.agents else None
+
+
+def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
+    """Score of each run; NaN where regret or mean gap is unknown.
+
+    Raises:
+        ValueError: if `by` is no criterion.
+    """
+    if by not in RANKED_BY:
+        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
+    if by == "best_so_far":
+        return np.asarray(100 * scores.finals[by] / np.log10(BEST_SO_FAR))
+    evaluations = scores.t[-1] if by == "cumulative_regret" else 1
+    return np.asarray(100 * (1 - scores.finals[by] / (evaluations * scores.gaps)))
+
+
+def task_scores(
+    summary: Summary, task: str, by: str
+) -> tuple[tuple[str, ...], tuple[Block, ...], Float[np.ndarray, "n k"]] | None:
+    """Agents, blocks and the score of each agent on each block; None where no score is known.
+
+    Agents and blocks are those that are ranked on the task, see `leaderboards.score.rankings`.
+    """
+    found = ranked_on(summary, task, by)
+    if found is None:
+        return None
+    agents, blocks = found
+    S = np.stack([run_scores(summary.scores[task, name].on(blocks), by) for name in agents], axis=1)
+    return (agents, blocks, S) if np.isfinite(S).all() else None
+
+
+def board_scores(
+    summary: Summary,
+    tasks: Iterable[str] | None = None,
+    by: str = "cumulative_regret",
+    among: Collection[str] | None = None,
+    aliases: Mapping[str, tuple[str, ...]] | None = None,
+) -> BoardScores | None:
+    """The scores of agents over those of some tasks that the suite asks for.
+
+    Args:
+        summary: The folder, reduced.
+        tasks: Names of tasks; None for all.
+        by: The criterion.
+        among: Agents that are ranked among themselves; None for all.
+        aliases: Agents that played alike, see `leaderboards.score.aliases`; None for no look at that.
+
+    Returns:
+        The scores; None if there is no task with a score, or no agent that has one on each.
+    """
+    listed = [task for task in (summary.tasks if tasks is None else tasks) if summary.tasks[task].in_suite]
+    found = {task: task_scores(summary, task, by) for task in listed}
+    scored = {task: one for task, one in found.items() if one is not None}
+    if not scored:
+        return None
+    known = dict(aliases or {})
+    others = {name for group in known.values() for name in group}
+    agents = tuple(
+        name
+        for name in summary.agents
+        if name not in others
+        and (among is None or {name, *known.get(name, ())} & set(among))
+        and all(name in names for names, _, _ in scored.values())
+    )
+    if not agents:
+        return None
+    strata = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
+    S = np.array([Y.mean(axis=0) for Y in strata])
+    is_wide = len(S) >= LEAST_TASKS
+    total = sum(len(Y) for Y in strata)
+    # Scaled so that the mean over all blocks gives every task the same weight.
+    rows = S if is_wide else np.concatenate([Y * total / (len(strata) * len(Y)) for Y in strata])
+    own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
+    return BoardScores(
+        by,
+        tuple(scored),
+        {task: why_no_score(summary, task) for task in listed if task not in scored},
+        agents,
+        {name: known[name] for name in agents if name in known},
+        S,
+        tuple(_at_most_100(stratified_mean([Y[:, j] for Y in strata])) for j in range(len(agents))),
+        tuple(_at_most_100(mean_interval(S[:, j])) for j in range(len(agents))),
+        rank(-rows, tested(-rows, agents, own).p),
+        is_wide,
+        wins(S, [summary.agents[name].id for name in agents]),
+        total,
+    )
+
+
+def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarray, " k"]:
+    """Mean share of tasks on which each agent is better than those of each other policy, ties counting half.
+
+    The settings of a policy share its weight of 1, and those of the agent's own policy do not count: however many
+    settings of one policy there are, no other policy gains by it.
+
+    Args:
+        S: Mean scores, shape `(E, k)`; larger is better.
+        policies: The policy of each agent.
+    """
+    better = (S[:, :, None] > S[:, None, :]).mean(axis=0) + 0.5 * (S[:, :, None] == S[:, None, :]).mean(axis=0)
+    names = np.array(policies)
+    against = np.array([better[:, names == one].mean(axis=1) for one in dict.fromkeys(policies)]).T
+    other = np.array([[one != mine for one in dict.fromkeys(policies)] for mine in policies])
+    found = np.full(len(policies), np.nan)
+    np.divide((against * other).sum(axis=1), other.sum(axis=1), out=found, where=other.any(axis=1))
+    return found
+
+
+def _at_most_100(interval: Interval) -> Interval:
+    """An interval of scores, of which none is above 100."""
+    return replace(interval, high=min(interval.high, 100.0)) if interval.is_known else interval
+
+
+def why_no_score(summary: Summary, task: str) -> str:
+    """Why a task that has no score has none, in words."""
+    by_agent = summary.on(task)
+    if not by_agent:
+        return "no run is done"
+    if task in summary.best_found:
+        return "the optimum is unknown"
+    if all(np.isnan(scores.gaps).any() for scores in by_agent.values()):
+        return "the mean gap of its instances is unknown"
+    return "no two agents have finished the same repetitions"

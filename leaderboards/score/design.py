@@ -1,0 +1,136 @@
+"""How much a set of tasks tells: how many ways of ranking agents it has in it.
+
+| symbol | meaning | shape |
+|---|---|---|
+| `ranks` | rank of each agent in each repetition of each task | (E, n, k) |
+| `c_ij` | covariance over agents of the mean ranks in one half of task i's repetitions and in the other of task j's | |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float
+
+from leaderboards.score.criteria import BoardScores, task_scores
+from leaderboards.score.statistics import Interval
+from leaderboards.score.summary import Summary
+
+__all__ = ["Design", "design", "design_of", "median_correlation", "participation_ratio"]
+
+_SEED = 20_260_103
+_HALVES = 200
+_RESAMPLES = 200
+_HALVES_AGAIN = 10  # of each resample
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a set of tasks tells of agents.
+
+    Attributes:
+        ratio: Participation ratio with its 90 % interval; None with fewer than four repetitions.
+        correlation: Median over pairs of tasks of Spearman's correlation of the mean ranks; NaN with one task.
+    """
+
+    ratio: Interval | None
+    correlation: float
+
+    def lines(self, tied_first: int | None) -> list[str]:
+        """The same in words, with how many agents share the first place."""
+        found = []
+        if self.ratio is not None and np.isfinite(self.ratio.estimate):
+            ends = f"{self.ratio.low:.2f} to {self.ratio.high:.2f}"
+            found.append(f"participation ratio of the environments {self.ratio.estimate:.2f} (90 %: {ends})")
+        if np.isfinite(self.correlation):
+            found.append(f"median correlation of two environments' ranks {self.correlation:.2f}")
+        if tied_first is not None:
+            found.append(f"{tied_first} tied first" if tied_first > 1 else "one first")
+        return found
+
+
+def design_of(summary: Summary, scores: BoardScores) -> Design:
+    """What the tasks of a board tell of its agents by a criterion."""
+    parts = []
+    for task in scores.tasks:
+        found = task_scores(summary, task, scores.by)
+        assert found is not None  # or the task would have no score
+        names, _, S = found
+        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in scores.agents]], axis=1))
+    least = min(len(part) for part in parts)
+    return design(np.array([part[:least] for part in parts]))
+
+
+def design(ranks: Float[np.ndarray, "E n k"]) -> Design:
+    """The participation ratio and the median correlation of tasks."""
+    E, n, k = ranks.shape
+    if E < 2 or k < 3:
+        return Design(None, np.nan)
+    return Design(participation_ratio(ranks) if n >= 4 else None, median_correlation(ranks))
+
+
+def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -> Interval:
+    """How many tasks of independent rankings would tell as much: `(sum_i c_ii)^2 / sum_ij c_ij c_ji`.
+
+    It is 1 where all tasks rank alike, and E where no two rankings have anything in common. Noise would raise it, as it
+    is independent between tasks; but that in one half of the repetitions is independent of that in the other. Numerator
+    and denominator are means over random halves. Opposite rankings count as alike.
+
+    Args:
+        ranks: Rank of each agent in each repetition of each task.
+        level: Coverage of the interval, by a bootstrap of the repetitions of each task.
+
+    Returns:
+        The ratio; NaN where agents do not differ.
+
+    Raises:
+        ValueError: if there are fewer than four repetitions: a half would be of one.
+    """
+    E, n = ranks.shape[:2]
+    if n < 4:
+        raise ValueError(f"ranks: expected four repetitions or more, got {n}")
+    rng = np.random.default_rng(_SEED)
+    once = np.ones((E, n), np.int64)
+    estimate = _ratio([_parts(ranks, once, rng) for _ in range(_HALVES)])
+    draws = []
+    for _ in range(_RESAMPLES):
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=E)
+        draws.append(_ratio([_parts(ranks, counts, rng) for _ in range(_HALVES_AGAIN)]))
+    known = np.array(draws)[np.isfinite(draws)]
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
+    return Interval(estimate, float(low), float(high), n, level)
+
+
+def median_correlation(ranks: Float[np.ndarray, "E n k"]) -> float:
+    """Median over pairs of tasks of Spearman's correlation between the mean ranks of agents; NaN with one task."""
+    mean = scipy.stats.rankdata(ranks.mean(axis=1), axis=1)
+    mean = mean[np.ptp(mean, axis=1) > 0]  # not those on which all are equal
+    if len(mean) < 2:
+        return float("nan")
+    return float(np.median(np.corrcoef(mean)[np.triu_indices(len(mean), 1)]))
+
+
+def _parts(ranks: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+    """Numerator and denominator for one random halving of the repetitions that `counts`, shape `(E, n)`, has.
+
+    All copies of a repetition are in one half: else its noise would be in both.
+    """
+    there = counts > 0
+    order = np.argsort(np.argsort(np.where(there, rng.random(counts.shape), 2.0), axis=1), axis=1)
+    first = order < np.maximum(there.sum(axis=1, keepdims=True) // 2, 1)
+    one, other = (_centred_means(ranks, counts * half) for half in (first, ~first))
+    C = one @ other.T
+    return float(np.trace(C) ** 2), float((C * C.T).sum())
+
+
+def _centred_means(ranks: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    total = weights.sum(axis=1, keepdims=True)
+    mean = np.einsum("en,enk->ek", weights, ranks) / np.maximum(total, 1)
+    return np.asarray(np.where(total > 0, mean - mean.mean(axis=1, keepdims=True), 0.0))
+
+
+def _ratio(parts: list[tuple[float, float]]) -> float:
+    above, below = np.mean(parts, axis=0)
+    return float(above / below) if below > 0 else float("nan")

@@ -1,0 +1,363 @@
+"""Tables of scores from 0 to 100, one tab a criterion: of a class of tasks, and of one task."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+from markupsafe import Markup
+
+from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
+from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, task_scores
+from leaderboards.score.design import design_of
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import RANKED_BY, TaskClass
+from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.show import svg
+from leaderboards.show.format import NONE
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
+from leaderboards.show.table import LAST, TableCell
+
+__all__ = ["CRITERIA", "Disagreement", "ScoreRow", "ScoreTab", "ScoreTable", "class_scores", "first_by", "of_task"]
+
+CRITERIA = {
+    "cumulative_regret": "regret of all evaluations: what learning costs",
+    "simple_regret": "regret of the best evaluation at the end",
+    "inference_regret": "regret of what the agent recommends at the end",
+    "best_so_far": "how soon the best evaluation is how good: log10 of its regret, as a mean over log t",
+}
+"""What each criterion says, in the order of the tabs."""
+
+_DISAGREEING = 8  # agents that are listed
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """An agent in a table of scores.
+
+    Attributes:
+        agent: Name.
+        file: File name of its page.
+        swatch: Its line style.
+        also: Agents that played like it.
+        place: Place of its tie group, such as "2=".
+        place_sort: The same as a number.
+        places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
+            those that do both; "" where nothing can be chosen.
+        score: Mean score, with the interval that places rest on, and the other one as a hint.
+        bar: The same as a drawing.
+        wins: Mean share of tasks won against each other policy.
+        by_knowledge: Mean score on tasks of each knowledge level.
+        kernel: What it is told: its class of entrants.
+        batching: How it plays.
+        own: Whether it plays in this folder, among the agents of a board.
+    """
+
+    agent: str
+    file: str
+    swatch: Markup
+    also: tuple[str, ...]
+    place: str
+    place_sort: float
+    places: str
+    score: TableCell
+    bar: Markup
+    wins: TableCell
+    by_knowledge: list[TableCell]
+    kernel: str
+    batching: str
+    own: bool
+
+
+@dataclass(frozen=True)
+class ScoreTab:
+    """The scores by one criterion.
+
+    Attributes:
+        by: The criterion.
+        title: Its name in words.
+        meaning: What it says.
+        notes: On what the places rest, and what the tasks tell.
+        rows: One an agent, the best first.
+    """
+
+    by: str
+    title: str
+    meaning: str
+    notes: list[str]
+    rows: list[ScoreRow]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An agent that criteria order differently.
+
+    Attributes:
+        agent: Name.
+        file: File name of its page.
+        swatch: Its line style.
+        positions: Its position by each criterion, 1 for the best score.
+        spread: The last position less the first.
+    """
+
+    agent: str
+    file: str
+    swatch: Markup
+    positions: list[int]
+    spread: int
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores over the tasks of a class, or on one task.
+
+    Attributes:
+        key: Text for ids, unique on the page.
+        name: Name of the class of tasks; "" if it is alone.
+        tabs: One a criterion that has scores.
+        wide: Whether the places are those on tasks like these.
+        knowledge: Heads and hints of the columns of knowledge levels.
+        kernels: Classes of what agents are told, if there are several.
+        batchings: Ways of playing, if there are several.
+        disagreements: Agents on which criteria disagree most.
+        correlations: Kendall's tau between the orders of two criteria, in words.
+    """
+
+    key: str
+    name: str
+    tabs: list[ScoreTab]
+    wide: bool
+    knowledge: list[tuple[str, str]]
+    kernels: list[str]
+    batchings: list[str]
+    disagreements: list[Disagreement]
+    correlations: list[str]
+
+
+def first_by(site: Site, tasks: Sequence[str]) -> str:
+    """The criterion that comes first: what was recommended on boxes, and all that was evaluated on arms.
+
+    It is what the site ranks by, if that is not the default.
+    """
+    if site.ranked_by != RANKED_BY[0]:
+        return site.ranked_by
+    boxes = all(site.summary.tasks[task].domain == "boxes" for task in tasks)
+    return "inference_regret" if boxes else RANKED_BY[0]
+
+
+def class_scores(site: Site, one: TaskClass, key: str, filtered: bool = True) -> ScoreTable | None:
+    """The table of scores over a class of tasks; None if no criterion has any.
+
+    Args:
+        site: The site.
+        one: The class.
+        key: Text for ids, unique on the page.
+        filtered: Whether to place agents within their classes of entrants too.
+    """
+    found = {by: scores for by in _ordered(site, one.tasks) if (scores := site.scores(one.name, by)) is not None}
+    if not found:
+        return None
+    first = next(iter(found.values()))
+    levels = [level for level in STATED if len(_on_level(site, first, level)) not in (0, len(first.tasks))]
+    heads = [(STATED[level], _titles(_on_level(site, first, level))) for level in levels]
+    kinds = {agent: (site.entrant(agent), batching(site.summary, agent)) for agent in site.summary.agents}
+    kernels, batchings = (_several(kind[i] for kind in kinds.values()) if filtered else [] for i in (0, 1))
+    tabs = []
+    for by, scores in found.items():
+        places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
+        rows = [_row(site, scores, agent, levels, kinds[agent], places.get(agent, "")) for agent in scores.ordered]
+        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(site, scores), rows))
+    several = len(site.classes) > 1
+    return ScoreTable(
+        key,
+        one.name if several else "",
+        tabs,
+        first.is_wide,
+        heads,
+        kernels,
+        batchings,
+        _disagreements(site, found),
+        _correlations(found),
+    )
+
+
+def of_task(site: Site, task: str) -> ScoreTable | None:
+    """The table of scores on one task; None if no criterion has any."""
+    tabs = []
+    for by in _ordered(site, [task]):
+        found, ranked = task_scores(site.summary, task, by), site.task_ranking(task, by)
+        if found is None or ranked is None:
+            continue
+        names, blocks, S = found
+        rows = []
+        for i in np.argsort(-S.mean(axis=0), kind="stable"):
+            agent, score = names[i], mean_interval(S[:, i])
+            group = int(ranked.ranking.group[ranked.agents.index(agent)])
+            rows.append(
+                ScoreRow(
+                    *_head(site, agent),
+                    (),
+                    ranked.ranking.marked(group),
+                    group if ranked.ranking.is_told else LAST,
+                    "",
+                    _score_cell(score),
+                    Markup(""),  # thousands of drawings on the pages of a board
+                    TableCell(NONE),
+                    [],
+                    site.entrant(agent),
+                    "",
+                    agent in site.summary.own,
+                )
+            )
+        notes = [f"{len(blocks)} repetition{'s' if len(blocks) != 1 else ''} of this environment"]
+        if ranked.ranking.is_told:
+            notes.append(_first((ranked.ranking.group == 1).sum()))
+        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, rows))
+    return ScoreTable("task", "", tabs, False, [], [], [], [], []) if tabs else None
+
+
+def _ordered(site: Site, tasks: Sequence[str]) -> list[str]:
+    first = first_by(site, tasks)
+    return [first, *(by for by in CRITERIA if by != first)]
+
+
+def _head(site: Site, agent: str) -> tuple[str, str, Markup]:
+    return agent, site.agent_files[agent], svg.swatch(site.styles[agent])
+
+
+def _row(
+    site: Site, scores: BoardScores, agent: str, levels: Sequence[str], kind: tuple[str, str], places: str
+) -> ScoreRow:
+    i = scores.agents.index(agent)
+    told, group = scores.ranking.is_told, int(scores.ranking.group[i])
+    shown, other = (scores.wide[i], scores.narrow[i]) if scores.is_wide else (scores.narrow[i], scores.wide[i])
+    hint = "on these tasks alone" if scores.is_wide else "on tasks like these"
+    on_levels = [
+        scores.S[[scores.tasks.index(task) for task in _on_level(site, scores, level)], i].mean() for level in levels
+    ]
+    wins = scores.wins[i]
+    return ScoreRow(
+        *_head(site, agent),
+        scores.aliases.get(agent, ()),
+        scores.ranking.marked(group),
+        group if told else LAST,
+        places,
+        _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else ""),
+        svg.forest(_cut(shown), 0, 100, site.styles[agent]),
+        TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
+        [TableCell(_score(mean), float(mean)) for mean in on_levels],
+        *kind,
+        agent in site.summary.own,
+    )
+
+
+def _score_cell(score: Interval, why: str = "") -> TableCell:
+    return TableCell(_score(score.estimate), score.estimate, _ends(score) if score.is_known else "", why)
+
+
+def _score(x: float) -> str:
+    return f"{x:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _ends(interval: Interval) -> str:
+    return f"{_score(interval.low)} – {_score(interval.high)}"
+
+
+def _cut(interval: Interval) -> Interval:
+    """The interval on an axis from 0: the text beside it says how far below it is."""
+    return Interval(max(interval.estimate, 0.0), max(interval.low, 0.0), max(interval.high, 0.0), interval.n)
+
+
+def _on_level(site: Site, scores: BoardScores, level: str) -> list[str]:
+    return [task for task in scores.tasks if site.summary.tasks[task].knowledge == level]
+
+
+def _titles(tasks: Sequence[str]) -> str:
+    return f"mean score on {len(tasks)}: {', '.join(tasks)}"
+
+
+def _several(values: Iterable[str]) -> list[str]:
+    there = set(values)
+    found = [value for value in (TOLD, NOT_TOLD, SEQUENTIAL, BATCHES) if value in there]
+    return found if len(found) > 1 else []
+
+
+def _filtered_places(
+    site: Site, tasks: Sequence[str], scores: BoardScores, kinds: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """By agent, its places as `ScoreRow.places` has them."""
+
+    @functools.cache
+    def among(kernel: str, how: str) -> BoardScores | None:
+        agents = {
+            agent
+            for agent, (told, played) in kinds.items()
+            if kernel in ("", told) and how in ("", played) and agent in scores.agents
+        }
+        if len(agents) == len(scores.agents):
+            return scores
+        return board_scores(site.summary, tasks, scores.by, agents, site.aliases)
+
+    found = {}
+    for agent in scores.agents:
+        kernel, how = kinds[agent]
+        marks = []
+        for one, other in (("", ""), (kernel, ""), ("", how), (kernel, how)):
+            part = among(one, other)
+            i = None if part is None else part.row(agent)
+            marks.append("" if part is None or i is None else part.ranking.marked(int(part.ranking.group[i])))
+        found[agent] = json.dumps(marks, ensure_ascii=False)
+    return found
+
+
+def _notes(site: Site, scores: BoardScores) -> list[str]:
+    n = len(scores.tasks)
+    what = "environment" if n == 1 else "environments"
+    if scores.is_wide:
+        notes = [f"places on tasks like these {n} {what}"]
+    else:
+        notes = [f"places on these {n} {what} alone, since fewer than {LEAST_TASKS} say little of others"]
+    if not scores.ranking.is_told:
+        notes = ["too few repetitions for places"]
+    told = design_of(site.summary, scores)
+    notes += told.lines(None) + ([_first(scores.tied_first)] if scores.ranking.is_told else [])
+    notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
+    return notes
+
+
+def _first(n: int) -> str:
+    return "one agent first" if n == 1 else f"{n} agents tied first"
+
+
+def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Disagreement]:
+    """The agents whose position differs most between two criteria, by as much as a fifth of all positions."""
+    if len(found) < 2:
+        return []
+    agents = [agent for agent in site.summary.agents if all(agent in scores.agents for scores in found.values())]
+    rows = []
+    for agent in agents:
+        positions = [
+            [other for other in found[by].ordered if other in agents].index(agent) + 1 for by in CRITERIA if by in found
+        ]
+        rows.append(Disagreement(*_head(site, agent), positions, max(positions) - min(positions)))
+    rows.sort(key=lambda row: -row.spread)
+    return [row for row in rows if 5 * row.spread >= len(agents) and row.spread > 1][:_DISAGREEING]
+
+
+def _correlations(found: Mapping[str, BoardScores]) -> list[str]:
+    lines = []
+    for one, other in itertools.combinations([by for by in CRITERIA if by in found], 2):
+        a, b = found[one], found[other]
+        agents = [agent for agent in a.agents if agent in b.agents]
+        if len(agents) > 2:
+            x, y = (scores.S.mean(axis=0)[[scores.agents.index(agent) for agent in agents]] for scores in (a, b))
+            tau = float(scipy.stats.kendalltau(x, y).statistic)
+            if np.isfinite(tau):
+                titles = f"{METRICS[one].title.lower()} and {METRICS[other].title.lower()}"
+                lines.append(f"{titles} {tau:.2f}".replace("-", "\N{MINUS SIGN}"))
+    return lines

@@ -1,0 +1,119 @@
+"""What `gpbandit board list NAME --design` prints, and the instances that are found once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gpbandit_envs.functions import maximum, optima
+from gpbandit_envs.functions.gp_draws import GPSampleBox
+from gpbandit_envs.functions.rkhs import RKHSBox
+from gpbandit_envs.gp import Matern
+from leaderboards.archive.design import flat_cells, uniform_hits
+from leaderboards.archive.instances import suite_instances, suite_optima
+from leaderboards.cli.board import app
+from leaderboards.play.suite import parse_suite
+from leaderboards.score.summary import summarise
+from leaderboards.store.store import Store
+from leaderboards.work.local import make_executor
+from leaderboards.work.schedule import run_missing
+
+SUITE = parse_suite(
+    {
+        "name": "small",
+        "horizon": 6,
+        "repetitions": 2,
+        "environments": [
+            {"id": "GPBandit/RKHS-v0", "label": "arms", "kwargs": {"n_arms": 20}},
+            {"id": "GPBandit/GPSample-v0", "label": "box", "kwargs": {"n_arms": "box", "dim": 1}},
+        ],
+        "agents": ["Random", "GP-EI"],
+    }
+)
+
+
+def test_the_luck_of_uniform_draws_is_exact() -> None:
+    assert uniform_hits(SUITE) == {"arms": pytest.approx(1 - (19 / 20) ** 6, rel=1e-12), "box": 0.0}
+
+
+def test_a_cell_is_flat_whose_repetitions_are_one_trajectory(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run_missing(list(SUITE.specs()), store, make_executor("serial", 1))
+    store.write_suite(SUITE)
+    summary = summarise(store)
+    assert flat_cells(summary) == (0, 4)
+    summary.scores["arms", "GP-EI"].finals["cumulative_regret"][:] = [3.0, 3.001]
+    assert flat_cells(summary) == (1, 4)
+    summary.scores["box", "GP-EI"].finals["cumulative_regret"][:] = np.nan
+    assert flat_cells(summary) == (1, 3)
+
+
+def test_the_command_names_tasks_and_what_it_needs() -> None:
+    done = CliRunner().invoke(app, ["list", "quick", "--design"])
+    assert done.exit_code == 0, done.output
+    assert "uniform draws hit a best arm in" in done.output
+    assert "below 20%" in done.output
+    wrong = CliRunner().invoke(app, ["list", "--design"])
+    assert wrong.exit_code != 0
+
+
+def test_each_instance_is_listed_once() -> None:
+    listed = suite_instances(SUITE)
+    assert [(spec.env.label, spec.repetition) for spec in listed] == [("arms", 0), ("box", 0), ("arms", 1), ("box", 1)]
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a maximum was searched, with nothing remembered before."""
+    counted: list[int] = []
+    search = maximum._search
+
+    def counting(f: maximum.Smooth, dim: int, *rest: Any) -> optima.Found:
+        counted.append(dim)
+        return search(f, dim, *rest)
+
+    monkeypatch.setattr(maximum, "_search", counting)
+    monkeypatch.setattr(optima, "_found", {})
+    return counted
+
+
+@pytest.mark.parametrize("family", [GPSampleBox(Matern(0.3, nu=2.5), 1), RKHSBox(Matern(0.3, nu=2.5), 1, 1.0, 8)])
+def test_the_maximum_of_a_function_is_searched_once(family: GPSampleBox | RKHSBox, searches: list[int]) -> None:
+    first, again, other = (family.draw(np.random.default_rng(seed)).certificate for seed in (0, 0, 1))
+    assert searches == [1, 1]
+    assert again == first
+    assert other != first
+
+
+def test_maxima_are_kept_in_a_file_by_what_the_function_is(tmp_path: Path, searches: list[int]) -> None:
+    found = suite_optima(SUITE)
+    assert len(found) == len(searches) == 2  # one a repetition of the box
+    optima.write(found, tmp_path / "optima.json")
+    assert optima._read(tmp_path / "optima.json") == found
+    sample = GPSampleBox(Matern(0.1, nu=2.5), 1).draw(np.random.default_rng(0)).evaluate
+    key = optima.key_of(sample, 1)
+    assert key is not None
+    assert key != optima.key_of(sample, 2)
+    sample.weights[0] = np.nextafter(sample.weights[0], 2.0)  # type: ignore[attr-defined]
+    assert key != optima.key_of(sample, 1)
+    assert optima.key_of(np.sin) is None
+
+
+def test_boxes_v2_is_searched_already(searches: list[int]) -> None:
+    from leaderboards.play.run import instance_env
+    from leaderboards.play.suite import load_suite
+
+    if not optima._shipped():
+        pytest.skip("no maxima come with the package")
+    spec = next(spec for spec in suite_instances(load_suite("boxes-v2")) if spec.env.kwargs.get("dim") == 8)
+    with instance_env(spec) as (env, _):
+        known = env.certificate.optimum
+        assert env.mean(np.array([env.certificate.optimal_action]))[0] == pytest.approx(known, rel=1e-9)
+        best = env.mean(np.random.default_rng(0).random((5_000, 8))).max()
+    assert best <= known
+    if searches:  # a mathematical library that gives other bits
+        pytest.skip("the functions that are drawn here have other bits than those of the file")

@@ -1,0 +1,146 @@
+"""Tables of scores on pages: tabs by criterion, classes of entrants, and where criteria disagree."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leaderboards.play.mean_gap import MEAN_GAP
+from leaderboards.play.spec import Ref
+from leaderboards.score.classes import BATCHES, SEQUENTIAL, batching, needs_kernel, told
+from leaderboards.score.criteria import LEAST_TASKS
+from leaderboards.score.rankings import RANKED_BY
+from leaderboards.score.summary import summarise
+from leaderboards.show import build_page
+from leaderboards.show.overview import score_tables
+from leaderboards.show.scores import of_task
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site, make_site
+from leaderboards.store.store import Store
+from tests.browser import PHONE, Open
+from tests.leaderboards.folders import POWERS, record
+
+TASKS = LEAST_TASKS
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five agents on as many tasks as places on tasks like these need; EpsGreedy recommends the best arm."""
+    store = Store(tmp_path_factory.mktemp("scored"))
+    for task in range(TASKS):
+        env = Ref("GPBandit/RKHS-v0", {"dim": 1 + task}, f"task {task}")
+        for agent in map(Ref, POWERS):
+            for repetition in range(6):
+                one = record(env, agent, repetition)
+                if agent.id == "EpsGreedy":
+                    one = replace(one, trace=one.trace.assign(inference_regret=0.0))
+                store.write(replace(one, facts={"optimum": 1.0, MEAN_GAP: 1.0}))
+    build_page(store.directory, theory=False)
+    return store.directory
+
+
+@pytest.fixture(scope="module")
+def site(scored: Path) -> Site:
+    return make_site(summarise(Store(scored)))
+
+
+def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> None:
+    (table,) = score_tables(site)
+    assert [tab.by for tab in table.tabs] == list(RANKED_BY)
+    for tab in table.tabs:
+        scores = [row.score.sort for row in tab.rows]
+        assert scores == sorted(scores, reverse=True)
+        assert tab.notes[0] == f"places on tasks like these {TASKS} environments"
+        assert any(note.startswith("participation ratio of the environments ") for note in tab.notes)
+        assert any(note.startswith("median correlation of two environments' ranks ") for note in tab.notes)
+        assert any("first" in note for note in tab.notes)
+    by_regret, by_recommendation = table.tabs[0].rows, table.tabs[2].rows
+    assert by_regret[-1].agent == "Uniform"
+    assert by_recommendation[0].agent == "EpsGreedy"
+    assert by_recommendation[0].score.text == "100.0"
+
+
+def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
+    assert {name: batching(site.summary, name) for name in POWERS} == {
+        "Uniform": SEQUENTIAL,
+        "EpsGreedy": SEQUENTIAL,
+        "GP-UCB": SEQUENTIAL,
+        "BBKB": BATCHES,
+        "GP-AUCB": BATCHES,
+    }
+    (table,) = score_tables(site)
+    assert table.kernels == [TOLD, NOT_TOLD]
+    assert table.batchings == [SEQUENTIAL, BATCHES]
+    rows = {row.agent: row for row in table.tabs[0].rows}
+    everybody, told_none, one_at_a_time, both = json.loads(rows["EpsGreedy"].places)
+    assert (everybody, told_none, one_at_a_time, both) == ("4", "1", "2", "1")
+    assert json.loads(rows["GP-UCB"].places)[2:] == ["1", "1"]
+
+
+def test_what_a_run_was_told_depends_on_agent_and_task() -> None:
+    needs = {id: needs_kernel(Ref(id)) for id in ("GP-UCB", "Uniform", "nowhere:Agent")}
+    assert needs == {"GP-UCB": True, "Uniform": False, "nowhere:Agent": None}
+    assert [told(True, level) for level in ("oracle", "misspecified", "learned", "")] == [
+        "told a true kernel",
+        "told a wrong kernel",
+        "told an assumed kernel",
+        "",
+    ]
+    assert told(False, "oracle") == "told no kernel"
+    assert told(None, "oracle") == ""
+
+
+def test_the_agent_that_criteria_order_differently_is_named(site: Site) -> None:
+    (table,) = score_tables(site)
+    first = table.disagreements[0]
+    assert (first.agent, first.positions[0], first.positions[2], first.spread) == ("EpsGreedy", 4, 1, 3)
+    assert len(table.correlations) == 6
+
+
+def test_a_task_has_its_own_places(site: Site) -> None:
+    table = of_task(site, "task 0")
+    assert table is not None
+    assert [tab.by for tab in table.tabs] == list(RANKED_BY)
+    assert table.tabs[0].rows[-1].agent == "Uniform"
+    assert table.tabs[0].notes[0] == "6 repetitions of this environment"
+
+
+def test_a_tab_is_chosen_for_the_whole_page_and_stands_in_the_address(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html", PHONE) as page:
+        tabs = page.locator("#scores-0 [role=tab]")
+        assert tabs.all_inner_texts() == ["Cumulative regret", "Simple regret", "Inference regret", "Best so far"]
+        tabs.nth(0).focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.textContent") == "Inference regret"
+        assert page.url.endswith("#by=inference_regret")
+        shown = page.locator("#scores-0 .criterion:visible")
+        assert shown.count() == 1
+        assert shown.locator("tbody th.agent").first.inner_text().startswith("EpsGreedy")
+        page.reload()
+        assert page.locator("#scores-0 [role=tab][aria-selected=true]").inner_text() == "Inference regret"
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_a_class_of_entrants_is_placed_among_itself(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html") as page:
+        rows = page.locator("#scores-0-cumulative_regret tbody tr")
+        page.locator("#scores-0 select[name=kernel]").select_option(NOT_TOLD)
+        left = rows.locator("visible=true").all_inner_texts()
+        assert [text.split("\t")[0].split("\n")[0] for text in left] == ["1", "2"]
+        page.locator("#scores-0 select[name=kernel]").select_option("")
+        assert page.locator("#scores-0-cumulative_regret tbody tr:visible").count() == 5
+
+
+def test_the_profile_has_groups_of_three_tasks_and_names_them(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html") as page:
+        section = page.locator("section[aria-labelledby=profile]")
+        assert section.locator("dt").all_inner_texts() == ["Many dimensions"]  # of five and more
+        named = ", ".join(sorted(f"task {i}" for i in range(4, TASKS)))
+        assert section.locator("dd").inner_text() == f"5 features or coordinates, or more: {named}"
+        cells = [float(cell.get_attribute("data-sort") or "nan") for cell in section.locator("tbody td").all()]
+        assert len(cells) == 5
+        assert all(-100 < value <= 100 for value in cells)
+        assert len(set(cells)) == 5
