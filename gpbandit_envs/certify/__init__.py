@@ -1,14 +1,13 @@
 """How far tables are from the ball of an RKHS: the distance, its certificates, and where they are kept.
 
-```python
-import gymnasium
-from gpbandit_envs.certify import certify
-
-env = gymnasium.make("GPBandit/RKHS-v0", n_arms=60, instance_seed=1)
-problem = env.unwrapped.problem
-certificate = certify(problem.kernel, problem.arms, env.unwrapped.mean(range(60)), norms=(0.5, 1.0))
-certificate.approximations
-```
+>>> import gymnasium
+>>> import gpbandit_envs
+>>> from gpbandit_envs.certify import certify
+>>> env = gymnasium.make("GPBandit/RKHS-v0", n_arms=60, instance_seed=1).unwrapped
+>>> _ = env.reset(seed=0)
+>>> certificate = certify(env.problem.kernel, env.problem.arms, env.mean(range(60)), norms=(0.5, 1.0))
+>>> [pair.norm for pair in certificate.approximations]
+[0.5, 1.0]
 """
 
 from gpbandit_envs.certify.certificate import Bounds, DistanceCertificate, certify, table_hash
