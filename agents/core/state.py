@@ -66,7 +66,8 @@ def _outside(agent: Saved) -> dict[str, object]:
     problem = getattr(agent, "problem", None)
     for prefix, owner, names in (("problem.", problem, None), ("agent.", agent, agent.not_saved)):
         for name, value in ({} if owner is None else vars(owner)).items():
-            if (names is None or name in names) and not isinstance(value, _PLAIN):
+            empty = isinstance(value, tuple) and not value  # there is one in all of Python: it refers to nothing
+            if (names is None or name in names) and not isinstance(value, _PLAIN) and not empty:
                 found[prefix + name] = value
     return found
 
