@@ -16,7 +16,7 @@ def test_an_agent_of_a_run_has_its_words_settings_and_needs() -> None:
     given = {one.name: one.value for one in card.arguments if one.given}
     assert given == {"width": "2.0"}
     meanings = {one.name: one.meaning for one in card.arguments}
-    assert meanings["lam"] == "Noise variance in the posterior; None for the problem's `noise_std ** 2`."
+    assert meanings["lam"].startswith("Noise variance in the posterior; None for the problem's `noise_std ** 2`")
     assert meanings["width"].endswith("or a `WidthSchedule`."), "further lines belong to the argument"
     assert (card.module, card.name) == ("agents.exact.gp_ucb", "GPUCB")
     assert (card.plays, card.batches, card.kernel_is_told) == ("arms and boxes", "sequential", True)
