@@ -123,7 +123,7 @@ def test_what_is_wrong_with_a_list_of_entries_is_named() -> None:
             r"key 'agents': expected a list of entries, got a single one; write \[\[agents\]\] above each",
         ),
         ("Uniform", r"key 'agents': expected a list of entries, got 'Uniform'; for one, write \['Uniform'\]$"),
-        ([{"id": "Uniform"}, 3], r"key 'agents.1': expected an id, or a table with id, kwargs, label, got 3$"),
+        ([{"id": "Uniform"}, 3], r"key 'agents.1': expected an id, or a table with id, kwargs, label, tuned, got 3$"),
         ([], "key 'agents': expected at least one entry, got none$"),
     ):
         with pytest.raises(SuiteError, match=message):
