@@ -128,11 +128,9 @@ def _by_exchange(
     random = np.random.default_rng(0).permutation(len(X))[:_FIRST]
     among = np.union1d(random, np.argsort(-np.abs(f), kind="stable")[:_EXTREME])
     best = Distance(norm, 0.0, float(np.abs(f).max()), among[:0], np.zeros(0))
-    lower, upper = best, best  # the weights of one round bound from below, those of another from above
     for _ in range(_ROUNDS):
         mu = lasso_path(kernel(X[among], X[among]), moved[among], [norm], spread)[0]
         found = _distance(kernel, X, f, norm, among, mu)
-        lower, upper = max(lower, found, key=lambda d: d.lower), min(upper, found, key=lambda d: d.upper)
         best = found if found.upper - found.lower <= best.upper - best.lower else best
         if best.upper - best.lower <= max(gap * best.upper, _EXACT * spread):
             break
@@ -166,7 +164,7 @@ def lasso_path(
     eps, active, signs = abs(float(f[first])), [first], [float(np.sign(f[first]))]
     inactive = np.ones(n, bool)
     inactive[first] = False
-    L = np.sqrt(K[:1, :1] * 0 + K[first, first] + nugget)
+    L = np.array([[sqrt(K[first, first] + nugget)]])
     square, found, left = 0.0, [], list(norms)
     dropped = -1
     for _ in range(_KNOTS):

@@ -27,7 +27,7 @@ EVALUATIONS = "evaluations t"
 
 _BUDGET = 130_000  # characters of numbers in a page
 _CHARACTERS = 8.0  # of a number and its comma
-_FEWEST = 18  # points of a curve on the fullest page
+_FEWEST = 16  # points of a curve on the fullest page
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def _score_cell(score: Interval, why: str = "") -> TableCell:
 
 
 def _score(x: float) -> str:
-    return f"{x:.1f}".replace("-", "\N{MINUS SIGN}")
+    return f"{round(x, 1) + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")  # no minus before a zero
 
 
 def _ends(interval: Interval) -> str:
