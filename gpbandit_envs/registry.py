@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["ENVIRONMENTS", "NAMESPACE", "OWN", "TABLE", "EnvironmentRow", "register_all", "registered"]
+__all__ = ["ENVIRONMENTS", "NAMESPACE", "OWN", "TABLE", "WITH_DATA", "EnvironmentRow", "register_all", "registered"]
 
 NAMESPACE = "GPBandit"
 OWN = "Own"
@@ -162,6 +162,9 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("TVGPSample", "synthetic:tv_gp_sample", 1_000, _CHANGES, (_BOGUNOVIC,)),
     EnvironmentRow("ChangePoints", "synthetic:change_points", 1_000, _CHANGES, (_ZHOU,)),
 )
+
+WITH_DATA = frozenset(row.id for row in ENVIRONMENTS if row.data is not None)
+"""Ids of the environments that need a data set."""
 
 TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")
 """A table of one's own, which has to be named: `file=` and `target=`."""

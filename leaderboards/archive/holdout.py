@@ -30,6 +30,7 @@ from leaderboards.archive.read import Board
 from leaderboards.archive.submission import Submission
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.suite import Suite
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import REFERENCES, summarise
 from leaderboards.store.intact import StoreError
@@ -100,6 +101,16 @@ class Holdout:
     failed: tuple[str, ...]
 
 
+def _drawn(suite: Suite, tasks: Mapping[str, RunSpec], seed: int, repetitions: int) -> list[RunSpec]:
+    """A run on each instance of the tasks; of a family, on the member whose turn it is by the suite's rule."""
+    listed = {task.key: task for task in suite.tasks}
+    return [
+        replace(spec, seed=seed, repetition=r, member=listed[key].member(seed, r) if key in listed else {})
+        for r in range(repetitions)
+        for key, spec in tasks.items()
+    ]
+
+
 def play_holdout(
     submission: Submission, board: Board, scratch: Path, repetitions: int = 10, workers: int = 1
 ) -> Holdout:
@@ -122,8 +133,9 @@ def play_holdout(
     own = {spec.agent.key: spec.agent for spec in recorded.values()}
     rows = _rows(board, set(tasks))
 
+    drawn = _drawn(board.suite(), tasks, seed, repetitions)
+
     def specs(agents: Iterable[Ref]) -> list[RunSpec]:
-        drawn = [replace(spec, seed=seed, repetition=r) for r in range(repetitions) for spec in tasks.values()]
         return [replace(spec, agent=agent) for spec in drawn for agent in agents]
 
     hidden = [scratch, submission.store.directory]

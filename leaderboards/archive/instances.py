@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpbandit_envs.functions import optima
 from leaderboards.play.run import instance_env, one_blas_thread
-from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite
 
 __all__ = ["suite_instances", "suite_optima"]
@@ -12,8 +12,7 @@ __all__ = ["suite_instances", "suite_optima"]
 
 def suite_instances(suite: Suite) -> list[RunSpec]:
     """A run on each instance of a suite, of its first agent."""
-    first: Ref = suite.agents[0].ref
-    return [spec for spec in suite.specs() if spec.agent == first]
+    return list(suite.model_copy(update={"agents": suite.agents[:1]}).specs())
 
 
 def suite_optima(suite: Suite) -> dict[str, optima.Found]:

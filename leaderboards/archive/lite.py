@@ -22,7 +22,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import WITH_DATA
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
@@ -31,7 +31,6 @@ __all__ = ["TOP", "Agreement", "LiteChoice", "agreement", "block_ranks", "choose
 TOP = 12
 """How many agents lead: to tell these apart is harder than to tell good ones from bad ones."""
 
-_WITH_DATA = {row.id for row in ENVIRONMENTS if row.data is not None}
 _RESAMPLES = 200
 _SEED = 20_260_102
 
@@ -113,7 +112,7 @@ def block_ranks(summary: Summary) -> tuple[list[str], list[str], Float[np.ndarra
 
 def without_data(summary: Summary) -> list[str]:
     """The tasks whose environments need no data beside the package."""
-    return [task for task, about in summary.tasks.items() if about.env.id not in _WITH_DATA]
+    return [task for task, about in summary.tasks.items() if about.env.id not in WITH_DATA]
 
 
 def choose_lite(summary: Summary, n_tasks: int, repetitions: int, among: Collection[str] | None = None) -> LiteChoice:

@@ -22,7 +22,6 @@ from pydantic import TypeAdapter, ValidationError
 from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
 from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.protocol_checks import RunTimeout
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.intact import MOST_VALUES, Quarantine
@@ -187,8 +186,6 @@ class _Careful:
             return
         try:
             look(self._audit)
-        except RunTimeout:
-            raise
         except Exception as error:  # a band of someone else's agent may be anything
             self._audit = None
             _log.warning("an audit is given up: %s", reason_of(error))

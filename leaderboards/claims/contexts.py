@@ -36,11 +36,11 @@ def exponents(regret: Float[np.ndarray, "n T"], share: float = 0.9) -> Float[np.
     return slopes
 
 
-def regret_exponent(row: str) -> Measure:
+def regret_exponent(row: str, share: float = 0.9) -> Measure:
     """`exponents` of a row."""
 
     def measure(runs: Runs) -> Interval:
-        return mean_interval(exponents(runs.column(row, "regret", runs.together(row))))
+        return mean_interval(exponents(runs.column(row, "regret", runs.together(row)), share))
 
     return measure
 

@@ -8,21 +8,12 @@ arms and on data that are not public; these tasks have 200 arms.
 from __future__ import annotations
 
 from leaderboards.claims.claim import ALIKE, Claim
-from leaderboards.claims.contexts import exponents
-from leaderboards.claims.measures import Measure, more_regret
-from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.claims.contexts import regret_exponent
+from leaderboards.claims.measures import more_regret
 
 __all__ = ["CLAIMS"]
 
 _FAST, _SLOW, _STILL, _JUMPS = "drift 0.01", "drift 0.001", "no drift", "change points"
-
-
-def _exponent(row: str) -> Measure:
-    def measure(runs: Runs) -> Interval:
-        return mean_interval(exponents(runs.column(row, "regret", runs.together(row)), share=0.5))
-
-    return measure
 
 
 def _less(
@@ -88,7 +79,7 @@ CLAIMS: tuple[Claim, ...] = (
         "section 4, the lower bound",
         "Where the function drifts, the regret grows linearly in t, for every policy.",
         "power of t with which the cumulative regret of TV-GP-UCB grows, over the last half of the run",
-        _exponent(f"TV-GP-UCB@{_FAST}"),
+        regret_exponent(f"TV-GP-UCB@{_FAST}", share=0.5),
         low=0.8,
         note="Linear is read as a power of at least 0.8.",
     ),

@@ -98,6 +98,9 @@ class Ref:
         return {**self.identity, "label": self.label}
 
 
+_NO_MEMBER: Mapping[str, Any] = MappingProxyType({})
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
     """The spec of one run: environment, agent, horizon, seed, repetition and feedback model.
@@ -130,7 +133,8 @@ class RunSpec:
             raise TypeError(f"member: expected a mapping from names to values, got {self.member!r}")
         if both := [name for name in self.member if name in self.env.kwargs]:
             raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
-        object.__setattr__(self, "member", Ref(self.env.id, self.member).kwargs)  # checked and as JSON values
+        member = Ref(self.env.id, self.member).kwargs if self.member else _NO_MEMBER  # checked and as JSON values
+        object.__setattr__(self, "member", member)
         for name, least, most in (
             ("repetition", 0, MANY),
             ("horizon", 1, MANY),
@@ -171,7 +175,7 @@ class RunSpec:
     @property
     def rebuildable(self) -> bool:
         """Whether another process can play the same run from the spec alone."""
-        return self.env.rebuildable and self.agent.rebuildable
+        return self.built.rebuildable and self.agent.rebuildable
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, of which `from_dict` is the inverse."""

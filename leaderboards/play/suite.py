@@ -82,6 +82,12 @@ class _Entry(_Strict):
             return value
         raise ValueError(f"expected an id, or a table with {', '.join(cls.model_fields)}, got {value!r:.80}")
 
+    @model_serializer(mode="wrap")
+    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Later keys are written only where they are given: the text of any other suite is what it was before them."""
+        later = ("tuned", "members", "kernels")
+        return {name: value for name, value in handler(self).items() if value or name not in later}
+
     @property
     def ref(self) -> Ref:
         """The entry as it stands in a spec."""
@@ -104,11 +110,6 @@ class AgentEntry(_Entry):
     """
 
     tuned: Text = ""
-
-    @model_serializer(mode="wrap")
-    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Written only where it is declared: the text of any other suite is what it was before there was this key."""
-        return {name: value for name, value in handler(self).items() if value or name != "tuned"}
 
 
 class EnvironmentEntry(_Entry):
@@ -161,11 +162,6 @@ class EnvironmentEntry(_Entry):
                 if both := sorted({argument, *self.kwargs} & self.kernels.get(str(value), {}).keys()):
                     raise ValueError(f"kernels: {both[0]!r} of {argument} {value!r} is among kwargs or members already")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Keys of families are written only for families: the text of any other suite is what it was before them."""
-        return {name: value for name, value in handler(self).items() if value or name not in ("members", "kernels")}
 
     @property
     def refs(self) -> tuple[Ref, ...]:
@@ -494,17 +490,20 @@ def _with_kernels(values: Mapping[str, Any], folder: Path | Traversable | None) 
         if folder is None:
             found.append({name: value for name, value in entry.items() if name != "kernels"})
             continue
-        key, label = (
-            f"key 'environments.{i}.kernels'",
-            EnvironmentEntry(id=entry["id"], label=entry.get("label", "")).ref.label,
-        )
+        key = f"key 'environments.{i}.kernels'"
         try:
-            families = json.loads((folder / file).read_text(encoding="utf-8"))["families"]
+            label = EnvironmentEntry(id=entry["id"], label=entry.get("label", "")).ref.label
+        except (KeyError, TypeError, ValueError):
+            return values  # which `Suite` refuses
+        try:
+            families = dict(json.loads((folder / file).read_text(encoding="utf-8"))["families"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             raise SuiteError(f"{key}: expected a JSON file with 'families', got {file!r} ({why})") from None
         if label not in families:
             raise SuiteError(f"{key}: {file!r} has no family {label!r}; it has {', '.join(families) or 'none'}")
+        if not isinstance(families[label], Mapping) or "members" not in families[label]:
+            raise SuiteError(f"{key}: expected 'members' of the family {label!r} in {file!r}, got none")
         found.append({**entry, "kernels": families[label]["members"]})
     return {**values, "environments": found}
 

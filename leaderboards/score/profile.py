@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import WITH_DATA
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.criteria import run_scores
 from leaderboards.score.instances import Instance
@@ -40,8 +40,6 @@ NOISY = 0.25
 """Noise of one evaluation, as a standard deviation over the mean gap, from which a task is noisy."""
 LEAST_IN_GROUP = 3
 """Tasks below which a group is not shown."""
-
-_REAL = {row.id for row in ENVIRONMENTS if row.data is not None}
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,9 @@ GROUPS: tuple[TaskGroup, ...] = (
         "a kernel that is a modelling choice, or not stated",
         lambda facts: facts.task.knowledge in ("certified", "learned"),
     ),
-    TaskGroup("real_data", "Real data", "arms or rewards from measurements", lambda facts: facts.task.env.id in _REAL),
+    TaskGroup(
+        "real_data", "Real data", "arms or rewards from measurements", lambda facts: facts.task.env.id in WITH_DATA
+    ),
 )
 """All groups, in the order of the columns."""
 

@@ -12,7 +12,7 @@ import logging
 import math
 from importlib import resources
 
-from gpbandit_envs.registry import ENVIRONMENTS
+from gpbandit_envs.registry import WITH_DATA
 from leaderboards.play.build import is_own_env
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.run import Oracle, instance_env
@@ -26,7 +26,6 @@ MEAN_GAPS = "mean_gaps.json"
 """File beside this module, by `python -m leaderboards.archive.mean_gaps`."""
 
 _MOST_BUILT = 400  # instances of a folder: results of strangers may name many
-_WITH_DATA = {row.id for row in ENVIRONMENTS if row.data is not None}
 _log = logging.getLogger("gpbandit")
 
 
@@ -46,9 +45,9 @@ class MeanGaps:
         return gap if math.isfinite(gap) and gap > 0 else math.nan
 
     def _rebuilt(self, spec: RunSpec) -> float:
-        if not spec.env.rebuildable or not is_own_env(spec.env.id) or spec.env.id in _WITH_DATA:
+        if not spec.built.rebuildable or not is_own_env(spec.env.id) or spec.env.id in WITH_DATA:
             return math.nan
-        key = spec.env.key, spec.seed, spec.repetition
+        key = spec.built.key, spec.seed, spec.repetition
         if key not in self._built:
             if len(self._built) >= _MOST_BUILT:
                 return math.nan
@@ -68,7 +67,7 @@ def instance_mean_gap(spec: RunSpec) -> float:
         ValueError: if the instance is too large.
         Exception: whatever building the environment raises.
     """
-    check_size(spec.env.kwargs)
+    check_size(spec.built.kwargs)
     with instance_env(spec) as (env, problem):
         return Oracle.of(env, problem).facts().get(MEAN_GAP, math.nan)
 

@@ -35,9 +35,8 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         Exception: whatever building the environment raises, as when its data are gone.
     """
     about, by_agent = summary.tasks[task], summary.on(task)
-    if not by_agent or not about.env.rebuildable or not is_own_env(about.env.id):
+    if not by_agent or not is_own_env(about.env.id):
         return None
-    check_size(about.env.kwargs)
     agent, scores = next(iter(by_agent.items()))
     seed, repetition = block = scores.blocks[0]
     spec = RunSpec(
@@ -49,6 +48,9 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         feedback=about.feedback,
         member=about.members.get(block, {}),
     )
+    if not spec.built.rebuildable:
+        return None
+    check_size(spec.built.kwargs)
     with instance_env(spec) as (env, problem):
         points = problem.arms
         if points is None and not env.recipe.family.expensive:

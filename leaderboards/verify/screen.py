@@ -150,7 +150,11 @@ def chance(specs: Mapping[int, RunSpec]) -> float | None:
         The share; None on boxes, where steps offer some of the arms alone, and without the data.
     """
     first = next(iter(specs.values()))
-    wanted = {**{r: replace(first, repetition=r) for r in range(_INSTANCES)}, **specs}
+    members = [spec.member for spec in specs.values()]  # of a family of environments; {} of any other
+    wanted = {
+        **{r: replace(first, repetition=r, member=members[r % len(members)]) for r in range(_INSTANCES)},
+        **specs,
+    }
     named = []
     for spec in wanted.values():
         try:

@@ -106,6 +106,17 @@ def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> N
         )
 
 
+def test_a_ranking_names_a_board_that_there_is_not(call: Call, suite: Path, tmp_path: Path) -> None:
+    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    code, _, err = call("ranking", tmp_path / "r", "--against", "nosuch")
+    assert code == 2
+    assert "--against" in err
+    assert "nosuch" in err
+    code, _, err = call("ranking", "core-v1", "--against", "core-v1")
+    assert code == 2
+    assert "--against: expected a results folder" in err
+
+
 def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     code, text, _ = call("run", suite, "--out", out, "--workers", 2)

@@ -15,15 +15,18 @@ import numpy as np
 import pytest
 
 import leaderboards
+from leaderboards.archive.holdout import _drawn
 from leaderboards.archive.make import _note, write_board
 from leaderboards.archive.read import Board
 from leaderboards.play.run import instance_env, run_spec
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
+from leaderboards.score.scale import instance_mean_gap
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
 from leaderboards.show.instances import first_instance
 from leaderboards.store.store import Store
+from leaderboards.verify.screen import chance
 from leaderboards.verify.verify import verify
 from leaderboards.work.local import SerialExecutor, make_executor
 from leaderboards.work.schedule import run_missing
@@ -207,6 +210,13 @@ def test_kernels_are_a_file_beside_the_suites_by_its_label(tmp_path: Path) -> No
         (("dim = [1, 2]", "dim = []"), {"families": {"RKHS": {"members": {}}}}, "members.*'dim'.*none"),
         (("dim = [1, 2]", "dim = [1], norm = [2]"), {"families": {"RKHS": {"members": {}}}}, "members.*dim, norm"),
         (("dim = [1, 2]", "n_arms = [1]"), {"families": {"RKHS": {"members": {}}}}, "members.*kwargs.*'n_arms'"),
+        (
+            ("members = { dim = [1, 2] }", ""),
+            {"families": {"RKHS": {"membrs": {}}}},
+            "environments.0.kernels.*'members'.*'RKHS'.*settings.json",
+        ),
+        (('id = "GPBandit/RKHS-v0"\n', ""), {"families": {}}, "environments.0.id"),
+        (('id = "GPBandit/RKHS-v0"', "id = 3"), {"families": {}}, "environments.0.id"),
         (("members", "menbers"), {"families": {"RKHS": {"members": {"1": {}}}}}, "environments.0.menbers.*members"),
     ],
 )
@@ -229,6 +239,28 @@ def test_a_members_argument_is_checked_before_anything_runs() -> None:
     twins = [VALUES["environments"][0], VALUES["environments"][0] | {"label": "Twin", "members": {"dim": [1]}}]
     with pytest.raises(SuiteError, match=r"'Family' and 'Twin'.*members"):
         parse_suite(VALUES | {"environments": twins}).check()
+
+
+def test_the_size_of_a_member_is_checked_as_that_of_its_environment() -> None:
+    """Results may be a stranger's."""
+    spec = replace(of_family(family())[0], env=Ref("GPBandit/RKHS-v0"), member={"n_arms": 10**9})
+    with pytest.raises(ValueError, match="arms"):
+        instance_mean_gap(spec)
+
+
+def test_hold_out_instances_are_of_all_members_in_turn() -> None:
+    suite = family()
+    recorded = {spec.task: spec for spec in suite.specs()}  # the last repetition of each, with its member
+    drawn = [spec for spec in _drawn(suite, recorded, 5, 6) if spec.env.label == "Family"]
+    assert Counter(spec.member["dim"] for spec in drawn) == dict.fromkeys(DIMS, 2)
+    assert not_in_suite(suite.model_copy(update={"seed": 5}), {spec.key: spec for spec in drawn}) == []
+
+
+def test_further_instances_of_a_family_are_of_its_members() -> None:
+    """Twenty instances are looked at; those that nobody has played are of the members that somebody has."""
+    played = {spec.repetition: spec for spec in of_family(family()) if spec.agent.id == "Uniform"}
+    one = {r: replace(spec, member=played[0].member) for r, spec in played.items()}
+    assert chance(played) != chance({0: one[0]})
 
 
 def test_a_member_cannot_overrule_the_entry() -> None:
