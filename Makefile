@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest coverage dist lock lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest test-adapters coverage dist lock lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -103,6 +103,11 @@ test-lowest: $(VENV)/.installed-release
 	$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(VENV)/lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable '.[test]'
 	GPBANDIT_SHAPES=0 $(VENV)/lowest/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(LOW)
+
+# Tasks as problems of other libraries, which the extras of the tests leave out: with torch they are some 3 GB.
+test-adapters: $(VENV)/.installed-test
+	$(PIP) --editable '.[ax,botorch,ioh,optunahub]'
+	$(BIN)/python -m pytest tests/envs/test_adapters.py
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered
