@@ -89,7 +89,7 @@ def run(
     ] = False,
     audit: Annotated[
         bool,
-        typer.Option("--audit", help="Audit each run while it is played, so that nothing is played twice."),
+        typer.Option("--audit", help="Audit each run while it is played, as suites with a plan for it always are."),
     ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
