@@ -9,9 +9,9 @@
 A row *claims* a task where its theorem applies there. Violated runs elsewhere are shown and do not count against it. It
 is *refuted* on a task where so many violations are improbable for a band that fails with probability `delta`: the
 binomial tail is below `0.05 / m`, so that a row that keeps its word is refuted anywhere with a probability of at most
-0.05. It is *confirmed* if over all claimed runs together the one-sided 95 % Clopper-Pearson limit of the share that held
-is at least `1 - delta`. One task alone cannot confirm a delta of 0.1 with fewer than 29 runs; hence the pooling, which
-takes runs of different tasks for independent, as they are.
+0.05. It is *confirmed* if over all claimed runs together the one-sided 95 % Clopper-Pearson limit of the share that
+held is at least `1 - delta`. One task alone cannot confirm a delta of 0.1 with fewer than 29 runs; hence the pooling,
+which takes runs of different tasks for independent, as they are.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ FEWEST = 8
 
 Category = Literal["valid", "few", "not confirmed", "holds, no theorem", "fails", "no band"]
 """What a row is: `"valid"`: claims enough tasks, confirmed and nowhere refuted; `"few"`: the same on fewer tasks, to be
-listed without a rank; `"holds, no theorem"`: claims none, and is confirmed and nowhere refuted over all; `"fails"`: refuted
-on a task, or by all runs together at 0.05; `"not confirmed"`: neither; `"no band"`: states none."""
+listed without a rank; `"holds, no theorem"`: claims none, and is confirmed and nowhere refuted over all; `"fails"`:
+refuted on a task, or by all runs together at 0.05; `"not confirmed"`: neither; `"no band"`: states none."""
 
 
 @dataclass(frozen=True)

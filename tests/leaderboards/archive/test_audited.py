@@ -11,9 +11,11 @@ import pytest
 from leaderboards.api.run_suite import run_suite
 from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board
+from leaderboards.audit.guarantee import guarantee_rows
 from leaderboards.audit.kept import keep_audit, kept_audits
 from leaderboards.audit.replay import audit_run
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
+from leaderboards.score.summary import summarise
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import Store
 
@@ -118,3 +120,20 @@ def test_numbers_that_are_none_survive_json() -> None:
     audit = KeptAudit("", "", "", "no", "none", None, False, 3, None, 0, np.nan, np.nan, np.nan, None, None)
     assert audit.to_dict()["half_width"] is None
     assert np.isnan(KeptAudit.from_dict(audit.to_dict()).half_width)
+
+
+def test_rows_say_what_they_claim_and_why_they_are_not_valid(made: tuple[Store, Board]) -> None:
+    _, board = made
+    plan = audited().audit
+    assert plan is not None
+    rows = {row.agent: row for row in guarantee_rows(board, summarise(board), plan)}
+    assert list(rows) == ["Uniform", "AMM", "none"]
+    assert (rows["Uniform"].verdict.category, rows["Uniform"].reason) == ("no band", "states no band")
+    assert rows["Uniform"].regret == {"flat": 1.0, "steep": 1.0, "aside": 1.0}
+    amm, none = rows["AMM"], rows["none"]
+    assert amm.verdict.claimed == ("flat", "steep"), "the third task decides nothing"
+    assert list(amm.cells) == ["flat", "steep", "aside"]
+    assert all(cell.slack > 1 for cell in amm.cells.values())
+    assert amm.reason == "held in 6 of 6 runs, too few to confirm it"
+    assert (none.verdict.category, none.verdict.violated, none.verdict.runs) == ("fails", 6, 6)
+    assert none.reason == "held in 0 of 6 runs; refuted on flat, steep; a tuned width has no guarantee"
