@@ -11,8 +11,7 @@ import typer
 
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.archive.check import check_board
-from leaderboards.archive.design import FLAT, LUCKY, flat_cells, uniform_hits
-from leaderboards.archive.instances import suite_optima
+from leaderboards.archive.instances import LUCKY, suite_optima, uniform_hits
 from leaderboards.archive.kernels import suite_kernels, write_kernels
 from leaderboards.archive.lite import TOP, LiteChoice, choose_lite, lite_choice
 from leaderboards.archive.lite import without_data as tasks_without_data
@@ -25,7 +24,12 @@ from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
 from leaderboards.play.suite import load_suite, suite_folder, suite_names
-from leaderboards.score.summary import summarise
+from leaderboards.score.aliases import alike
+from leaderboards.score.criteria import board_scores
+from leaderboards.score.design import FLAT, design_of, flat_cells
+from leaderboards.score.metrics import METRICS
+from leaderboards.score.rankings import RANKED_BY, task_classes
+from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE
@@ -50,6 +54,10 @@ _NATIVE = Annotated[
     bool,
     typer.Option("--native", help="Compute with this processor's own loops, not those that every x86-64-v3 one has."),
 ]
+
+
+_POINTS = 2  # of each curve: only the end is looked at
+_GOOD = 25
 
 
 @app.command("list")
@@ -90,8 +98,26 @@ def _say_design(name: str | None) -> None:
     known = [chance for chance in hits.values() if chance is not None]
     say(f"below {LUCKY:.0%}: {sum(chance < LUCKY for chance in known)} of {len(known)} tasks")
     if name in board_names():
-        flat, total = flat_cells(summarise(opened(name)))
-        say(f"cells whose cumulative regret varies by less than {FLAT:.0%} over repetitions: {flat} of {total}")
+        _say_board_design(summarise(opened(name), _POINTS))
+
+
+def _say_board_design(summary: Summary) -> None:
+    """How many cells of a board are flat, and how many ways of ranking agents its tasks have in them, by criterion."""
+    flat, total = flat_cells(summary)
+    say(f"cells whose cumulative regret varies by less than {FLAT:.0%} over repetitions: {flat} of {total}")
+    aliases, classes = alike(summary), task_classes(summary)
+    for one in classes:
+        for by in RANKED_BY:
+            if (scores := board_scores(summary, one.tasks, by, aliases=aliases)) is None:
+                continue
+            name = f"{one.name}, " if len(classes) > 1 else ""
+            say(f"{name}{METRICS[by].title.lower()}, {len(scores.agents)} agents:")
+            tied = scores.tied_first if scores.ranking.is_told else None
+            for line in design_of(summary, scores).lines(tied):
+                say(f"  {line}")
+            if any(wide.estimate <= _GOOD for wide in scores.wide):
+                for line in design_of(summary, scores, above=_GOOD).lines(None):
+                    say(f"  of agents with a score above {_GOOD}: {line}")
 
 
 @app.command()

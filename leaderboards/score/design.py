@@ -1,4 +1,4 @@
-"""How much a set of tasks tells: how many ways of ranking agents it has in it.
+"""How much a set of tasks tells: how many ways of ranking agents it has in it, and which of its cells have no spread.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -18,7 +18,10 @@ from leaderboards.score.criteria import BoardScores, task_scores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
-__all__ = ["Design", "design", "design_of", "median_correlation", "participation_ratio"]
+__all__ = ["FLAT", "Design", "design", "design_of", "flat_cells", "median_correlation", "participation_ratio"]
+
+FLAT = 0.01
+"""Coefficient of variation below which the repetitions of a cell are one trajectory."""
 
 _SEED = 20_260_103
 _HALVES = 200
@@ -52,16 +55,32 @@ class Design:
         return found
 
 
-def design_of(summary: Summary, scores: BoardScores) -> Design:
-    """What the tasks of a board tell of its agents by a criterion."""
+def design_of(summary: Summary, scores: BoardScores, above: float = -np.inf) -> Design:
+    """What the tasks of a board tell of its agents by a criterion; of those with a score above a number alone."""
+    agents = [agent for agent, wide in zip(scores.agents, scores.wide, strict=True) if wide.estimate > above]
     parts = []
     for task in scores.tasks:
         found = task_scores(summary, task, scores.by)
         assert found is not None  # or the task would have no score
         names, _, S = found
-        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in scores.agents]], axis=1))
+        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in agents]], axis=1))
     least = min(len(part) for part in parts)
     return design(np.array([part[:least] for part in parts]))
+
+
+def flat_cells(summary: Summary) -> tuple[int, int]:
+    """How many cells have a coefficient of variation of cumulative regret below `FLAT`, and how many cells there are.
+
+    A cell is an agent on a task; those of fewer than two repetitions, or of no regret at all, count for neither.
+    """
+    flat = total = 0
+    for scores in summary.scores.values():
+        regret = scores.finals["cumulative_regret"]
+        if len(regret) < 2 or not np.isfinite(regret).all() or not regret.mean() > 0:
+            continue
+        total += 1
+        flat += bool(regret.std(ddof=1) < FLAT * regret.mean())
+    return flat, total
 
 
 def design(ranks: Float[np.ndarray, "E n k"]) -> Design:
