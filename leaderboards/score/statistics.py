@@ -510,7 +510,7 @@ def flip_test(
     seen = np.where(some, np.abs(mean) / scale, 0.0)
     clearest = np.argsort(-seen, kind="stable")
     # Patterns that are equal but for rounding count as equal, here and for intervals.
-    reached = share(seen * (1 - _ROUNDING))
+    reached = share(seen) * (1 - _ROUNDING)
     weighted = np.where(some, D / np.sqrt(n * floored), 0.0).T
     signs = _signs(n, rng, n_flips).T
     kept = math.ceil(alpha * signs.shape[1]) - 1  # so many of the largest may lie above a critical value
@@ -527,7 +527,9 @@ def flip_test(
             # It grows from pair to pair: what is below the last one is below this one.
             candidates = largest[largest >= critical[min(at + 1, len(i) - 1)]]
             critical[at] = np.partition(candidates, len(candidates) - 1 - kept)[len(candidates) - 1 - kept]
-    critical = np.sqrt((n - 1) / n * critical / (1 - critical))
+    # What no mean explains is the floor's share at least, which rounding may lose.
+    unexplained = np.maximum(1 - critical, (n - 1) * least / floored.max())
+    critical = np.sqrt((n - 1) / n * critical / unexplained)
     a, b = i[clearest], j[clearest]
     p[a, b] = p[b, a] = np.maximum.accumulate(above)
     # Of pairs without any difference the critical value is 0.
