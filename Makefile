@@ -74,7 +74,7 @@ types: $(VENV)/.installed-test
 contracts: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
-# Every test is in one of two tiers; coverage adds up what both have seen.
+# Every test is in one of two tiers. Coverage is that of the fast tier: tracing more than doubles the time of a long play.
 REST := slow or chaos or browser or docs
 
 test-fast: $(VENV)/.installed-test
@@ -92,7 +92,7 @@ test-data: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "network and not ($(REST))" --cov --cov-append --cov-report=
 
 test-rest: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)"
 
 # The fast tier with the loops of other processors, a table; NUMERICAL=tests/gp for a part of it, as CI runs.
 NUMERICAL ?= tests
