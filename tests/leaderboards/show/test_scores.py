@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.agent import agent_page
-from leaderboards.show.overview import score_tables
+from leaderboards.show.overview import _card, score_tables
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site, make_site
 from leaderboards.store.store import Store
@@ -159,3 +160,17 @@ def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
     order = site.best_agents()
     assert order != list(site.summary.agents)
     assert [rival.agent for rival in agent_page(site, order[1])["rivals"]] == [order[0], *order[2:]]
+
+
+def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    widths = [Ref("GP-UCB", {"width": 1.0 + i}, f"width {i}") for i in range(12)]
+    for agent in (Ref("Uniform"), *widths):
+        for repetition in range(2):
+            store.write(record(env, agent, repetition))
+    summary = summarise(store)
+    last = [agent for agent in make_site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
+    site = make_site(replace(summary, against="core-v1", rivals=frozenset(summary.agents) - {last}))
+    assert last not in site.best_agents("RKHS")[:8]
+    drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS").drawing))
+    assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}
