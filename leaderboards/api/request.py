@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
 from leaderboards.archive.read import board_of, note_board
+from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
@@ -100,7 +101,7 @@ def play(
 ) -> Outcome:
     """Play what a results folder lacks of a request, see `leaderboards.work.play.play_suite`.
 
-    The folder notes the board before the first run.
+    The folder notes the board before the first run. Runs of a suite with a plan for it are audited.
 
     Raises:
         SuiteError: if an environment cannot be built, or the folder holds another suite.
@@ -108,6 +109,8 @@ def play(
     """
     heard = listener if asked.against is None else _Noting(listener, store, asked.against)
     specs = asked.specs
+    if asked.suite.audit is not None:
+        workforce = replace(workforce, watcher=AuditWatcher(store.directory, asked.suite.audit))
     done = play_suite(asked.suite, store, specs, workforce, heard, retry_failed=retry_failed)
     labels = {spec.built.key: spec.env.label for spec in specs}
     return Outcome(

@@ -34,6 +34,7 @@ from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
 from leaderboards.store.kept import KEPT, KeptRun
+from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import Origin, RunEntry, Seeds, first_error
 
 __all__ = [
@@ -328,6 +329,8 @@ def _run_to_json(entry: RunEntry, kept: KeptRun | None, task: int, origin: int) 
         values["digest"] = kept.digest
         values["finals"] = [_json_number(kept.finals[name]) for name in KEPT]
         values["best_mean"] = _json_number(kept.best_mean)
+        if kept.audit is not None:
+            values["audit"] = kept.audit.to_dict()
     return values
 
 
@@ -364,7 +367,8 @@ def _kept_from_json(values: Mapping[str, Any], columns: Mapping[str, np.ndarray]
     for name, final in finals.items():
         curves[name][-1] = final  # in double precision
     best = values["best_mean"]
-    return KeptRun(t, curves, finals, math.nan if best is None else float(best), str(values["digest"]))
+    audit = KeptAudit.from_dict(values["audit"]) if "audit" in values else None
+    return KeptRun(t, curves, finals, math.nan if best is None else float(best), str(values["digest"]), audit)
 
 
 def _json_number(x: float) -> float | None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,8 @@ from leaderboards.archive.files import (
 )
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board, board_folder
+from leaderboards.audit.kept import kept_audits
+from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import lacks_data
@@ -117,7 +119,8 @@ def play_board(
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
     Agents are played in the order of the suite, four repetitions of all of them before the next four of any. Those
-    whose code has changed since are played anew. Those whose extra is not installed are left out, and named.
+    whose code has changed since are played anew. Those whose extra is not installed are left out, and named. Runs of a
+    suite with a plan for audits are audited.
 
     Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.loops`, so that all of these
     give the same bits; with `native`, with those that this processor's libraries choose.
@@ -140,7 +143,8 @@ def play_board(
         for least in passes
         for entry in suite.agents
     ]
-    workforce = Workforce(workers, portable=not native)
+    watcher = None if suite.audit is None else AuditWatcher(results.directory, suite.audit)
+    workforce = Workforce(workers, portable=not native, watcher=watcher)
     play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), stages=stages)
 
 
@@ -287,14 +291,17 @@ def _further(
     Those of this project's agents are left out unless they were played with the code that is there now.
     """
     notes = _notes(results)
-    for key, entry in results.entries().items():
-        if key not in wanted:
-            continue
+    entries = {key: entry for key, entry in results.entries().items() if key in wanted}
+    audits = kept_audits(results, entries)
+    for key, entry in entries.items():
         played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
         if not played_now and entry.spec.agent.key not in sources:
             continue
         labelled = entry.model_copy(update={"spec": wanted[key]})
-        yield key, (labelled, keep(entry, results.trace(key)) if entry.status == "done" else None)
+        kept = None
+        if entry.status == "done":
+            kept = replace(keep(entry, results.trace(key)), audit=audits.get(key))
+        yield key, (labelled, kept)
 
 
 def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Source:
@@ -334,15 +341,16 @@ def _note(results: Store, suite: Suite) -> None:
 
 
 def _forget_stale(results: Store) -> None:
-    """Remove the runs of agents whose code has changed since they were noted."""
-    notes = _notes(results)
+    """Remove the runs of agents whose code has changed since they were noted, and their audits."""
+    notes, audits = _notes(results), AuditStore(results.directory)
     stale: Sequence[str] = [key for key, found in notes.items() if found != fingerprint(Ref(**json.loads(key)))]
     if not stale:
         return
     # Until there is none left: below a run there may be another record of it.
-    while files := {run.file for run in results.entries().values() if run.spec.agent.key in stale}:
-        for name in files:
-            (results.runs_directory / name).unlink(missing_ok=True)
+    while runs := [run for run in results.entries().values() if run.spec.agent.key in stale]:
+        for run in runs:
+            (results.runs_directory / run.file).unlink(missing_ok=True)
+            audits.path(run.key).unlink(missing_ok=True)
     with written_whole(results.directory / _NOTES) as temporary:
         kept = {key: found for key, found in notes.items() if key not in stale}
         temporary.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")

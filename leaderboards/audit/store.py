@@ -24,6 +24,7 @@ from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import MOST_VALUES, Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import Store, StoreError
@@ -153,17 +154,18 @@ class AuditWatcher:
 
     Attributes:
         directory: The results folder.
-        checkpoints: How many a run has.
+        plan: That of the suite; None for `CHECKPOINTS` in each run.
         sampled: At how many arms variances are compared.
     """
 
     directory: Path
-    checkpoints: int = CHECKPOINTS
+    plan: AuditPlan | None = None
     sampled: int = SAMPLED
 
     def watch(self, spec: RunSpec) -> _Careful:
         """An audit of the run `spec`, which is written when it ends."""
-        return _Careful(Audit(spec, self.checkpoints, self.sampled, keep=AuditStore(self.directory).write))
+        checkpoints = CHECKPOINTS if self.plan is None else self.plan.checkpoints_of(spec)
+        return _Careful(Audit(spec, checkpoints, self.sampled, keep=AuditStore(self.directory).write))
 
 
 class _Careful:

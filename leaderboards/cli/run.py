@@ -18,6 +18,7 @@ from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.against import opened
 from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, option_errors, user_errors
+from leaderboards.cli.guarantee import verdict_lines
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.build import named_agents
@@ -89,7 +90,7 @@ def run(
     ] = False,
     audit: Annotated[
         bool,
-        typer.Option("--audit", help="Audit each run while it is played, so that nothing is played twice."),
+        typer.Option("--audit", help="Audit each run while it is played, as suites with a plan for it always are."),
     ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
@@ -158,7 +159,8 @@ def print_end(store: Store, is_shard: bool) -> None:
         say(f"next: gpbandit merge {shlex.quote(str(store.directory))} OTHER ... --out ALL, once all shards are done")
         return
     here = {store.entry(key).spec.agent.label for key in store.done_keys()}
-    for line in short_ranking(opened(store.directory), also=here):
+    view = opened(store.directory)
+    for line in (*short_ranking(view, also=here), *verdict_lines(view, also=here)):
         say(line)
     own = " --import-agents" if named_agents(entry.spec for entry in store.entries().values()) else ""
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")

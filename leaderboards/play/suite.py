@@ -9,7 +9,7 @@ import re
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -37,6 +37,7 @@ from leaderboards.play.streams import keyed
 
 __all__ = [
     "AgentEntry",
+    "AuditPlan",
     "EnvironmentEntry",
     "Suite",
     "SuiteError",
@@ -182,6 +183,33 @@ class EnvironmentEntry(_Entry):
         return None if text is None else parse_feedback(text).text
 
 
+class AuditPlan(_Strict):
+    """How the runs of a suite are audited while they are played, and what is decided by it.
+
+    Attributes:
+        delta: Failure probability that every band is held to.
+        checkpoints: Number of log-spaced checkpoints of a run; rounded to evaluations, early ones may be the same.
+        every: Repetitions divisible by this number are audited at every evaluation; 0 for none.
+        groups: The tasks that decide whether a row is valid, by their labels, in groups with a ranking each. All others
+            are shown and decide nothing.
+    """
+
+    delta: float = Field(gt=0, lt=1)
+    checkpoints: int = Field(default=30, ge=2, le=MANY)
+    every: NonNegativeInt = 0
+    groups: dict[str, tuple[str, ...]] = Field(min_length=1)
+
+    def checkpoints_of(self, spec: RunSpec) -> int:
+        """Number of checkpoints of a run."""
+        return spec.horizon if self.every and spec.repetition % self.every == 0 else self.checkpoints
+
+    def among(self, labels: Collection[str]) -> AuditPlan | None:
+        """The plan for these tasks alone; None if none of them decides anything."""
+        found = {name: tuple(label for label in group if label in labels) for name, group in self.groups.items()}
+        groups = {name: group for name, group in found.items() if group}
+        return self.model_copy(update={"groups": groups}) if groups else None
+
+
 class SuiteTask(NamedTuple):
     """An environment entry with the suite's horizon, repetitions and feedback filled in."""
 
@@ -219,6 +247,7 @@ class Suite(_Strict):
         part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
         source: What `gpbandit run` takes for it, as it was given: the name of a suite or the path of a file; "" for a
             suite given in Python. Not stated in a file.
+        audit: How its runs are audited while they are played; None if they are not.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
@@ -231,6 +260,12 @@ class Suite(_Strict):
     source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
+    audit: AuditPlan | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_plan(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """A plan is written only where there is one: the text of any other suite is what it was before."""
+        return {name: value for name, value in handler(self).items() if name != "audit" or value is not None}
 
     @field_validator("feedback")
     @classmethod
@@ -253,6 +288,16 @@ class Suite(_Strict):
         n = len(self.agents) * sum(task.repetitions for task in self.tasks)
         if n > MOST_RUNS:
             raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {n:,}: make several suites of it")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_of_tasks(self) -> Suite:
+        labels = [task.env.label for task in self.tasks]
+        grouped = [label for group in (self.audit.groups.values() if self.audit else ()) for label in group]
+        if unknown := [label for label in grouped if label not in labels]:
+            raise ValueError(f"audit: expected labels of environments in groups, got {unknown[0]!r}")
+        if twice := [label for label, n in Counter(grouped).items() if n > 1]:
+            raise ValueError(f"audit: expected each environment in one group at most, got {twice[0]!r} twice")
         return self
 
     @property
@@ -549,6 +594,7 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
         for label in values["tasks"]
     ]
     stated = {name: values[name] for name in ("name", "description", "part_of", "repetitions")}
+    stated["audit"] = None if whole.audit is None else whole.audit.among(values["tasks"])
     return whole.model_dump() | stated | {"environments": environments}
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from leaderboards.play.record import TRACE_COLUMNS
+from leaderboards.store.kept_audit import KeptAudit
 
 __all__ = ["CLOCK", "KEPT", "MOST_KEPT", "KeptRun", "trace_digest"]
 
@@ -39,6 +40,7 @@ class KeptRun:
         best_mean: Largest mean among the evaluations where the optimum is unknown, NaN where it is known. Cumulative
             and simple regret are then those against a best mean of 0.
         digest: Of the whole trace, see `trace_digest`.
+        audit: Of its audit; None if it was not audited.
     """
 
     t: Int[np.ndarray, " p"]
@@ -46,6 +48,7 @@ class KeptRun:
     finals: Mapping[str, float]
     best_mean: float
     digest: str
+    audit: KeptAudit | None = None
 
 
 def trace_digest(trace: pd.DataFrame) -> str:

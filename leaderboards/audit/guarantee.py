@@ -1,0 +1,124 @@
+"""The rows of a board of guarantees: what each claims, whether it kept its word, and with which regret.
+
+Reads the audits that a board keeps, or those of a results folder, of a suite with a plan for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leaderboards.audit.kept import kept_audits
+from leaderboards.audit.validity import Count, Verdict, judge
+from leaderboards.play.suite import AuditPlan
+from leaderboards.score.summary import Summary
+from leaderboards.store.kept_audit import KeptAudit
+from leaderboards.store.store import StoreView
+
+__all__ = ["Cell", "GuaranteeRow", "guarantee_rows"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The audited runs of a row on a task.
+
+    Attributes:
+        count: Violated runs, all runs, and whether the row's theorem applies.
+        why_not: Why it does not; "" if it does.
+        theorem: Its source; "" without one.
+        slack: Stated over required width, geometric mean over runs; NaN where a band without width was exact.
+        informative: Share of arms whose band at the end is narrower than the range of the means, mean over runs.
+    """
+
+    count: Count
+    why_not: str
+    theorem: str
+    slack: float
+    informative: float
+
+
+@dataclass(frozen=True)
+class GuaranteeRow:
+    """A row of the board.
+
+    Attributes:
+        agent: Its label.
+        verdict: What the rule says of it.
+        cells: By the label of a task, also of those that decide nothing; none where it states no band.
+        regret: Cumulative regret over that of uniform sampling by the label of a task, mean over repetitions.
+    """
+
+    agent: str
+    verdict: Verdict
+    cells: Mapping[str, Cell]
+    regret: Mapping[str, float]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not among the valid rows, in words; "" if it is."""
+        held = f"{self.verdict.runs - self.verdict.violated} of {self.verdict.runs} runs"
+        reasons = Counter(cell.why_not for cell in self.cells.values() if cell.why_not)
+        unclaimed = reasons.most_common(1)[0][0] if reasons and not self.verdict.claimed else ""
+        without = f"; {unclaimed}" if unclaimed else ""
+        n = len(self.verdict.claimed)
+        tasks = "1 claimed task" if n == 1 else f"{n} claimed tasks"
+        where = f"; refuted on {', '.join(self.verdict.refuted)}" if self.verdict.refuted else ""
+        return {
+            "valid": "",
+            "few": f"held in {held} on {tasks}, too few for a rank",
+            "not confirmed": f"held in {held}, too few to confirm it{without}",
+            "holds, no theorem": f"held in {held}{without}",
+            "fails": f"held in {held}{where}{without}",
+            "no band": "states no band",
+        }[self.verdict.category]
+
+
+def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[GuaranteeRow]:
+    """The rows of a board in the order of its suite, of the agents of which a run is done.
+
+    Args:
+        view: The runs.
+        summary: The same, reduced.
+        plan: That of their suite.
+    """
+    done = summary.runs[summary.runs["status"] == "done"]
+    audits = kept_audits(view, (str(key) for key in done.index))
+    found: dict[tuple[str, str], list[KeptAudit]] = {}
+    for key, task, agent in zip(done.index, done["task"], done["agent"]):
+        if str(key) in audits:
+            found.setdefault((str(agent), str(task)), []).append(audits[str(key)])
+    deciding = [task for group in plan.groups.values() for task in group]
+    rows = []
+    for agent in dict.fromkeys(str(name) for name in done["agent"]):
+        cells = {
+            task: _cell(runs)
+            for task in summary.tasks
+            if (runs := [audit for audit in found.get((agent, task), []) if not audit.no_band])
+        }
+        counts = {task: cells[task].count for task in deciding if task in cells}
+        regret = {
+            task: float(summary.scores[task, agent].finals["regret_ratio"].mean())
+            for task in summary.tasks
+            if (task, agent) in summary.scores
+        }
+        rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(deciding)), cells, regret))
+    order = {name: i for i, name in enumerate(summary.agents)}
+    return sorted(rows, key=lambda row: order[row.agent])
+
+
+def _cell(runs: list[KeptAudit]) -> Cell:
+    required = np.array([run.required_scaling for run in runs])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = float(np.exp(-np.log(required).mean()))
+    claims = all(not run.no_guarantee for run in runs)
+    why = Counter(run.no_guarantee for run in runs if run.no_guarantee).most_common(1)
+    return Cell(
+        Count(sum(not run.held for run in runs), len(runs), claims),
+        why[0][0] if why else "",
+        runs[0].theorem,
+        slack,
+        float(np.mean([run.informative for run in runs])),
+    )

@@ -1,0 +1,139 @@
+"""Which rows keep their word: a rule on counts of violated runs, and nothing else.
+
+| symbol | meaning |
+|---|---|
+| `k`, `n` | violated and audited runs of a row on a task; a run is violated if some mean was ever outside its band |
+| `delta` | failure probability that all bands are held to |
+| `m` | tasks that decide |
+
+A row *claims* a task where its theorem applies there. Violated runs elsewhere are shown and do not count against it. It
+is *refuted* on a task where so many violations are improbable for a band that fails with probability `delta`: the
+binomial tail is below `0.05 / m`, so that a row that keeps its word is refuted anywhere with a probability of at most
+0.05. It is *confirmed* if over all claimed runs together the one-sided 95 % Clopper-Pearson limit of the share that
+held is at least `1 - delta`. One task alone cannot confirm a delta of 0.1 with fewer than 29 runs; hence the pooling,
+which takes runs of different tasks for independent, as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import scipy.stats
+
+from gpbandit_envs.arguments import as_number
+
+__all__ = ["FEWEST", "SIGNIFICANCE", "Category", "Count", "Verdict", "judge", "least_held", "most_violated"]
+
+SIGNIFICANCE = 0.05
+"""Of the limit of confirmation, and of refutation over all tasks together."""
+
+FEWEST = 8
+"""Claimed tasks below which a row is not ranked: it is listed with what it held."""
+
+Category = Literal["valid", "few", "not confirmed", "holds, no theorem", "fails", "no band"]
+"""What a row is: `"valid"`: claims enough tasks, confirmed and nowhere refuted; `"few"`: the same on fewer tasks, to be
+listed without a rank; `"holds, no theorem"`: claims none, and is confirmed and nowhere refuted over all; `"fails"`:
+refuted on a task, or by all runs together at 0.05; `"not confirmed"`: neither; `"no band"`: states none."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Audited runs of a row on a task.
+
+    Attributes:
+        violated: In how many some mean was outside the band, at least 0.
+        runs: How many there are, at least 1.
+        claims: Whether the row's theorem applies to the task.
+
+    Raises:
+        ValueError: if the numbers make no sense.
+    """
+
+    violated: int
+    runs: int
+    claims: bool
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.violated <= self.runs or self.runs < 1:
+            raise ValueError(
+                f"violated, runs: expected 0 <= violated <= runs >= 1, got {self.violated} and {self.runs}"
+            )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rule says of a row.
+
+    Attributes:
+        category: What the row is.
+        claimed: Tasks that decide on which it claims a theorem.
+        violated: Violated runs on the tasks that are held against it: those it claims, or all if it claims none.
+        runs: Audited runs there.
+        least_held: One-sided lower limit of the share of runs that hold there; NaN without runs.
+        refuted: The tasks among them that refute it.
+    """
+
+    category: Category
+    claimed: tuple[str, ...]
+    violated: int
+    runs: int
+    least_held: float
+    refuted: tuple[str, ...]
+
+
+def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> float:
+    """Lower Clopper-Pearson limit of the share of runs that hold, one-sided; NaN without runs."""
+    if not runs:
+        return float("nan")
+    held = runs - violated
+    return float(scipy.stats.beta.ppf(significance, held, violated + 1)) if held else 0.0
+
+
+def most_violated(runs: int, delta: float, tasks: int, significance: float = SIGNIFICANCE) -> int:
+    """Largest number of violated runs on a task that does not refute a row, when `tasks` decide."""
+    # The tail P(X >= k + 1) is to be at least significance / tasks.
+    k = int(scipy.stats.binom.isf(significance / tasks, runs, delta))
+    while k > 0 and scipy.stats.binom.sf(k - 1, runs, delta) < significance / tasks:
+        k -= 1
+    while k < runs and scipy.stats.binom.sf(k, runs, delta) >= significance / tasks:
+        k += 1
+    return k
+
+
+def judge(counts: Mapping[str, Count], delta: float, tasks: int) -> Verdict:
+    """The verdict on a row.
+
+    Args:
+        counts: Audited runs by the label of the task, of the tasks that decide; empty for a row without a band.
+        delta: Failure probability that it is held to, in (0, 1).
+        tasks: How many tasks decide, at least as many as there are counts.
+
+    Raises:
+        ValueError: if `delta` or `tasks` is out of range.
+    """
+    delta = as_number("delta", delta, "a probability in (0, 1)", lambda p: 0 < p < 1)
+    if tasks < max(len(counts), 1):
+        raise ValueError(f"tasks: expected at least {max(len(counts), 1)}, the tasks of the counts, got {tasks!r}")
+    if not counts:
+        return Verdict("no band", (), 0, 0, float("nan"), ())
+    claimed = tuple(task for task, count in counts.items() if count.claims)
+    held_to = {task: counts[task] for task in claimed or counts}
+    violated, runs = sum(c.violated for c in held_to.values()), sum(c.runs for c in held_to.values())
+    refuted = tuple(task for task, c in held_to.items() if c.violated > most_violated(c.runs, delta, tasks))
+    limit = least_held(violated, runs)
+    return Verdict(_category(claimed, violated, runs, limit, refuted, delta), claimed, violated, runs, limit, refuted)
+
+
+def _category(
+    claimed: tuple[str, ...], violated: int, runs: int, limit: float, refuted: tuple[str, ...], delta: float
+) -> Category:
+    # Refuted as well if the pooled share is significantly above delta, though no task alone says so.
+    if refuted or scipy.stats.binom.sf(violated - 1, runs, delta) < SIGNIFICANCE:
+        return "fails"
+    if limit < 1 - delta:
+        return "not confirmed"
+    if not claimed:
+        return "holds, no theorem"
+    return "valid" if len(claimed) >= FEWEST else "few"
