@@ -24,6 +24,7 @@ from leaderboards.show.chart import page_json
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
+from leaderboards.show.guarantee import GUARANTEE_FILE
 from leaderboards.show.registry import charts_on, tasks_view
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -175,6 +176,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "profile": _profile(site),
         "gaps": gap_rows(site),
         "delays": delay_links(site),
+        "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, site.guarantees.sentence),
         "bands": coverage_table(site),
         "origins": summary.origins,
         "command": suite_command(summary, directory),

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.datasets import FetchError
+from leaderboards.audit.guarantee_board import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
@@ -68,6 +69,7 @@ class Site:
         cards: What is known of each agent; None for one whose class is not loaded.
         groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
+        guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
     """
 
     summary: Summary
@@ -87,6 +89,7 @@ class Site:
     cards: dict[str, AgentCard | None] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
+    guarantees: GuaranteeBoard | None = None
 
     @property
     def title(self) -> str:
