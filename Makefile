@@ -8,6 +8,9 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 # BLAS with several threads stalls on small matrices, and pytest already uses all cores.
 export OPENBLAS_NUM_THREADS := 1
 
+# Set in many containers. Tests start hundreds of processes, and each would compile anew all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest coverage dist lock lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
@@ -39,7 +42,7 @@ leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit page $(RESULTS)
 
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v1" for one of them.
-BOARDS ?= core-v1 boxes-v1 feedback-v1
+BOARDS ?= core-v2 boxes-v2 core-v1 boxes-v1 feedback-v1
 board: $(VENV)/.installed
 	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BIN)/gpbandit board make $$name || exit 1; done
 
@@ -113,6 +116,7 @@ docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
+	$(BIN)/python docs/generations.py
 	$(BIN)/python docs/public_names.py
 
 # Boards and documentation as one site that opens from disk, in build/site; a warning is an error.

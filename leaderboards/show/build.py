@@ -16,6 +16,7 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import Board, open_results
 from leaderboards.audit.guarantee_board import guarantee_board
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.run import one_blas_thread
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -41,6 +42,7 @@ _ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
 _SCRIPTS = ("compare", "repetitions", "pulls")
 
 
+@one_blas_thread()
 def build_page(
     directory: str | os.PathLike[str] | StoreView,
     theory: bool = True,

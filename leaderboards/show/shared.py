@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import pandas as pd
 
+from gpbandit_envs.datasets import FetchError
 from leaderboards.audit.guarantee_board import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.aliases import alike
@@ -305,6 +306,9 @@ def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, Theor
                 continue
             instances[task] = instance
             report = task_theory(summary, task, instance)
+        except FetchError as error:
+            reports[task] = error.reason
+            continue
         except Exception as error:
             # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"
