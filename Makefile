@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Set in many containers. Tests start hundreds of processes, and each would compile anew all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest coverage dist lock lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest test-adapters coverage dist lock lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -37,19 +37,27 @@ $(VENV)/.installed-release: pyproject.toml
 	$(PIP) build twine uv
 	touch $@
 
+# The environment of boards: what the lock file pins, every file by its hash, and nothing else.
+BOARD_BIN := $(VENV)/boards/bin
+$(VENV)/boards/.installed: leaderboards/boards.lock pyproject.toml
+	test -x $(BOARD_BIN)/python || $(PYTHON) -m venv $(VENV)/boards
+	$(BOARD_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r leaderboards/boards.lock
+	$(BOARD_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --editable .
+	touch $@
+
 leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
 	$(BIN)/gpbandit page $(RESULTS)
 
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v1" for one of them.
 BOARDS ?= core-v2 boxes-v2 core-v1 boxes-v1 feedback-v1
-board: $(VENV)/.installed
-	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BIN)/gpbandit board make $$name || exit 1; done
+board: $(VENV)/boards/.installed
+	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
 
 # Plays 1 % of the runs of the boards again, chosen by the hash of the commit, and names agents whose code has changed.
-board-check: $(VENV)/.installed
+board-check: $(VENV)/boards/.installed
 	for name in $(BOARDS); do \
-	  test ! -f leaderboards/boards/$$name/index.json || GPBANDIT_COMPILED=0 $(BIN)/gpbandit board check $$name --yes || exit 1; \
+	  test ! -f leaderboards/boards/$$name/index.json || GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
 	done
 
 # Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.
@@ -74,7 +82,7 @@ types: $(VENV)/.installed-test
 contracts: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
-# Every test is in one of two tiers; coverage adds up what both have seen.
+# Every test is in one of two tiers. Coverage is that of the fast tier: tracing more than doubles the time of a long play.
 REST := slow or chaos or browser or docs
 
 test-fast: $(VENV)/.installed-test
@@ -92,7 +100,7 @@ test-data: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "network and not ($(REST))" --cov --cov-append --cov-report=
 
 test-rest: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)" --cov --cov-append --cov-report=
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(REST)"
 
 # The fast tier with the loops of other processors, a table; NUMERICAL=tests/gp for a part of it, as CI runs.
 NUMERICAL ?= tests
@@ -106,6 +114,11 @@ test-lowest: $(VENV)/.installed-release
 	$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(VENV)/lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)/lowest/bin/python --resolution lowest-direct --editable '.[test]'
 	GPBANDIT_SHAPES=0 $(VENV)/lowest/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(LOW)
+
+# Tasks as problems of other libraries, which the extras of the tests leave out: with torch they are some 3 GB.
+test-adapters: $(VENV)/.installed-test
+	$(PIP) --editable '.[ax,botorch,ioh,optunahub]'
+	$(BIN)/python -m pytest tests/envs/test_adapters.py
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered

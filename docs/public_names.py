@@ -24,6 +24,7 @@ NAMES = Path(__file__).resolve().parent / "api" / "names.txt"
 
 MODULES = (
     "gpbandit_envs",
+    "gpbandit_envs.adapters",
     "gpbandit_envs.datasets",
     "gpbandit_envs.envs.entry_point",
     "gpbandit_envs.envs.recipe",

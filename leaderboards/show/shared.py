@@ -67,7 +67,7 @@ class Site:
         delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
         instances: The first instance of each task, where it could be built again.
         cards: What is known of each agent; None for one whose class is not loaded.
-        groups: Tasks by group of the capability profile.
+        groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
     """
@@ -274,6 +274,8 @@ def make_site(
     classes = task_classes(summary)
     instances, reports = _built_again(shown) if theory else ({}, {})
     groups = grouped(summary, instances)
+    if len(groups) == 1:
+        groups = {}  # beside no other group it is a ranking over fewer tasks
     return Site(
         summary,
         shown,
