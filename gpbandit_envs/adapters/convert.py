@@ -115,4 +115,5 @@ def _adapter(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(f"gpbandit_envs.adapters.{module}")
     except ImportError as error:
-        raise ImportError(f'to_{extra} needs {(error.name or extra).partition(".")[0]}: pip install "gpbandit-envs[{extra}]"') from error
+        missing = (error.name or extra).partition(".")[0]
+        raise ImportError(f'to_{extra} needs {missing}: pip install "gpbandit-envs[{extra}]"') from error
