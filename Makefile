@@ -34,19 +34,27 @@ $(VENV)/.installed-release: pyproject.toml
 	$(PIP) build twine uv
 	touch $@
 
+# The environment of boards: what the lock file pins, every file by its hash, and nothing else.
+BOARD_BIN := $(VENV)/boards/bin
+$(VENV)/boards/.installed: leaderboards/boards.lock pyproject.toml
+	test -x $(BOARD_BIN)/python || $(PYTHON) -m venv $(VENV)/boards
+	$(BOARD_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r leaderboards/boards.lock
+	$(BOARD_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --editable .
+	touch $@
+
 leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit run quick --out $(RESULTS) --workers $(WORKERS)
 	$(BIN)/gpbandit page $(RESULTS)
 
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v1" for one of them.
 BOARDS ?= core-v2 boxes-v2 core-v1 boxes-v1 feedback-v1
-board: $(VENV)/.installed
-	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BIN)/gpbandit board make $$name || exit 1; done
+board: $(VENV)/boards/.installed
+	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
 
 # Plays 1 % of the runs of the boards again, chosen by the hash of the commit, and names agents whose code has changed.
-board-check: $(VENV)/.installed
+board-check: $(VENV)/boards/.installed
 	for name in $(BOARDS); do \
-	  test ! -f leaderboards/boards/$$name/index.json || GPBANDIT_COMPILED=0 $(BIN)/gpbandit board check $$name --yes || exit 1; \
+	  test ! -f leaderboards/boards/$$name/index.json || GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
 	done
 
 # Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.

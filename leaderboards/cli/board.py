@@ -316,6 +316,26 @@ def pack(
 
 
 @app.command()
+def describe(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Whole boards; all that come with the package by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "boards-data",
+    url: Annotated[str, typer.Option(help="Public address of that folder, for the descriptions.")] = "",
+) -> None:
+    """Write boards as data sets: archive, table of runs, Croissant metadata, datasheet, BibTeX."""
+    from leaderboards.archive.describe import describe_board
+
+    for name in names or [name for name in board_names() if not load_suite(name).part_of]:
+        found = opened(name)
+        if part_of := found.suite().part_of:
+            raise UserError(f"name: expected a whole board, got {name!r}, which is a part of {part_of!r}")
+        with user_errors(out):
+            describe_board(found, out / name, f"{url.rstrip('/')}/{name}" if url else "")
+        say(str(out / name))
+
+
+@app.command()
 def site(
     out: Annotated[Path, typer.Option(help="Folder of the site.")] = Path("build") / "site",
 ) -> None:

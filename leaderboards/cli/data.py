@@ -42,3 +42,25 @@ def list_data() -> None:
     """List the data sets with their licences."""
     for name, description in datasets.cards().items():
         typer.echo(f"  {name}  ({description.licence})  {description.title}")
+
+
+@app.command("export")
+def export_tables(
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets; all that may be passed on by default.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "data",
+    url: Annotated[str, typer.Option(help="Public address of that folder, for the descriptions.")] = "",
+) -> None:
+    """Write tables as CSV, each with its Croissant description and the notice that its licence asks for."""
+    from gpbandit_envs.datasets.export import export, exportable
+    from gpbandit_envs.datasets.registry import find
+
+    for name in names or exportable():
+        try:
+            card = find(name).card
+            export(card.name, out / card.name, f"{url.rstrip('/')}/{card.name}" if url else "")
+        except (ValueError, OSError, datasets.DataError) as error:
+            if names:
+                raise UserError(str(error)) from None
+            typer.echo(f"left out: {name}, {str(error).splitlines()[0]}")
+            continue
+        typer.echo(f"{out / card.name}")

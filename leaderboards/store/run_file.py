@@ -57,6 +57,7 @@ from leaderboards.store.intact import (
     seal_parquet,
     tail_size,
 )
+from leaderboards.store.lock import lock_note
 from leaderboards.text import visible
 
 __all__ = [
@@ -132,6 +133,8 @@ class Origin(_Stored):
         python: Version of Python.
         libraries: Versions of libraries, NumPy and SciPy among them.
         machine: The computer.
+        lock: The lock file of boards, and what was installed in another version, see `leaderboards.store.lock`; None
+            in records of earlier versions.
     """
 
     gpbandit_envs: Text
@@ -139,6 +142,7 @@ class Origin(_Stored):
     python: Text
     libraries: dict[Text, Text]
     machine: Machine
+    lock: Text | None = None
 
     @field_validator("libraries")
     @classmethod
@@ -272,6 +276,7 @@ def origin() -> Origin:
         python=platform.python_version(),
         libraries={name: importlib.metadata.version(name) for name in _LIBRARIES},
         machine=machine,
+        lock=lock_note(),
     )
 
 

@@ -1,0 +1,113 @@
+"""A table as a data set of its own: a CSV file with its Croissant description and what has to be said with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_object, record_set
+from gpbandit_envs.datasets.data_set import Card
+from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
+from gpbandit_envs.datasets.registry import cards, find, load
+from gpbandit_envs.datasets.table import Table
+
+__all__ = ["export", "exportable"]
+
+DESCRIPTION, NOTICE = "croissant.json", "README.md"
+_CSV = "text/csv"
+_FIRST_CITED = re.compile(r"(.+?) \((\d{4})\)")
+
+
+def exportable() -> list[str]:
+    """Names of the data sets whose tables their licences allow to pass on."""
+    return [name for name, card in cards().items() if may_redistribute(card)]
+
+
+def export(name: str, folder: Path, url: str = "") -> list[Path]:
+    """Write the table of a data set with the default options, its description and the notice that goes with it.
+
+    Args:
+        name: Name of the data set, in any case.
+        folder: Where to write `NAME.csv`, `croissant.json` and `README.md`; made if it does not exist.
+        url: Public address of the folder; "" for none yet, and then files are named relative to the description.
+
+    Returns:
+        The files.
+
+    Raises:
+        ValueError: if there is no such data set, or no licence is known that allows it.
+        DataError: if it cannot be fetched.
+        OSError: if the folder cannot be written.
+    """
+    card = find(name).card
+    if not may_redistribute(card):
+        raise ValueError(f"name: expected a data set that may be passed on, got {card.name} under {card.licence!r}")
+    table = load(name)
+    frame = _frame(table)
+    content = frame.to_csv(index=False, lineterminator="\n").encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        f"{card.name}.csv": content,
+        DESCRIPTION: (json.dumps(_described(card, table, frame, content, url), indent=1) + "\n").encode(),
+        NOTICE: f"# {card.name}\n\n{attribution(card)}\n".encode(),
+    }
+    for file, text in texts.items():
+        with written_whole(folder / file) as temporary:
+            temporary.write_bytes(text)
+    return [folder / file for file in texts]
+
+
+def _frame(table: Table) -> pd.DataFrame:
+    """One row a candidate: its name, features, values, cost."""
+    columns: dict[str, Any] = {} if table.labels is None else {"label": table.labels}
+    columns |= dict(zip(table.feature_names, table.features.T))
+    columns |= {f"value_{r + 1}": values for r, values in enumerate(table.values.T)}
+    return pd.DataFrame(columns | ({} if table.costs is None else {"cost_seconds": table.costs}))
+
+
+def _described(card: Card, table: Table, frame: pd.DataFrame, content: bytes, url: str) -> dict[str, Any]:
+    file, replicates = f"{card.name}.csv", table.values.shape[1]
+    meaning = {"label": "name of the candidate", "cost_seconds": "cost of one evaluation in seconds"}
+    meaning |= {f"value_{r}": f"{card.target}, replicate {r}; empty if missing" for r in range(1, replicates + 1)}
+    fields = [
+        column(
+            name,
+            meaning.get(name, f"feature: {name}"),
+            "Text" if name == "label" else "Float",
+            {"fileObject": {"@id": file}},
+        )
+        for name in frame.columns
+    ]
+    authors, year = _FIRST_CITED.findall(card.citation)[0]
+    kept = int(np.isfinite(table.values).sum())
+    return document(
+        name=f"gpbandit-{card.name}",
+        description=f"{card.title}. {len(frame):,} candidates, target: {card.target}, to be maximised.",
+        licence=[one.url for one in licences(card)],
+        creator={"@type": "Organization", "name": authors},
+        published=f"{year}-01-01",
+        cite=card.citation,
+        url=url or None,
+        keywords=["bandits", "Bayesian optimisation", "benchmark"],
+        extra={"publisher": CREATOR, "isBasedOn": list(card.sources)},
+        responsible={
+            "dataCollection": f"By others: {card.citation}",
+            "dataPreprocessingProtocol": [card.notes],
+            "dataCollectionMissingData": f"{kept:,} of {table.values.size:,} values are there; a candidate with fewer "
+            "replicates than others has empty ones at its end.",
+            "dataUseCases": ["Comparing policies for bandits and Bayesian optimisation: find the best candidate."],
+            "dataLimitations": ["The optimum is that of the table's candidates, over the mean of their replicates."],
+            "dataBiases": ["Those of the study that measured it; candidates are the ones that it chose."],
+            "personalSensitiveInformation": ["None."],
+            "dataReleaseMaintenancePlan": "Made by `gpbandit data export`; corrections come with new versions of it.",
+        },
+        distribution=[file_object(file, card.title, _CSV, hashlib.sha256(content).hexdigest(), len(content), url)],
+        records=[record_set("candidates", "One row a candidate.", fields)],
+    )

@@ -1,0 +1,95 @@
+"""Tables as data sets: licences, notices and Croissant files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpbandit_envs import datasets
+from gpbandit_envs.datasets import DataError, Table
+from gpbandit_envs.datasets import export as module
+from gpbandit_envs.datasets.data_set import Card
+from gpbandit_envs.datasets.export import export, exportable
+from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
+
+
+@pytest.mark.parametrize("card", datasets.cards().values(), ids=lambda card: card.name)
+def test_the_licence_of_every_card_is_known(card: Card) -> None:
+    found = licences(card)
+    assert found
+    for one in found:
+        assert one.url in attribution(card)
+    assert card.citation in attribution(card)
+
+
+def test_both_licences_of_data_and_their_carrier_count() -> None:
+    card = datasets.cards()["NASBench201"]
+    assert [one.name for one in licences(card)] == ["Apache-2.0", "MIT"]
+
+
+def test_an_unknown_licence_allows_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    card = replace(datasets.cards()["Abalone"], licence="CC BY-NC 4.0")
+    assert not may_redistribute(card)
+    assert not may_redistribute(replace(card, licence="MIT; all rights reserved"))
+    monkeypatch.setattr(module, "may_redistribute", lambda _: False)
+    with pytest.raises(
+        ValueError, match=r"name: expected a data set that may be passed on, got Abalone under 'CC BY 4\.0'"
+    ):
+        export("Abalone", tmp_path)
+    assert exportable() == []
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Table:
+    table = Table(
+        name="Abalone",
+        features=np.array([[0.1, 1 / 3], [2.0, 3.0]]),
+        feature_names=("a", "b"),
+        values=np.array([[1.0, 2.0], [1e-7, np.nan]]),
+        costs=np.array([1.5, 2.5]),
+        labels=("one", "two"),
+    )
+    monkeypatch.setattr(module, "load", lambda _: table)
+    return table
+
+
+def test_the_csv_holds_the_table_bit_for_bit(small: Table, tmp_path: Path) -> None:
+    export("abalone", tmp_path)
+    frame = pd.read_csv(tmp_path / "Abalone.csv", dtype=str)  # the parser of pandas does not round correctly everywhere
+    assert list(frame) == ["label", "a", "b", "value_1", "value_2", "cost_seconds"]
+    np.testing.assert_array_equal(frame[["a", "b"]].astype(float), small.features)
+    np.testing.assert_array_equal(frame[["value_1", "value_2"]].astype(float), small.values)
+    described = json.loads((tmp_path / "croissant.json").read_text())
+    (file,) = described["distribution"]
+    assert file["sha256"] == hashlib.sha256((tmp_path / "Abalone.csv").read_bytes()).hexdigest()
+    assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert described["datePublished"] == "1994-01-01"
+    assert described["rai:dataCollectionMissingData"].startswith("3 of 4 values are there")
+    assert "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlcroissant_reads_it(small: Table, tmp_path: Path) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant")
+
+    export("Abalone", tmp_path)
+    found = mlcroissant.Dataset(jsonld=str(tmp_path / "croissant.json"))
+    assert not found.metadata.ctx.issues.errors
+    assert not found.metadata.ctx.issues.warnings
+    assert [record["candidates/value_1"] for record in found.records("candidates")] == [1.0, 1e-7]
+
+
+def test_what_cannot_be_fetched_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fails(name: str) -> Table:
+        raise DataError("no network")
+
+    monkeypatch.setattr(module, "load", fails)
+    with pytest.raises(DataError, match="no network"):
+        export("Abalone", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
