@@ -74,7 +74,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
         lambda: Row(
             "one step with one of ten contexts",
             "CartPole-v1",
-            *step_ratio("GPBandit/RKHSContext-v0", rounds=3, unoffered="next"),
+            *step_ratio("GPBandit/RKHSContext-v0", rounds=3),
         ),
     )
     for env_id in ("GPBandit/RKHS-v0", "GPBandit/BPEF1-v0", "GPBandit/Branin-v0"):

@@ -100,8 +100,9 @@ def _observation(row: EnvironmentRow) -> str:
 _GROUPS: dict[str, tuple[str, ...]] = {
     "contexts": (
         '`info["action_mask"]`, after `reset` and after each step, is 1 where the coming step offers an arm, as '
-        "`action_space.sample(mask)` takes it. Regret is measured from the best arm that was offered: "
-        "[](../guides/contexts.md).\n",
+        "`action_space.sample(mask)` takes it. In place of an arm that is not offered the next one that is, "
+        'cyclically, is evaluated, and `info["evaluated"]` says which; a run refuses such a choice of an agent. Regret '
+        "is measured from the best arm that was offered: [](../guides/contexts.md).\n",
     ),
     "functions that change": (
         "Regret is measured from the best arm of the step. `env.unwrapped.mean`, `regret` and `certificate_now()` are "

@@ -19,7 +19,7 @@ from gpbandit_envs.arguments import as_number, as_word
 __all__ = ["ContextOffers", "Offer", "OfferSequence", "Offers", "SleepingOffers", "Unoffered"]
 
 Unoffered = Literal["error", "next"]
-"""What happens to an arm that the step does not offer: an error, or the next arm that is offered takes its place."""
+"""What an arm does that the step does not offer: the next arm that is offered takes its place, or it is an error."""
 
 _BLOCK = 256
 _BLOCK_BYTES = 2**22
@@ -81,7 +81,7 @@ class ContextOffers(Offers):
         self,
         context_of: Int[np.ndarray, " A"],
         features: Float[np.ndarray, "Z d"] | None = None,
-        unoffered: Unoffered = "error",
+        unoffered: Unoffered = "next",
     ) -> None:
         as_word("unoffered", unoffered, ("error", "next"))
         self.unoffered, self.n_arms = unoffered, len(context_of)
@@ -135,7 +135,7 @@ class SleepingOffers(Offers):
     Reference: Kleinberg, Niculescu-Mizil and Sharma (2010), Regret bounds for sleeping experts and bandits.
     """
 
-    def __init__(self, n_arms: int, share: float, unoffered: Unoffered = "error") -> None:
+    def __init__(self, n_arms: int, share: float, unoffered: Unoffered = "next") -> None:
         as_word("unoffered", unoffered, ("error", "next"))
         self.unoffered, self.n_arms = unoffered, n_arms
         self.share = as_number("share", share, "a probability in (0, 1]", lambda p: 0 < p <= 1)

@@ -2,8 +2,7 @@
 
 jaxtyping's import hook checks every function of the three packages with beartype. `tests/conftest.py` installs it
 before any of them is imported; processes that a test starts run without it, and so does the tier whose tests start
-processes or play for long: with coverage the checks would be most of its time, and those that find something are the
-first of a test.
+processes or play for long: there the checks would cost much, and those that find something are the first of a test.
 """
 
 from __future__ import annotations

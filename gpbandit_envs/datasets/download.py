@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import os
 import random
@@ -22,7 +23,7 @@ from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_mem
 from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnavailableError
 
-__all__ = ["OFFLINE", "copy_user_files", "fetch_file"]
+__all__ = ["OFFLINE", "cached_only", "copy_user_files", "fetch_file"]
 
 OFFLINE = "GPBANDIT_OFFLINE"
 """Environment variable: with any value but 0 no source is asked, so that nothing waits in vain."""
@@ -34,7 +35,18 @@ _WEB_TIMEOUT_S = 30
 _TRIES = 5
 _FIRST_WAIT_S = 1.0  # doubled after every try, each between a half and the whole of it, so that processes disperse
 _LONGEST_WAIT_S = 60.0  # whatever a server asks for
+_cached_only: contextvars.ContextVar[bool] = contextvars.ContextVar("cached_only", default=False)
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP statuses that pass
+
+
+@contextlib.contextmanager
+def cached_only() -> Iterator[None]:
+    """A block in which nothing is downloaded: what the cache does not hold is a `FetchError` at once."""
+    token = _cached_only.set(True)
+    try:
+        yield
+    finally:
+        _cached_only.reset(token)
 
 
 def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Path:
@@ -75,6 +87,8 @@ def _fetch_from(source: Source, card: Card, file: DataFile, all_cards: Iterable[
         SourceUnavailableError: if it did not pass.
         IntegrityError: if the source holds other bytes than the pinned ones.
     """
+    if _cached_only.get():
+        raise SourceUnavailableError(f"not asked; `gpbandit data fetch {card.name}` asks it")
     if os.environ.get(OFFLINE, "0") not in ("", "0"):
         raise SourceUnavailableError(f"not asked, since {OFFLINE} is set")
     path = cache.raw_path(card.name, file.name)

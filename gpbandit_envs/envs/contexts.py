@@ -48,7 +48,7 @@ def rkhs_context(
     noise: NoiseLike = None,
     n_centres: int = 32,
     observe: Literal["index", "features"] = "index",
-    unoffered: Unoffered = "error",
+    unoffered: Unoffered = "next",
 ) -> EnvRecipe:
     """A new function of action and context each episode, of exact RKHS norm; each step's context is drawn uniformly.
 
@@ -69,7 +69,7 @@ def rkhs_context(
             of those of `lengthscale`, `context_lengthscale` and `combine`.
         n_centres: Number of terms of the expansion.
         observe: Whether the observation is the number of the context or its features.
-        unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
+        unoffered: `"next"`: the next arm that is offered takes the place of one that is not; or `"error"`.
     """
     as_word("combine", combine, ("product", "sum"))
     as_word("observe", observe, ("index", "features"))
@@ -98,7 +98,7 @@ def sleeping_arms(
     noise_std: float | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
-    unoffered: Unoffered = "error",
+    unoffered: Unoffered = "next",
 ) -> EnvRecipe:
     """Any environment on arms, each of which is offered in a step with the same probability, by itself.
 
@@ -111,7 +111,7 @@ def sleeping_arms(
         noise_std: That of the environment; None for its default.
         kernel: That of the environment; None for its default.
         noise: That of the environment; None for its default.
-        unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
+        unoffered: `"next"`: the next arm that is offered takes the place of one that is not; or `"error"`.
     """
     spec = gym.spec(of)
     entry_point: Any = spec.entry_point
@@ -138,7 +138,7 @@ def direct_arylation_context(
     noise_std: float = 0.02,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
-    unoffered: Unoffered = "error",
+    unoffered: Unoffered = "next",
 ) -> EnvRecipe:
     """Direct arylation with a compound given: choose the other conditions of a reaction for the largest yield.
 
@@ -151,7 +151,7 @@ def direct_arylation_context(
         noise_std: Standard deviation of the noise; the reactions have no replicates.
         kernel: Prior stated to policies; if None, the product of SE kernels of lengthscale 5 of the given compound and
             of everything else.
-        unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
+        unoffered: `"next"`: the next arm that is offered takes the place of one that is not; or `"error"`.
     """
     as_word("context", context, ("base", "ligand", "solvent"))
     names = datasets.cards()["DirectArylation"].columns
@@ -170,7 +170,7 @@ def direct_arylation_context(
 
 @EntryPoint
 def neurostimulation_context(
-    *, noise_std: float = 0.05, kernel: KernelLike = None, noise: NoiseLike = None, unoffered: Unoffered = "error"
+    *, noise_std: float = 0.05, kernel: KernelLike = None, noise: NoiseLike = None, unoffered: Unoffered = "next"
 ) -> EnvRecipe:
     """Electrodes on the motor cortex of one rat of twenty after another: find the best one for each.
 
@@ -182,7 +182,7 @@ def neurostimulation_context(
         noise_std: Standard deviation of the noise; the scores have no replicates.
         kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3 of the place times SE of lengthscale 1
             of the rat, by which two rats have a correlation of 0.37 at the same place.
-        unoffered: `"error"`, or `"next"`: the next arm that is offered takes the place of one that is not.
+        unoffered: `"next"`: the next arm that is offered takes the place of one that is not; or `"error"`.
     """
     rats = sorted(int(str(rat)) for rat in datasets.cards()["Neurostimulation"].options["rat"])
     loaded = [load_scaled("Neurostimulation", "by the widest column", rat=rat) for rat in rats]

@@ -22,14 +22,15 @@ __all__ = ["ContextualArmEnv", "ContextualArmVectorEnv"]
 
 
 class ContextualArmEnv(FiniteArmEnv):
-    """A bandit whose steps offer a set of arms each; an action is the index of one of them.
+    """A bandit whose steps offer a set of arms each; an action is the index of an arm.
 
     The observation is the context. `info["action_mask"]`, after `reset` and after each step, is 1 where the coming step
     offers an arm, as `action_space.sample(mask)` takes it. The regret of a step is measured from the best mean among
     the arms that it offered; `certificate` and `optimum` are those of all arms.
 
-    With `unoffered="next"` the first arm that is offered at or behind an arm that is not, cyclically, is evaluated
-    in its place, and `info["evaluated"]` says which.
+    The mask is advice: in place of an arm that is not offered the first one behind it, cyclically, that is offered is
+    evaluated, and reward, regret and `info["evaluated"]` are of that one. With `unoffered="error"` it is an error, as
+    it always is of an agent in a run.
 
     Args:
         recipe: As for `BanditEnv`, with `offers`.
@@ -57,14 +58,14 @@ class ContextualArmEnv(FiniteArmEnv):
         return offer.observation, {"action_mask": offer.mask.copy()}
 
     def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Evaluate one of the arms that are offered.
+        """Evaluate an arm, or the next one that is offered.
 
         Args:
             action: Index of the arm, an integer in `[0, A)`.
 
         Raises:
             TypeError: if the action is no integer.
-            ValueError: if it is out of range, or the arm is not offered.
+            ValueError: if it is out of range, or the arm is not offered and `unoffered` is `"error"`.
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
         offer, sequence = self._offer, self._sequence
@@ -146,10 +147,11 @@ class ContextualArmVectorEnv(FiniteArmVectorEnv):
         return self._observations(), self._masks(which)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Evaluate an arm that is offered in each environment.
+        """Evaluate an arm, or the next one that is offered, in each environment.
 
         Raises:
-            TypeError, ValueError: if the actions are not in the action space, or an arm is not offered.
+            TypeError, ValueError: if the actions are not in the action space, or an arm is not offered and `unoffered`
+                is `"error"`.
             gymnasium.error.ResetNeeded: before the first `reset`, and for an environment that is over when the mode is
                 `"Disabled"`.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -40,11 +41,13 @@ class Shifted(BoxFamily):
         best = np.asarray(known.optimal_action, np.float64)
         s = rng.uniform(np.maximum(-MOST_SHIFT, best - 1), np.minimum(MOST_SHIFT, best))
 
-        def evaluate(X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-            Y = np.abs(X + s)
-            return self._form.evaluate(np.where(Y > 1, 2 - Y, Y))
-
         # What rounding of the coordinates costs at the optimum is of second order, and at a cusp of first.
         optimal = tuple(np.clip(best - s, 0.0, 1.0).tolist())
-        certificate = replace(known, optimal_action=optimal)
-        return BoxFunction(evaluate, lambda: certificate)
+        return BoxFunction(partial(_mirrored, self._form, s), partial(replace, known, optimal_action=optimal))
+
+
+# Not a function inside of the draw: what is saved of a run while it runs has to be pickled.
+def _mirrored(form: ClosedForm, s: Float[np.ndarray, " d"], X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+    """The values at `X + s`, mirrored at the faces of the unit cube."""
+    Y = np.abs(X + s)
+    return form.evaluate(np.where(Y > 1, 2 - Y, Y))

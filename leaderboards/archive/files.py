@@ -18,7 +18,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -268,8 +268,17 @@ def write_agent(path: Path, runs: Sequence[tuple[RunEntry, KeptRun | None]], sou
     )
 
 
-def read_agent(folder: Path, name: str, file: AgentFile, instances: Instances) -> list[tuple[RunEntry, KeptRun | None]]:
+def read_agent(
+    folder: Path, name: str, file: AgentFile, instances: Instances, wanted: Container[str] | None = None
+) -> list[tuple[RunEntry, KeptRun | None]]:
     """The runs of one agent.
+
+    Args:
+        folder: Folder of the board.
+        name: Name of the agent's file.
+        file: Its line of the index.
+        instances: The instances of the board.
+        wanted: Keys of the runs that are read; None for all.
 
     Raises:
         StoreError: if the file is not the one of the index, or makes no sense.
@@ -294,6 +303,8 @@ def read_agent(folder: Path, name: str, file: AgentFile, instances: Instances) -
             task, repetition = values["task"], values["repetition"]
             member = members[task].get(str(repetition), {})
             spec = RunSpec(**tasks[task], agent=agent, repetition=repetition, member=member)
+            if wanted is not None and spec.key not in wanted:
+                continue
             entry = _run_from_json(values, spec, instances.get(instance_key(spec), {}), origins[values["origin"]], name)
             runs.append(
                 (entry, _kept_from_json(values, {field: column[start:stop] for field, column in columns.items()}))

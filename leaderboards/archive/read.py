@@ -85,11 +85,10 @@ class Board(StoreView):
         self._entries: dict[str, RunEntry] = {}
         self._kept: dict[str, KeptRun] = {}
         for name, file in self.index.files.items():
-            for entry, kept in read_agent(self._directory, name, file, instances):
-                if wanted is None or entry.key in wanted:
-                    self._entries[entry.key] = entry
-                    if kept is not None:
-                        self._kept[entry.key] = kept
+            for entry, kept in read_agent(self._directory, name, file, instances, wanted):
+                self._entries[entry.key] = entry
+                if kept is not None:
+                    self._kept[entry.key] = kept
 
     def _all_specs(self, suite: Suite) -> Iterator[Any]:
         """The runs of a suite, with all agents of the board."""
@@ -210,6 +209,8 @@ class Joined(StoreView):
         self._against = str(board.directory) if against is None else against
         self._foreign = {name for name, file in board.index.files.items() if file.source.fingerprint is None}
         self._said: set[str] = set()
+        self._here: Mapping[str, RunEntry] | None = None  # the folder's, when the two were last joined
+        self._joined: dict[str, RunEntry] = {}
 
     @property
     def directory(self) -> Path:
@@ -223,6 +224,8 @@ class Joined(StoreView):
     def entries(self) -> Mapping[str, RunEntry]:
         """Entry of every run by key; when an agent's runs of the board are left out, a warning says so once."""
         here = self.store.entries()
+        if here is self._here:
+            return self._joined
         own = {run.spec.agent.key for run in here.values()}
         joined = dict(self.board.entries())
         for key in [key for key, run in joined.items() if run.file in self._foreign and run.spec.agent.key in own]:
@@ -230,7 +233,16 @@ class Joined(StoreView):
         for key, run in here.items():
             if run.status == "done" or key not in joined:
                 joined[key] = run
+        self._here, self._joined = here, joined
         return joined
+
+    def entry(self, key: str) -> RunEntry:
+        """Entry of a run, all but its trace, as it was last read.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return self._joined[key] if key in self._joined else super().entry(key)
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
         """That of the board for its runs, that of the folder for the others."""

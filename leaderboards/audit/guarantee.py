@@ -6,13 +6,14 @@ Reads the audits that a board keeps, or those of a results folder, of a suite wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.validity import Count, Verdict, judge
+from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan
 from leaderboards.score.summary import Summary
 from leaderboards.store.kept_audit import KeptAudit
@@ -56,6 +57,15 @@ class GuaranteeRow:
     cells: Mapping[str, Cell]
     regret: Mapping[str, float]
 
+    def played(self, tasks: Iterable[str]) -> int:
+        """On how many of `tasks` it has finished runs."""
+        return sum(task in self.regret for task in tasks)
+
+    def mean_regret(self, tasks: Iterable[str]) -> float:
+        """Regret over that of uniform sampling, mean over those of `tasks` that it played; NaN for none."""
+        played = [self.regret[task] for task in tasks if task in self.regret]
+        return float(np.mean(played)) if played else float("nan")
+
     @property
     def reason(self) -> str:
         """Why it is not among the valid rows, in words; "" if it is."""
@@ -96,7 +106,7 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
         cells = {
             task: _cell(runs)
             for task in summary.tasks
-            if (runs := [audit for audit in found.get((agent, task), []) if not audit.no_band])
+            if (runs := [audit for audit in found.get((agent, task), []) if _states_band(audit, summary.agents[agent])])
         }
         counts = {task: cells[task].count for task in deciding if task in cells}
         regret = {
@@ -107,6 +117,11 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
         rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(deciding)), cells, regret))
     order = {name: i for i, name in enumerate(summary.agents)}
     return sorted(rows, key=lambda row: order[row.agent])
+
+
+def _states_band(audit: KeptAudit, agent: Ref) -> bool:
+    """Whether a run states a band: a registered policy without a width only shows its beliefs in `predict`."""
+    return not audit.no_band and (bool(audit.width) or ":" in agent.id)
 
 
 def _cell(runs: list[KeptAudit]) -> Cell:

@@ -35,7 +35,7 @@ from leaderboards.claims import (
 from leaderboards.claims.claim import Claim, Scope
 from leaderboards.claims.runs import Runs
 
-__all__ = ["EXPERIMENTS", "PAPERS", "TRIED", "Experiment", "Quick", "experiment"]
+__all__ = ["EXPERIMENTS", "PAPERS", "TRIED", "Experiment", "Quick", "experiment", "experiments_of"]
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -206,6 +206,11 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         )
     }
 )
+
+
+def experiments_of(key: str) -> tuple[Experiment, ...]:
+    """The experiments with claims of the paper that `key` is the key of in `PAPERS`; none if it is no paper's."""
+    return tuple(one for one in EXPERIMENTS.values() if key in one.papers)
 
 
 def experiment(name: str) -> Experiment:

@@ -33,6 +33,7 @@ __all__ = [
     "markdown",
     "of_paper",
     "played",
+    "rough",
     "write",
 ]
 

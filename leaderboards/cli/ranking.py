@@ -12,6 +12,7 @@ import typer
 from leaderboards.archive.read import Joined, board, board_names
 from leaderboards.cli.against import opened
 from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.guarantee import guarantee_lines
 from leaderboards.cli.terminal import say
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
@@ -55,6 +56,9 @@ def ranking(
     against: Annotated[
         str | None, typer.Option(help="Rank the folder's runs among those of a board, as in `gpbandit page`.")
     ] = None,
+    valid: Annotated[
+        bool, typer.Option("--valid", help="Rank the rows that keep their word, and say why each other does not.")
+    ] = False,
 ) -> None:
     """Print scores from 0 (uniform draws) to 100 (no regret), with places, intervals and shares of tasks won."""
     check_metric(by, "--by")
@@ -65,7 +69,15 @@ def ranking(
         found = board(results) if is_board else opened(results_folder(Path(results)), against)
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
+        if valid and ((suite := found.suite()) is None or suite.audit is None):
+            raise UserError(
+                f"--valid: expected runs of a suite with the key audit, such as guarantee-v1, got {results}"
+            )
         summary = summarise(found, _POINTS)
+    if valid:
+        for line in guarantee_lines(found, summary):
+            say(line)
+        return
     aliases, classes = alike(summary), task_classes(summary)
     for one in classes:
         scores = board_scores(summary, one.tasks, by, aliases=aliases)

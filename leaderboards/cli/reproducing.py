@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from leaderboards.claims.experiments import EXPERIMENTS, experiment
-from leaderboards.claims.report import as_json, interval_text, write
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
+from leaderboards.claims.report import as_json, interval_text, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, play
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
@@ -24,10 +24,17 @@ from leaderboards.work.play import Listener, Workforce
 __all__ = ["reproduce"]
 
 _INCOMPLETE = 1
+_NAMES = f"One of {', '.join(EXPERIMENTS)}; or a paper, whose experiments are listed: {', '.join(PAPERS)}."
+_SOURCES = 4  # of a paper that a list of experiments names
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(EXPERIMENTS)}; or a paper, {', '.join(PAPERS)}: lists its experiments."
+        ),
+    ],
     quick: Annotated[bool, typer.Option("--quick", help="The short form, with the claims that are stable there.")] = (
         False
     ),
@@ -37,6 +44,9 @@ def reproduce(
     only_check: Annotated[bool, typer.Option("--only-check", help="Play nothing; judge what is there.")] = False,
 ) -> None:
     """Play the missing runs of a paper's experiment and check the paper's claims on them."""
+    if name not in EXPERIMENTS and experiments_of(name):
+        _list(name)
+        return
     try:
         chosen = experiment(name)
     except ValueError as error:
@@ -75,9 +85,27 @@ class _Terminal(Listener):
         say(f"warning: {text}", err=True)
 
 
+def _list(paper: str) -> None:
+    say(PAPERS[paper])
+    found = experiments_of(paper)
+    width = max(len(one.name) for one in found)
+    for one in found:
+        claims = [claim for claim in one.claims if (claim.paper or one.paper) == paper]
+        others = f" of {len(one.claims)}" if len(claims) < len(one.claims) else ""
+        figures = list(dict.fromkeys(claim.source for claim in claims))
+        more = f", and {len(figures) - _SOURCES} more" if len(figures) > _SOURCES else ""
+        say(f"  {one.name:{width}}  {len(claims)}{others} claims: {' | '.join(figures[:_SOURCES])}{more}")
+    say(f"next: gpbandit reproduce {found[0].name} --quick")
+
+
 def _report(made: Reproduction, page: Path) -> None:
     for claim in as_json(made)["claims"]:
-        typer.echo(f"  {claim['verdict']:>14}  {claim['name']}: {interval_text(claim)}, expected {claim['range']}")
+        reading = f" ({claim['reading']})" if claim["reading"] else ""
+        say(f"  {claim['verdict']:>14}  {claim['statement']}{reading} [{claim['source']}]")
+        expected = "" if claim["estimate"] is None else f", expected {claim['range']}"
+        found = f"{claim['figure']}: {interval_text(claim)}{expected}"
+        more = f"; some {rough(claim['needs'])} repetitions would tell" if claim["needs"] else ""
+        say(f"{'':18}{found}{more}")
     counts = Counter(one.verdict for one in made.checked)
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no claim is stable in the short form"
     cut = f" of {made.planned}" if made.played < made.planned else ""

@@ -159,8 +159,13 @@ class RunSpec:
     @functools.cached_property
     def key(self) -> str:
         """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
-        identity = {**self.to_dict(), "env": self.env.identity, "agent": self.agent.identity}
-        return hashlib.sha256(canonical_json(identity).encode()).hexdigest()[:_KEY_LENGTH]
+        # Put together from what thousands of runs share; the names are in order.
+        member = f'"member":{canonical_json(self.member)},' if self.member else ""
+        text = (
+            f'{{"agent":{self.agent.key},"env":{self.env.key},"feedback":{json.dumps(self.feedback)},'
+            f'"horizon":{self.horizon},{member}"repetition":{self.repetition},"seed":{self.seed}}}'
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
 
     @property
     def task(self) -> str:

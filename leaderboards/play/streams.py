@@ -22,7 +22,7 @@ _SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
 
 def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
     """The stream `name` of the repetition that `spec` belongs to."""
-    return _sequence([spec.seed, spec.built.identity, spec.repetition, name])
+    return _sequence(f"[{spec.seed},{spec.built.key},{spec.repetition},{canonical_json(name)}]")
 
 
 def generator(spec: RunSpec, name: str) -> np.random.Generator:
@@ -32,11 +32,11 @@ def generator(spec: RunSpec, name: str) -> np.random.Generator:
 
 def keyed(key: list[Any]) -> np.random.Generator:
     """A generator that belongs to JSON values."""
-    return np.random.Generator(np.random.PCG64(_sequence(key)))
+    return np.random.Generator(np.random.PCG64(_sequence(canonical_json(key))))
 
 
-def _sequence(key: list[Any]) -> np.random.SeedSequence:
-    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(canonical_json(key).encode()).digest(), "big"))
+def _sequence(key: str) -> np.random.SeedSequence:
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
 
 
 def env_seed(spec: RunSpec) -> int:

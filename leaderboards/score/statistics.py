@@ -17,6 +17,7 @@ the statistical precipice*.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ LEAST_BLOCKS = 6
 """Blocks below which no test by signs finds a difference at `ALPHA`: the least p-value is `2^(1-n)`."""
 
 _ROUNDING = 1e-9  # relative, of statistics
-_BATCH = 1024  # patterns of signs at once: of 820 pairs 7 MB
+_BATCH = 64  # pairs at once: 3 MB
 
 _FARTHEST = (
     3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
@@ -333,11 +334,14 @@ def repetitions_needed(
     normal = ((z + float(scipy.special.ndtri(power))) / effect) ** 2
     if normal > most:
         return None
-    n = np.arange(max(2, math.floor(normal)), math.ceil(normal + z**2) + 10)
-    misses = scipy.special.nctdtr(n - 1, effect * np.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2))
-    # SciPy has no number for a miss that is next to impossible.
-    enough = n[1 - np.nan_to_num(misses, nan=0.0) >= power]
-    return int(enough[0]) if len(enough) and enough[0] <= most else None
+
+    def is_enough(n: int) -> bool:
+        miss = float(scipy.special.nctdtr(n - 1, effect * math.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2)))
+        return math.isnan(miss) or 1 - miss >= power  # SciPy has no number for a miss that is next to impossible
+
+    among = range(max(2, math.floor(normal)), math.ceil(normal + z**2) + 10)  # power grows with n
+    at = bisect.bisect_left(among, True, key=is_enough)
+    return among[at] if at < len(among) and among[at] <= most else None
 
 
 # ---- ranking agents ----
@@ -498,29 +502,42 @@ def flip_test(
     some = squares > 0
     least = float(0.1 * np.median(np.sqrt(squares[some] / n))) ** 2 if some.any() else 1.0
 
-    def scale(means: np.ndarray) -> np.ndarray:
-        """Floored standard deviations of differences with these means: signs leave the sum of squares as it is."""
-        return np.sqrt(np.maximum(squares - n * means**2, 0.0) / (n - 1) + least)
+    def share(statistic: np.ndarray) -> np.ndarray:
+        """The share of a floored sum of squares that a mean explains, which grows with the statistic."""
+        ratio = n * statistic**2 / (n - 1)
+        return ratio / (1 + ratio)
 
-    seen = np.where(some, np.abs(mean) / scale(mean), 0.0)
+    # Signs leave the sum of squares as it is, so that a pair's share under other signs is a square of one product.
+    floored = squares + (n - 1) * least
+    scale = np.sqrt(np.maximum(squares - n * mean**2, 0.0) / (n - 1) + least)
+    seen = np.where(some, np.abs(mean) / scale, 0.0)
     clearest = np.argsort(-seen, kind="stable")
-    ordered = seen[clearest]
-    signs = _signs(n, rng, n_flips)
-    largest = np.empty((len(signs), len(i)))  # by pattern and pair, the largest of it and of those less clear
-    for at in range(0, len(signs), _BATCH):
-        means = signs[at : at + _BATCH] @ np.where(some, D, 0.0) / n
-        statistics = (np.abs(means) / scale(means))[:, clearest]
-        largest[at : at + _BATCH] = np.maximum.accumulate(statistics[:, ::-1], axis=1)[:, ::-1]
     # Patterns that are equal but for rounding count as equal, here and for intervals.
-    share = (largest >= ordered * (1 - _ROUNDING)).mean(axis=0)
-    share[ordered == 0] = 1.0
+    reached = share(seen) * (1 - _ROUNDING)
+    weighted = np.where(some, D / np.sqrt(n * floored), 0.0).T
+    signs = _signs(n, rng, n_flips).T
+    kept = math.ceil(alpha * signs.shape[1]) - 1  # so many of the largest may lie above a critical value
+    largest = np.zeros(signs.shape[1])  # by pattern, of a pair and of those less clear
+    above, critical = np.ones(len(i)), np.zeros(len(i))
+    for stop in range(len(i), 0, -_BATCH):
+        start = max(stop - _BATCH, 0)
+        shares = weighted[clearest[start:stop]] @ signs
+        shares *= shares
+        for at in reversed(range(start, stop)):
+            np.maximum(largest, shares[at - start], out=largest)
+            if seen[clearest[at]] > 0:
+                above[at] = np.count_nonzero(largest >= reached[clearest[at]]) / len(largest)
+            # It grows from pair to pair: what is below the last one is below this one.
+            candidates = largest[largest >= critical[min(at + 1, len(i) - 1)]]
+            critical[at] = np.partition(candidates, len(candidates) - 1 - kept)[len(candidates) - 1 - kept]
+    # What no mean explains is the floor's share at least, which rounding may lose.
+    unexplained = np.maximum(1 - critical, (n - 1) * least / floored.max())
+    critical = np.sqrt((n - 1) / n * critical / unexplained)
     a, b = i[clearest], j[clearest]
-    p[a, b] = p[b, a] = np.maximum.accumulate(share)
-    kept = math.ceil(alpha * len(signs)) - 1  # so many of the largest may lie above a critical value
-    critical = -np.partition(-largest, kept, axis=0)[kept]
+    p[a, b] = p[b, a] = np.maximum.accumulate(above)
     # Of pairs without any difference the critical value is 0.
     levels[a, b] = levels[b, a] = np.minimum(2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical), alpha)
-    half = critical[0] * scale(mean) * (1 + _ROUNDING)
+    half = critical[0] * scale * (1 + _ROUNDING)
     low[i, j], high[i, j] = (mean - half) * unit, (mean + half) * unit
     low[j, i], high[j, i] = (-mean - half) * unit, (-mean + half) * unit
     return found

@@ -40,7 +40,7 @@ MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
 
 _FACTORS = {"lengthscale", "noise"}  # of a misspecification, shown beside the bound
-_GAINS = 8  # problems whose greedy information is kept
+_MOST_KNOWN = 64  # problems whose greedy information is kept: of each a thousand numbers
 _log = logging.getLogger("gpbandit")
 
 
@@ -102,7 +102,7 @@ def theory_report(summary: Summary, task: str, problem: Problem, agents: Mapping
     by_agent = summary.on(task)
     kept = next(iter(by_agent.values())).t
     t = int(kept[kept <= MOST_PULLS][-1])
-    greedy = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
+    greedy = _greedy(problem, t)
     comparisons = tuple(_compare(name, scores, problem, greedy, agents.get(name)) for name, scores in by_agent.items())
     return TheoryReport(t, greedy, problem.knowledge, unmet_by_noise(problem, gaussian=False), comparisons)
 
@@ -136,25 +136,26 @@ def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:
     assert problem.kernel is not None
     assert problem.noise_std
     noise, kappa2 = problem.noise_std, float(problem.kernel.diag(problem.arms).max())
-    gamma = largest_gain(_greedy_gain(problem, t), kappa2, noise**2)
+    gamma = largest_gain(_greedy(problem, t, or_more=True).gain[:t], kappa2, noise**2)
     d_eff = agent.diagnostics().get("d_eff")
     return _stated(type(agent).__name__, agent, BoundInputs(problem, t, gamma, d_eff, kappa2, noise))
 
 
-_gains: dict[tuple[str, float, bytes], Float[np.ndarray, " t"]] = {}
+_known: dict[tuple[str, float, bytes], Information] = {}
 
 
-def _greedy_gain(problem: Problem, t: int) -> Float[np.ndarray, " t"]:
-    """The greedy information of 1, ..., t pulls, once a process for a few problems: it costs as much as a run."""
+def _greedy(problem: Problem, t: int, or_more: bool = False) -> Information:
+    """The greedy information of t pulls, or of more; once a process for each problem: it costs as much as a run."""
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.noise_std
     key = (repr(problem.kernel), problem.noise_std, hashlib.sha256(problem.arms.tobytes()).digest())
-    if len(_gains.get(key, ())) < t:
-        if len(_gains) >= _GAINS:
-            _gains.pop(next(iter(_gains)))
-        _gains[key] = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t).gain
-    return _gains[key][:t]
+    known = len(_known[key].gain) if key in _known else 0
+    if known < t or (known > t and not or_more):
+        if len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[key] = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
+    return _known[key]
 
 
 def _stated(name: str, agent: Agent | None, inputs: BoundInputs) -> RegretGuarantee:

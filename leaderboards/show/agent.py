@@ -98,7 +98,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
-        "rivals": [_rival(site, agent, other) for other in summary.agents if other != agent],
+        "rivals": [_rival(site, agent, other) for other in site.best_agents() if other != agent],
         "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import Board, open_results
+from leaderboards.audit.guarantee_board import guarantee_board
 from leaderboards.audit.report import audit_reports
+from leaderboards.play.run import one_blas_thread
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -22,6 +25,7 @@ from leaderboards.show.comparison import comparison_data, comparison_page, scrip
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
+from leaderboards.show.guarantee import GUARANTEE_FILE, guarantee_page
 from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
@@ -38,6 +42,7 @@ _ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
 _SCRIPTS = ("compare", "repetitions", "pulls")
 
 
+@one_blas_thread()
 def build_page(
     directory: str | os.PathLike[str] | StoreView,
     theory: bool = True,
@@ -72,6 +77,8 @@ def build_page(
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
+    if summary.suite is not None and summary.suite.audit is not None:
+        site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit))
     folder = own_folder(directory / _PAGES)
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
     assets = own_folder(folder / "assets")
@@ -92,6 +99,9 @@ def build_page(
         stale.discard(_write(folder / _CODE / file, templates, "code.html.j2", context, "../", "../../index.html"))
     for file in dict.fromkeys(file for _, file in site.delay_files):
         stale.discard(_write(folder / file, templates, "delay_cost.html.j2", delay_page(site, file), ""))
+    if site.guarantees is not None:
+        context = guarantee_page(site, site.guarantees)
+        stale.discard(_write(folder / GUARANTEE_FILE, templates, "guarantee.html.j2", context, ""))
     stale -= set(_write_comparisons(folder, templates, site))
     for path in stale - {_write_rankings(folder, templates, site)}:
         path.unlink()

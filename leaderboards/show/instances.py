@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from agents import Agent
+from gpbandit_envs.datasets import cached_only
 from gpbandit_envs.envs.render import box_points
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
@@ -22,7 +23,7 @@ _log = logging.getLogger("gpbandit")
 
 
 def first_instance(summary: Summary, task: str) -> Instance | None:
-    """Build the environment of a task as in its first repetition.
+    """Build the environment of a task as in its first repetition; nothing is downloaded for it.
 
     Results may be a stranger's: only environments of this project are built, and none whose settings ask for more than
     `leaderboards.score.instances.MOST_ARMS` arms.
@@ -51,7 +52,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     if not spec.built.rebuildable:
         return None
     check_size(spec.built.kwargs)
-    with instance_env(spec) as (env, problem):
+    with cached_only(), instance_env(spec) as (env, problem):
         points = problem.arms
         if points is None and not env.recipe.family.expensive:
             points = box_points(problem.dim)

@@ -24,6 +24,7 @@ from leaderboards.show.chart import page_json
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
+from leaderboards.show.guarantee import GUARANTEE_FILE
 from leaderboards.show.registry import charts_on, tasks_view
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -42,6 +43,7 @@ __all__ = [
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
 _LEADING_SHOWN = 5
+_DRAWN = 8  # curves on a card, as in the charts, beside those of the reference and of one's own agents
 _CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
 _FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
 _IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
@@ -174,6 +176,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "profile": _profile(site),
         "gaps": gap_rows(site),
         "delays": delay_links(site),
+        "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, site.guarantees.sentence),
         "bands": coverage_table(site),
         "origins": summary.origins,
         "command": suite_command(summary, directory),
@@ -446,7 +449,9 @@ def _rank_interval(interval: Interval, k: int) -> str:
 def _card(site: Site, task: str) -> TaskCard:
     scores = site.summary.on(task)
     found = site.rankings[task]
-    chart = metric_chart(METRICS["cumulative_regret"], site.shown.on(task))
+    drawn = _drawn(site, task)
+    chart = metric_chart(METRICS["cumulative_regret"], {name: site.shown.on(task)[name] for name in drawn})
+    which = "all agents" if len(drawn) == len(site.shown.on(task)) else ", ".join(drawn)
     finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
     return TaskCard(
@@ -457,7 +462,7 @@ def _card(site: Site, task: str) -> TaskCard:
         among=f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
         if found is not None and len(found.agents) < len(scores)
         else "",
-        drawing=svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}, all agents")
+        drawing=svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}")
         if chart
         else Markup(""),
         horizon=about.horizon,
@@ -472,6 +477,14 @@ def _card(site: Site, task: str) -> TaskCard:
         domain=about.domain or _UNSAID,
         metric=METRICS[_metric(site, task)].title.lower(),
     )
+
+
+def _drawn(site: Site, task: str) -> list[str]:
+    """The agents on a card: those that lead, the reference, and those that play in the folder among a board's."""
+    there = site.shown.on(task)
+    best = [agent for agent in site.best_agents(task) if agent in there][:_DRAWN]
+    chosen = {*best, *site.legend(there, [task])["pinned"]}
+    return [agent for agent in there if agent in chosen]
 
 
 def _leading(site: Site, task: str) -> list[str]:

@@ -12,6 +12,8 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import pandas as pd
 
+from gpbandit_envs.datasets import FetchError
+from leaderboards.audit.guarantee_board import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
@@ -65,8 +67,9 @@ class Site:
         delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
         instances: The first instance of each task, where it could be built again.
         cards: What is known of each agent; None for one whose class is not loaded.
-        groups: Tasks by group of the capability profile.
+        groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
+        guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
     """
 
     summary: Summary
@@ -86,6 +89,7 @@ class Site:
     cards: dict[str, AgentCard | None] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
+    guarantees: GuaranteeBoard | None = None
 
     @property
     def title(self) -> str:
@@ -270,6 +274,8 @@ def make_site(
     classes = task_classes(summary)
     instances, reports = _built_again(shown) if theory else ({}, {})
     groups = grouped(summary, instances)
+    if len(groups) == 1:
+        groups = {}  # beside no other group it is a ranking over fewer tasks
     return Site(
         summary,
         shown,
@@ -302,6 +308,9 @@ def _built_again(summary: Summary) -> tuple[dict[str, Instance], dict[str, Theor
                 continue
             instances[task] = instance
             report = task_theory(summary, task, instance)
+        except FetchError as error:
+            reports[task] = error.reason
+            continue
         except Exception as error:
             # Third-party environments may raise anything; the page then shows the error in place of the theory.
             reports[task] = f"{type(error).__name__}: {error}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -12,7 +12,7 @@ from leaderboards.score.statistics import Interval
 from leaderboards.show.chart import Chart
 from leaderboards.show.palette import MARKS, LineStyle
 
-__all__ = ["forest", "swatch", "thumbnail"]
+__all__ = ["forest", "scatter", "swatch", "thumbnail"]
 
 _THUMBNAIL_POINTS = 40
 
@@ -82,3 +82,50 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
     return Markup('<svg class="curves" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{}</svg>').format(
         drawing_width, drawing_height, title, Markup("").join(parts)
     )
+
+
+def scatter(points: Sequence[tuple[float, float, str, str]], x_title: str, y_title: str, title: str) -> Markup:
+    """Points on two logarithmic axes, with a line at y = 1.
+
+    Args:
+        points: Of each its positive coordinates, its class in the style sheet, and its hint.
+        x_title: What the horizontal axis shows.
+        y_title: What the vertical axis shows.
+        title: The drawing in words.
+    """
+    width, height, left, bottom, pad = 640.0, 260.0, 44.0, 34.0, 10.0
+    xs = np.array([x for x, *_ in points] or [1.0])
+    ys = np.array([y for _, y, *_ in points] + [1.0])
+    x_low, x_high, y_low, y_high = xs.min() / 1.1, xs.max() * 1.1, ys.min() / 1.2, ys.max() * 1.2
+
+    def across(x: float) -> float:
+        return left + (width - left - pad) * math.log(x / x_low) / math.log(x_high / x_low)
+
+    def up(y: float) -> float:
+        return height - bottom - (height - bottom - pad) * math.log(y / y_low) / math.log(y_high / y_low)
+
+    lines = [
+        (left, width - pad, height - bottom, height - bottom, "axis"),
+        (left, left, pad, height - bottom, "axis"),
+        (left, width - pad, up(1.0), up(1.0), "one"),
+    ]
+    parts = [
+        Markup('<line class="{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>').format(kind, x1, x2, y1, y2)
+        for x1, x2, y1, y2, kind in lines
+    ]
+    text = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
+    parts += [text.format(across(x), height - bottom + 14, "middle", f"{x:g}") for x in _ticks(x_low, x_high)]
+    parts += [text.format(left - 5, up(y) + 4, "end", f"{y:g}") for y in _ticks(y_low, y_high)]
+    parts.append(text.format((left + width) / 2, height - 4, "middle", x_title))
+    parts.append(text.format(left + 6, pad + 10, "start", y_title))
+    dot = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4.5"><title>{}</title></circle>')
+    parts += [dot.format(kind, across(x), up(y), hint) for x, y, kind, hint in points]
+    return Markup('<svg class="scatter" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{}</svg>').format(
+        width, height, title, Markup("").join(parts)
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten within the ends."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for one in (1, 2, 5) if low <= (tick := one * 10.0**power) <= high]

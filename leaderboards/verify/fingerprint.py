@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import agents
@@ -27,6 +27,8 @@ PROJECT = ("agents", "gpbandit_envs", "leaderboards")
 
 _LENGTH = 16
 _PACKAGES = ("agents", "gpbandit_envs")
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # fields of statements that hold statements
+_TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 _ROOT = Path(agents.__file__).resolve().parents[1]
 
 
@@ -109,8 +111,8 @@ def _comments(text: str) -> Iterator[_Span]:
 
 def _docstrings(text: str) -> Iterator[_Span]:
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
-        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
+    for node in _statements(_tree(text)):
+        for statement in getattr(node, "body", []):
             # Attributes have docstrings too, which are statements of their own.
             value = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -118,6 +120,29 @@ def _docstrings(text: str) -> Iterator[_Span]:
                 start = len(lines[first - 1].encode()[: value.col_offset].decode())
                 stop = len(lines[last - 1].encode()[: value.end_col_offset].decode())
                 yield (first, start), (last, stop)
+
+
+@functools.lru_cache(maxsize=1)
+def _tree(text: str) -> ast.Module:
+    """The syntax of a source, which is asked for twice in a row."""
+    return ast.parse(text)
+
+
+def _statements(node: ast.AST, type_checker: bool = True) -> Iterator[ast.AST]:
+    """A module or statement and all those within it, handlers and cases included, but no expression.
+
+    Args:
+        node: Where to begin.
+        type_checker: Whether what is executed for the type checker alone belongs to them.
+    """
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        only = not type_checker and isinstance(node, ast.If) and ast.unparse(node.test) in _TYPE_CHECKING
+        if not only:
+            yield node
+        for field in ("orelse",) if only else _BLOCKS:
+            waiting += getattr(node, field, ())
 
 
 @functools.cache
@@ -129,7 +154,7 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
         if path.resolve().is_relative_to(root.resolve())
         else ()
     )
-    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(_tree(path.read_text(encoding="utf-8")), type_checker=False):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -138,17 +163,6 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
             for alias in node.names:
                 names.update(_origins(base, alias.name, root))
     return tuple(sorted(name for name in names if name))
-
-
-def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a module but for what is imported for the type checker alone."""
-    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-        children: Iterable[ast.AST] = node.orelse
-    else:
-        yield node
-        children = ast.iter_child_nodes(node)
-    for child in children:
-        yield from _executed(child)
 
 
 def _origins(base: str, name: str, root: Path) -> Iterator[str]:

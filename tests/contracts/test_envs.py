@@ -19,7 +19,7 @@ import gpbandit_envs
 from gpbandit_envs import problem_of
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from tests.envs.catalogue import CASES, CONTEXTUAL, PARAMS, TIME_VARYING, Case
+from tests.envs.catalogue import CASES, CONTEXTUAL, PARAMS, TIME_VARYING, Case, by_default, params
 
 # What Gymnasium's checker says of every environment of a kind and no environment of that kind can help.
 UNAVOIDABLE = {
@@ -64,6 +64,13 @@ def as_json(trace: list[Any]) -> str:
 
 def test_every_id_has_a_case() -> None:
     assert {case.id for case in (*CASES, *CONTEXTUAL, *TIME_VARYING)} == set(gpbandit_envs.registry.registered())
+
+
+@pytest.mark.parametrize("case", params(by_default()))
+def test_check_env_of_each_id_by_default(case: Case) -> None:
+    case.require()
+    with only_unavoidable():
+        check_env(case.make().unwrapped, skip_render_check=True)
 
 
 @cases

@@ -287,3 +287,14 @@ def test_offline_no_source_is_asked(fresh_cache: Path, monkeypatch: pytest.Monke
         assert not server.counts
         monkeypatch.setenv(download.OFFLINE, "0")
         assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
+
+
+def test_in_a_block_of_what_is_cached_no_source_is_asked(fresh_cache: Path) -> None:
+    with unreliable() as server:
+        card = toy.web_card(server.url)
+        with download.cached_only(), pytest.raises(FetchError, match=r"not asked; `gpbandit data fetch \w+` asks it"):
+            fetch_file(card, card.files[0])
+        assert not server.counts
+        asked = fetch_file(card, card.files[0])
+        with download.cached_only():
+            assert fetch_file(card, card.files[0]).read_bytes() == asked.read_bytes() == toy.CONTENT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -179,6 +179,16 @@ TIME_VARYING = (
     Case("GPBandit/ChangePoints-v0", {"n_arms": 30, "rate": 0.4}),
 )
 """Environments whose function changes: `tests/envs/test_time_varying.py` holds them to their contract."""
+
+
+_NO_DEFAULTS = ("GPBandit/Table-v0", "GPBandit/NASBench101-v0")
+"""Ids that need a file: a table of one's own, and data that nobody may fetch for others."""
+
+
+def by_default() -> tuple[Case, ...]:
+    """Each id once, with its defaults where it has them."""
+    first = {case.id: case for case in reversed((*CASES, *CONTEXTUAL, *TIME_VARYING))}
+    return tuple(case if case.id in _NO_DEFAULTS else replace(case, kwargs={}) for case in first.values())
 
 
 def params(cases: Iterable[Case]) -> list[Any]:

@@ -40,10 +40,9 @@ def as_json(trace: list[Any]) -> str:
 
 @cases
 def test_check_env(case: Case) -> None:
-    # Gymnasium's checker knows no masks: it takes any arm, and so the next one that is offered has to stand in.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(case.make(unoffered="next").unwrapped)
+        check_env(case.make().unwrapped)
 
 
 @cases
@@ -64,15 +63,16 @@ def test_regret_is_measured_from_the_best_arm_that_was_offered(case: Case) -> No
         np.testing.assert_array_equal(bandit.action_masks(), mask)
         arm = int(rng.choice(offered))
         observation, _, terminated, truncated, info = env.step(arm)
-        assert info.keys() == {"cost", "oracle", "action_mask"}
+        assert info.keys() == {"cost", "oracle", "evaluated", "action_mask"}
         assert info["oracle"] == {"mean": means[arm], "regret": best - means[arm]}
+        assert info["evaluated"] == arm
         assert (terminated, truncated) == (False, False)
     assert bandit.optimum == means.max()
 
 
 @cases
-def test_an_arm_that_is_not_offered_is_named_and_costs_nothing(case: Case) -> None:
-    env = case.make()
+def test_an_arm_that_is_not_offered_can_be_an_error_that_names_it_and_costs_nothing(case: Case) -> None:
+    env = case.make(unoffered="error")
     _, info = env.reset(seed=0)
     reference = copy.deepcopy(env)
     asleep = int(np.argmin(info["action_mask"]))
@@ -135,7 +135,7 @@ def test_problem_and_secrets(case: Case) -> None:
 
 
 def test_the_next_arm_stands_in_for_one_that_is_not_offered() -> None:
-    env, strict = SMALL.make(unoffered="next"), SMALL.make()
+    env, strict = SMALL.make(), SMALL.make(unoffered="error")
     (z, info), _ = env.reset(seed=0), strict.reset(seed=0)
     for arm in (35, 0, 17, 11, 12, 24, 30):
         mask = info["action_mask"]
@@ -265,7 +265,7 @@ def test_bit_identical_to_sync(case: Case, mode: AutoresetMode) -> None:
 
 
 def test_arms_stand_in_in_the_vector_form_too() -> None:
-    sync, native = pair(SMALL, unoffered="next")
+    sync, native = pair(SMALL)
     assert_same(sync.reset(seed=2), native.reset(seed=2))
     for t in range(9):
         actions = np.arange(N) * 6 + t
@@ -273,7 +273,7 @@ def test_arms_stand_in_in_the_vector_form_too() -> None:
 
 
 def test_bad_input_to_the_vector_form() -> None:
-    _, native = pair(SMALL)
+    _, native = pair(SMALL, unoffered="error")
     with pytest.raises(gym.error.ResetNeeded):
         native.step(np.zeros(N, np.int64))
     _, info = native.reset(seed=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -193,6 +194,15 @@ def test_inside_its_box_a_shifted_function_is_the_translated_one() -> None:
     s = np.array(still.certificate.optimal_action) - np.array(env.certificate.optimal_action)
     X = 0.2 + 0.6 * np.random.default_rng(0).random((50, 2))
     assert env.mean(X) == pytest.approx(still.mean(X + s))
+
+
+def test_a_shifted_function_is_saved_while_its_run_goes_on() -> None:
+    env = made("H1", shift=True)
+    env.reset(seed=2)
+    X = np.random.default_rng(0).random((5, 2))
+    again = pickle.loads(pickle.dumps(env))
+    np.testing.assert_array_equal(again.mean(X), env.mean(X))
+    assert again.certificate.optimal_action == env.certificate.optimal_action
 
 
 def test_what_shift_cannot_be() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import SE
-from leaderboards.claims.experiments import experiment
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
 from leaderboards.claims.starvation import bands
 from leaderboards.cli import main
 
@@ -90,6 +90,34 @@ def test_a_paper_or_a_prefix_lists_its_experiments() -> None:
             experiment(name)
     with pytest.raises(ValueError, match="no experiment ''; there are 'bkb-fig1', "):
         experiment("")
+
+
+def test_a_paper_is_answered_with_its_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", "bkb"])
+    assert end.value.code == 0
+    title, *listed, after = capsys.readouterr().out.splitlines()
+    assert title == PAPERS["bkb"]
+    assert [line.split()[0] for line in listed] == ["bkb-fig1", "lemmas"]
+    claims = [claim for claim in EXPERIMENTS["lemmas"].claims if (claim.paper or EXPERIMENTS["lemmas"].paper) == "bkb"]
+    assert f"{len(claims)} of {len(EXPERIMENTS['lemmas'].claims)} claims: Theorem 1 | " in listed[1]
+    assert after == "next: gpbandit reproduce bkb-fig1 --quick"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_each_paper_has_experiments(paper: str) -> None:
+    assert experiments_of(paper)
+    assert paper not in EXPERIMENTS or paper in EXPERIMENTS[paper].papers, "a name means one thing"
+
+
+def test_the_terminal_has_what_is_said_and_in_which_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims = reproduce("gpbucb-se", tmp_path, "--repetitions", "2")
+    out = capsys.readouterr().out
+    assert claims
+    for claim in claims.values():
+        assert f"{claim['verdict']}  {claim['statement']} [{claim['source']}]\n" in out
+        assert f"{claim['figure']}: " in out
+        assert str(claim["name"]) not in out
 
 
 def test_the_last_line_is_the_command_for_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

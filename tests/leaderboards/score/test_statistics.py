@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -183,6 +184,17 @@ def test_the_planner_agrees_with_simulation_and_with_the_textbook() -> None:
     assert (scipy.stats.ttest_1samp(x, 0, axis=1).pvalue < 0.05).mean() < 0.9 + 5 * (0.09 / 20_000) ** 0.5
 
 
+@pytest.mark.parametrize("effect", [0.05, 0.3, 1.0, 4.0])
+def test_the_planner_finds_the_least_that_is_enough(effect: float) -> None:
+    def power(n: int) -> float:
+        limit = scipy.stats.t.ppf(0.975, n - 1)
+        return float(scipy.stats.nct.sf(limit, n - 1, effect * math.sqrt(n)))
+
+    found = repetitions_needed(effect, 1.0)
+    assert found is not None
+    assert found == next(n for n in range(2, found + 1) if power(n) >= 0.8)
+
+
 def test_the_planner_at_its_ends() -> None:
     assert repetitions_needed(0.0, 1.0) is None
     assert repetitions_needed(1.0, 0.0) == 2
@@ -230,9 +242,11 @@ def test_two_agents_have_the_p_of_scipys_permutation_test() -> None:
     assert p[0, 1] == p[1, 0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", ["normal", "lumpy", "a constant pair"])
+@pytest.mark.parametrize("kind", ["normal", "lumpy", "a constant pair", "more pairs than are tried at once"])
 def test_pairs_step_down_as_defined(kind: str) -> None:
     Y = rng(6).normal(size=(8, 4)) + np.array([0, 0.3, 1, 2])
+    if kind == "more pairs than are tried at once":
+        Y = rng(6).normal(size=(7, 13)) + np.linspace(0, 3, 13)
     if kind == "lumpy":
         Y = rng(6).integers(0, 2, (7, 4)) * 1.0
     if kind == "a constant pair":
@@ -240,6 +254,33 @@ def test_pairs_step_down_as_defined(kind: str) -> None:
     p = pairwise_p(Y, rng(3))
     for pair, expected in stepping_down(Y).items():
         assert p[pair] == p[pair[::-1]] == pytest.approx(expected), pair
+
+
+def test_critical_values_are_quantiles_of_the_largest_under_signs() -> None:
+    """The half-width of an interval over its pair's standard deviation, worked out pattern by pattern."""
+    n, alpha = 8, 0.05
+    Y = rng(7).normal(size=(n, 4)) + np.array([0, 0, 1, 2])
+    pairs = list(itertools.combinations(range(4), 2))
+    D = np.column_stack([Y[:, a] - Y[:, b] for a, b in pairs])
+    floor = 0.01 * float(np.median(np.sqrt((D**2).mean(axis=0)))) ** 2
+    signs = np.array(list(itertools.product([1, -1], repeat=n)))
+    flipped = signs[:, :, None] * D
+    largest = np.abs(flipped.mean(axis=1) / np.sqrt(flipped.var(axis=1, ddof=1) + floor)).max(axis=1)
+    critical = np.sort(largest)[::-1][2 * (math.ceil(alpha * 2 ** (n - 1)) - 1)]  # opposites are as large
+    found = flip_test(Y, rng(3), alpha=alpha)
+    for (a, b), d in zip(pairs, D.T, strict=True):
+        half = critical * math.sqrt(d.var(ddof=1) + floor)
+        assert (found.low[a, b], found.high[a, b]) == pytest.approx((d.mean() - half, d.mean() + half), rel=1e-7)
+
+
+def test_a_pair_next_to_whose_differences_the_floor_is_nothing_has_intervals() -> None:
+    Y = np.zeros((6, 9))
+    Y[:, :8] = rng(8).normal(size=(6, 8)) * 1e-9
+    Y[:, 8] = 1e3  # of which rounding leaves nothing of the floor
+    found = flip_test(Y, rng(3))
+    assert np.isfinite(found.low[~np.eye(9, dtype=bool)]).all()
+    assert found.p[8, 0] == 2.0**-5
+    assert found.low[8, 0] > 0
 
 
 def test_forty_agents_on_ten_blocks_are_told_apart() -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.spec import Ref
-from leaderboards.score.classes import BATCHES, SEQUENTIAL, batching, needs_kernel, told
+from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.criteria import LEAST_TASKS
+from leaderboards.score.profile import grouped
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
-from leaderboards.show.overview import score_tables
+from leaderboards.show.agent import agent_page
+from leaderboards.show.overview import _card, score_tables
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site, make_site
 from leaderboards.store.store import Store
@@ -30,7 +34,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five agents on as many tasks as places on tasks like these need; EpsGreedy recommends the best arm."""
     store = Store(tmp_path_factory.mktemp("scored"))
     for task in range(TASKS):
-        env = Ref("GPBandit/RKHS-v0", {"dim": 1 + task}, f"task {task}")
+        env = Ref("GPBandit/RKHS-v0", {"dim": 1 + task, "n_arms": 1_000 if task < 3 else 200}, f"task {task}")
         for agent in map(Ref, POWERS):
             for repetition in range(6):
                 one = record(env, agent, repetition)
@@ -79,17 +83,9 @@ def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
     assert json.loads(rows["GP-UCB"].places)[2:] == ["1", "1"]
 
 
-def test_what_a_run_was_told_depends_on_agent_and_task() -> None:
-    needs = {id: needs_kernel(Ref(id)) for id in ("GP-UCB", "Uniform", "nowhere:Agent")}
-    assert needs == {"GP-UCB": True, "Uniform": False, "nowhere:Agent": None}
-    assert [told(True, level) for level in ("oracle", "misspecified", "learned", "")] == [
-        "told a true kernel",
-        "told a wrong kernel",
-        "told an assumed kernel",
-        "",
-    ]
-    assert told(False, "oracle") == "told no kernel"
-    assert told(None, "oracle") == ""
+def test_every_level_of_knowledge_has_its_heading() -> None:
+    assert set(STATED) == set(KNOWLEDGE_LEVELS)
+    assert len(set(STATED.values())) == len(STATED)
 
 
 def test_the_agent_that_criteria_order_differently_is_named(site: Site) -> None:
@@ -137,10 +133,44 @@ def test_a_class_of_entrants_is_placed_among_itself(scored: Path, open_page: Ope
 def test_the_profile_has_groups_of_three_tasks_and_names_them(scored: Path, open_page: Open) -> None:
     with open_page(scored / "index.html") as page:
         section = page.locator("section[aria-labelledby=profile]")
-        assert section.locator("dt").all_inner_texts() == ["Many dimensions"]  # of five and more
+        assert section.locator("dt").all_inner_texts() == ["Many arms", "Many dimensions"]  # of five and more
         named = ", ".join(sorted(f"task {i}" for i in range(4, TASKS)))
-        assert section.locator("dd").inner_text() == f"5 features or coordinates, or more: {named}"
+        assert section.locator("dd").all_inner_texts() == [
+            "1,000 arms or more: task 0, task 1, task 2",
+            f"5 features or coordinates, or more: {named}",
+        ]
         cells = [float(cell.get_attribute("data-sort") or "nan") for cell in section.locator("tbody td").all()]
-        assert len(cells) == 5
+        assert len(cells) == 10
         assert all(-100 < value <= 100 for value in cells)
-        assert len(set(cells)) == 5
+        assert len(set(cells[1::2])) == 5
+
+
+def test_a_group_beside_no_other_makes_no_profile(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for task in range(3):
+        env = Ref("GPBandit/RKHS-v0", {"dim": 6 + task}, f"task {task}")
+        for agent in map(Ref, ("Uniform", "EpsGreedy")):
+            store.write(replace(record(env, agent, 0), facts={"optimum": 1.0, MEAN_GAP: 1.0}))
+    summary = summarise(store)
+    assert list(grouped(summary, {})) == ["many_dimensions"]
+    assert make_site(summary).groups == {}
+
+
+def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
+    order = site.best_agents()
+    assert order != list(site.summary.agents)
+    assert [rival.agent for rival in agent_page(site, order[1])["rivals"]] == [order[0], *order[2:]]
+
+
+def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    widths = [Ref("GP-UCB", {"width": 1.0 + i}, f"width {i}") for i in range(12)]
+    for agent in (Ref("Uniform"), *widths):
+        for repetition in range(2):
+            store.write(record(env, agent, repetition))
+    summary = summarise(store)
+    last = [agent for agent in make_site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
+    site = make_site(replace(summary, against="core-v1", rivals=frozenset(summary.agents) - {last}))
+    assert last not in site.best_agents("RKHS")[:8]
+    drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS").drawing))
+    assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}

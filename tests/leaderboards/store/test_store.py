@@ -71,7 +71,7 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert entry.origin == origin()
     assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
     written = json.loads(pq.read_metadata(again.path(entry)).metadata[b"gpbandit"])
-    assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(written["origin"])
+    assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written["origin"])
 
 
 def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:

@@ -1,0 +1,159 @@
+"""The two rankings of a board of guarantees: rows that keep their word, and below a line all others with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows
+from leaderboards.audit.price import Price, price_of
+from leaderboards.play.suite import AuditPlan
+from leaderboards.score.rankings import TaskRanking, ranking_over, task_ranking
+from leaderboards.score.summary import Summary
+from leaderboards.store.store import StoreView
+
+__all__ = ["GuaranteeBoard", "ValidList", "ValidRow", "guarantee_board"]
+
+
+@dataclass(frozen=True)
+class ValidRow:
+    """A valid row in the ranking of a group of tasks.
+
+    Attributes:
+        row: The row.
+        place: Of its tie group, such as "2="; "" where too few repetitions tell.
+        mean_rank: Mean over tasks and repetitions of its rank among the valid rows; NaN where it is not ranked.
+        regret: Regret over that of uniform sampling, mean over the tasks of the group.
+        slack: Stated over required width, geometric mean over the tasks of the group.
+    """
+
+    row: GuaranteeRow
+    place: str
+    mean_rank: float
+    regret: float
+    slack: float
+
+
+@dataclass(frozen=True)
+class ValidList:
+    """The valid rows that claim all tasks of a group, so that all are compared on the same tasks.
+
+    Attributes:
+        name: Name of the group.
+        tasks: Its tasks.
+        rows: From the best mean rank to the worst.
+        price: What validity costs on these tasks; None where it is not known.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    rows: tuple[ValidRow, ...]
+    price: Price | None
+
+
+@dataclass(frozen=True)
+class GuaranteeBoard:
+    """A board of guarantees.
+
+    Attributes:
+        delta: Failure probability that all bands are held to.
+        tasks: The tasks that decide.
+        rows: All rows, in the order of the suite.
+        lists: The rankings of valid rows, one a group of tasks.
+        below: All rows that are not valid: by regret, those that played all tasks first.
+        prices: Price of validity by task; absent where no valid row claims it.
+    """
+
+    delta: float
+    tasks: tuple[str, ...]
+    rows: tuple[GuaranteeRow, ...]
+    lists: tuple[ValidList, ...]
+    below: tuple[GuaranteeRow, ...]
+    prices: Mapping[str, Price]
+
+    @property
+    def valid(self) -> tuple[GuaranteeRow, ...]:
+        """The valid rows."""
+        return tuple(row for row in self.rows if row.verdict.category == "valid")
+
+    @property
+    def unlisted(self) -> tuple[GuaranteeRow, ...]:
+        """Valid rows that claim no group of tasks whole."""
+        listed = {one.row.agent for ranking in self.lists for one in ranking.rows}
+        return tuple(row for row in self.valid if row.agent not in listed)
+
+    @property
+    def sentence(self) -> str:
+        """How many rows keep their word, and what that costs."""
+        banded = sum(row.verdict.category != "no band" for row in self.rows)
+        costs = [
+            f"{one.price.ratio.estimate:.2g} times the least regret ({one.name})"
+            for one in self.lists
+            if one.price is not None
+        ]
+        cost = f"; the best of them costs {' and '.join(costs)}" if costs else ""
+        return f"{len(self.valid)} of {banded} rows with a band keep their word{cost}"
+
+
+def guarantee_board(
+    view: StoreView,
+    summary: Summary,
+    plan: AuditPlan,
+    rankings: Mapping[str, TaskRanking | None] | None = None,
+) -> GuaranteeBoard:
+    """Judge the rows of a suite with a plan for audits, and rank them.
+
+    Args:
+        view: The runs.
+        summary: The same, reduced.
+        plan: That of their suite.
+        rankings: The ranking of all agents on each task by cumulative regret; None to make them.
+    """
+    rows = tuple(guarantee_rows(view, summary, plan))
+    found = {task: task_ranking(summary, task) for task in summary.tasks} if rankings is None else rankings
+    groups = {name: tuple(task for task in group if task in summary.tasks) for name, group in plan.groups.items()}
+    deciding = tuple(task for group in groups.values() for task in group)
+    prices = {task: price_of(summary, [task], _valid_on(rows, (task,))) for task in deciding}
+    others = [row for row in rows if row.verdict.category != "valid"]
+    return GuaranteeBoard(
+        plan.delta,
+        deciding,
+        rows,
+        tuple(_ranked(summary, name, tasks, rows, found) for name, tasks in groups.items() if tasks),
+        tuple(sorted(others, key=lambda row: (-row.played(deciding), row.mean_regret(deciding)))),
+        {task: price for task, price in prices.items() if price is not None},
+    )
+
+
+def _valid_on(rows: tuple[GuaranteeRow, ...], tasks: tuple[str, ...]) -> list[str]:
+    """The valid rows that claim all of some tasks."""
+    return [
+        row.agent for row in rows if row.verdict.category == "valid" and all(t in row.verdict.claimed for t in tasks)
+    ]
+
+
+def _ranked(
+    summary: Summary,
+    name: str,
+    tasks: tuple[str, ...],
+    rows: tuple[GuaranteeRow, ...],
+    rankings: Mapping[str, TaskRanking | None],
+) -> ValidList:
+    agents = _valid_on(rows, tasks)
+    over = ranking_over(summary, tasks, rankings, agents) if agents else None
+    found = []
+    for row in rows:
+        if row.agent not in agents:
+            continue
+        place, mean_rank = "", float("nan")
+        if over is not None and row.agent in over.agents:
+            i = over.agents.index(row.agent)
+            mean_rank = over.mean_rank[i].estimate
+            place = over.ranking.marked(int(over.ranking.group[i])) if over.ranking.is_told else ""
+        with np.errstate(divide="ignore"):
+            slack = float(np.exp(np.mean([np.log(row.cells[task].slack) for task in tasks])))
+        found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks), slack))
+    found.sort(key=lambda one: (np.isnan(one.mean_rank), one.mean_rank, one.regret))
+    return ValidList(name, tasks, tuple(found), price_of(summary, tasks, agents))

@@ -1,0 +1,191 @@
+"""The two rankings of a board of guarantees: in numbers, as text and on its page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from leaderboards.api.run_suite import run_suite
+from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
+from leaderboards.audit.price import price_of
+from leaderboards.cli.app import app
+from leaderboards.play.spec import Ref
+from leaderboards.play.suite import parse_suite
+from leaderboards.score.scores import AgentScores
+from leaderboards.score.summary import Summary, summarise
+from leaderboards.show import build_page
+from leaderboards.store.store import Store
+
+TASKS = [f"norm {i}" for i in range(1, 9)]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight tasks that decide and one that does not, at a delta of 0.5, which few runs confirm."""
+    directory = tmp_path_factory.mktemp("guarantees")
+    tasks = [*TASKS, "aside"]
+    envs = [
+        {"id": "GPBandit/RKHS-v0", "label": label, "kwargs": {"n_arms": 12, "dim": 1, "norm": float(1 + i)}}
+        for i, label in enumerate(tasks)
+    ]
+    suite = parse_suite(
+        {
+            "name": "word",
+            "horizon": 10,
+            "repetitions": 2,
+            "audit": {"delta": 0.5, "checkpoints": 5, "groups": {"first": TASKS[:3], "others": TASKS[3:]}},
+            "environments": envs,
+            "agents": [
+                {"id": "Uniform"},
+                {"id": "GP-EI"},
+                {"id": "GP-UCB", "label": "AMM", "kwargs": {"width": "amm", "delta": 0.1}},
+                {"id": "GP-UCB", "label": "DMM", "kwargs": {"width": "dmm", "delta": 0.1}},
+                {"id": "GP-UCB", "label": "point", "kwargs": {"width": 0.0, "delta": 0.1}},
+                {"id": "GP-UCB", "label": "wide", "kwargs": {"width": 50.0, "delta": 0.1}},
+            ],
+        }
+    )
+    run_suite(suite, out=directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def board(played: Path) -> GuaranteeBoard:
+    store = Store(played)
+    suite = store.suite()
+    assert suite is not None
+    assert suite.audit is not None
+    return guarantee_board(store, summarise(store), suite.audit)
+
+
+def test_valid_rows_are_ranked_and_all_others_are_below_with_a_reason(board: GuaranteeBoard) -> None:
+    assert [row.agent for row in board.valid] == ["AMM", "DMM"]
+    assert [(one.name, one.tasks) for one in board.lists] == [
+        ("first", tuple(TASKS[:3])),
+        ("others", tuple(TASKS[3:])),
+    ]
+    for one in board.lists:
+        assert {row.row.agent for row in one.rows} == {"AMM", "DMM"}
+        means = [row.mean_rank for row in one.rows]
+        assert means == sorted(means)
+        assert sum(means) == pytest.approx(3), "two rows are ranked among themselves"
+        for row in one.rows:
+            assert row.regret == pytest.approx(np.mean([row.row.regret[task] for task in one.tasks]))
+            assert row.slack > 1
+    assert {row.agent: row.verdict.category for row in board.below} == {
+        "Uniform": "no band",
+        "GP-EI": "no band",
+        "point": "fails",
+        "wide": "holds, no theorem",
+    }, "GP-EI shows its beliefs, and states no width"
+    regrets = [row.mean_regret(board.tasks) for row in board.below]
+    assert regrets == sorted(regrets)
+    assert all(row.reason for row in board.below)
+    assert board.unlisted == ()
+    assert board.sentence.startswith("2 of 4 rows with a band keep their word; the best of them costs ")
+
+
+def test_the_price_is_that_of_the_best_rows(board: GuaranteeBoard, played: Path) -> None:
+    scores = summarise(Store(played)).scores
+    assert set(board.prices) == set(TASKS)
+    for task, price in board.prices.items():
+        means = {
+            agent: scores[task, agent].finals["cumulative_regret"].mean()
+            for agent in ("Uniform", "GP-EI", "AMM", "DMM", "point", "wide")
+        }
+        assert price.ratio.estimate == pytest.approx(min(means["AMM"], means["DMM"]) / min(means.values()))
+        assert price.valid[task] == min(("AMM", "DMM"), key=means.__getitem__)
+        assert means[price.best[task]] == min(means.values())
+        assert 1 <= price.ratio.low <= price.ratio.high
+    for one in board.lists:
+        assert one.price is not None
+        logs = [np.log(board.prices[task].ratio.estimate) for task in one.tasks]
+        assert one.price.ratio.estimate == pytest.approx(np.exp(np.mean(logs)))
+
+
+def made_up(regrets: dict[str, list[float]]) -> Summary:
+    t = np.array([10])
+    scores = {
+        ("task", name): AgentScores(t, tuple((0, i) for i in range(len(x))), finals={"cumulative_regret": np.array(x)})
+        for name, x in regrets.items()
+    }
+    return Summary(None, {}, {name: Ref(name) for name in regrets}, pd.DataFrame(), scores, [], {})
+
+
+def test_repetitions_are_paired() -> None:
+    """Regrets that differ by a factor of 1,000 between repetitions, and between rows by 2 in each."""
+    x = np.geomspace(1, 1000, 20)
+    price = price_of(made_up({"kept": (2 * x).tolist(), "tuned": x.tolist()}), ["task"], ["kept"])
+    assert price is not None
+    assert (price.ratio.estimate, price.ratio.low, price.ratio.high) == pytest.approx((2, 2, 2))
+
+
+def test_a_price_is_only_told_where_it_is_known() -> None:
+    regrets = {"kept": [2.0, 2.0], "tuned": [1.0, 1.0]}
+    assert price_of(made_up(regrets), ["task"], []) is None
+    assert price_of(made_up(regrets | {"kept": [2.0]}), ["task"], ["kept"]) is None, "not all repetitions"
+    assert price_of(made_up(regrets | {"tuned": [0.0, 0.0]}), ["task"], ["kept"]) is None, "no ratio to zero"
+    one = price_of(made_up({name: x[:1] for name, x in regrets.items()}), ["task"], ["kept"])
+    assert one is not None
+    assert one.ratio.estimate == 2
+    assert not one.ratio.is_known
+
+
+def test_the_command_prints_both_rankings(played: Path, board: GuaranteeBoard) -> None:
+    done = CliRunner().invoke(app, ["ranking", str(played), "--valid"])
+    assert done.exit_code == 0, done.output
+    above, below = done.output.split(" no guarantee ")
+    assert above.startswith(board.sentence)
+    for text in ("first: 3 environments, 2 valid rows", "others: 5 environments, 2 valid rows", "price of validity"):
+        assert text in above
+    assert "AMM: held in 16 of 16 runs on 8 claimed tasks, at least 82.9%" in above
+    assert "Uniform: states no band" in below
+    assert "point: held in 0 of 16 runs; a tuned width has no guarantee" in below
+    assert "wide: held in 16 of 16 runs; a tuned width has no guarantee" in below
+
+
+def test_a_suite_without_a_plan_has_no_valid_rows(tmp_path: Path) -> None:
+    env = {"id": "GPBandit/RKHS-v0", "kwargs": {"n_arms": 5}}
+    suite = parse_suite(
+        {"name": "s", "horizon": 3, "repetitions": 1, "environments": [env], "agents": [{"id": "Uniform"}]}
+    )
+    run_suite(suite, out=tmp_path)
+    done = CliRunner().invoke(app, ["ranking", str(tmp_path), "--valid"])
+    assert "--valid: expected runs of a suite with the key audit" in str(done.exception)
+    build_page(tmp_path, theory=False)
+    assert not (tmp_path / "site" / "guarantees.html").exists()
+
+
+def test_the_page_shows_both_rankings_and_the_matrix(played: Path, board: GuaranteeBoard) -> None:
+    index = build_page(played, theory=False)
+    assert f'<a href="site/guarantees.html">{board.sentence}</a>' in index.read_text()
+    page = (played / "site" / "guarantees.html").read_text()
+    assert f"{board.sentence}." in page
+    assert (
+        page.index('id="valid-1"') < page.index('id="valid-2"') < page.index('id="below"') < page.index('id="matrix"')
+    )
+    below = page[page.index('id="below"') : page.index('id="prices"')]
+    assert re.findall(r'data-sort="(\w[\w-]*)"><svg', below) == [row.agent for row in board.below]
+    for row in board.below:
+        assert row.reason in below
+    matrix = page[page.index('id="matrix"') :]
+    marks = {name: re.findall(r'class="mark (\w+)"', line) for name, line in _lines(matrix).items()}
+    kinds = {"AMM": "claimed", "DMM": "claimed", "point": "held", "wide": "held"}
+    assert marks == {name: [kind] * 9 for name, kind in kinds.items()}, "two runs of a task refute nothing"
+    assert _lines(matrix)["point"].count("○−2<") == 9
+    assert "(aside)" in matrix, "decides nothing"
+    assert len(re.findall('circle class="valid"', page)) == 2
+    assert len(re.findall('circle class="hollow"', page)) == 1
+
+
+def _lines(table: str) -> dict[str, str]:
+    return {
+        name: line
+        for line in table.splitlines()
+        for name in re.findall(r'<tr><th scope="row".*?data-sort="(\w+)"', line)
+    }
