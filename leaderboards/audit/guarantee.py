@@ -21,6 +21,9 @@ from leaderboards.store.store import StoreView
 
 __all__ = ["Cell", "GuaranteeRow", "guarantee_rows"]
 
+_NAMED = 3
+"""Most tasks that a reason names."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -75,7 +78,9 @@ class GuaranteeRow:
         without = f"; {unclaimed}" if unclaimed else ""
         n = len(self.verdict.claimed)
         tasks = "1 claimed task" if n == 1 else f"{n} claimed tasks"
-        where = f"; refuted on {', '.join(self.verdict.refuted)}" if self.verdict.refuted else ""
+        refuted = self.verdict.refuted
+        named = ", ".join(refuted) if len(refuted) <= _NAMED else f"{len(refuted)} tasks"
+        where = f"; refuted on {named}" if refuted else ""
         return {
             "valid": "",
             "few": f"held in {held} on {tasks}, too few for a rank",
