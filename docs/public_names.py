@@ -79,7 +79,7 @@ def names() -> list[str]:
         for name in found.__all__:
             thing = getattr(found, name)
             lines.add(f"{module}.{name}")
-            if callable(thing):
+            if callable(thing) and _owned(thing):  # what another library takes differs between its versions
                 lines |= {f"{module}.{name}({argument}=)" for argument in _arguments(thing)}
             if isinstance(thing, type):
                 members = (member for member in dir(thing) if not member.startswith("_"))
@@ -92,7 +92,13 @@ def names() -> list[str]:
 def _is_ours(thing: type, member: str) -> bool:
     """Whether a member comes from a class of this project, not from a base of the standard library or Gymnasium."""
     owner = next((base for base in thing.__mro__ if member in vars(base)), None)
-    return owner is not None and owner.__module__.partition(".")[0] in ("gpbandit_envs", "agents", "leaderboards")
+    return owner is not None and _owned(owner)
+
+
+def _owned(thing: object) -> bool:
+    """Whether a class or function is of this project."""
+    module = getattr(thing, "__module__", None) or ""
+    return module.partition(".")[0] in ("gpbandit_envs", "agents", "leaderboards")
 
 
 def main() -> int:

@@ -1,3 +1,3 @@
 """The version of the distribution, kept apart so that the build can read it without importing NumPy."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Protocol, runtime_checkable
+from typing import IO, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import platformdirs
@@ -124,7 +124,7 @@ def write_table(path: Path, table: Table) -> None:
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
 
     def write(out: IO[bytes]) -> None:
-        np.savez(out, allow_pickle=False, **arrays)
+        np.savez(out, **cast(Any, arrays))  # none holds objects; NumPy before 2.1 takes every keyword for an array
 
     write_whole(path, write)
 

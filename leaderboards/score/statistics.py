@@ -487,6 +487,9 @@ def flip_test(
     found = FlipTest(p, low, high, levels)
     if not len(i):
         return found
+    # In units of a power of two, which changes no digit: squares of tiny scores would be 0, of huge ones infinite.
+    unit = float(np.ldexp(1.0, min(int(np.frexp(np.abs(Y).max())[1]), 1023)))
+    Y = Y / unit
     D = Y[:, i] - Y[:, j]
     mean = D.mean(axis=0)
     if n < LEAST_BLOCKS:
@@ -535,8 +538,8 @@ def flip_test(
     # Of pairs without any difference the critical value is 0.
     levels[a, b] = levels[b, a] = np.minimum(2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical), alpha)
     half = critical[0] * scale * (1 + _ROUNDING)
-    low[i, j], high[i, j] = mean - half, mean + half
-    low[j, i], high[j, i] = -mean - half, -mean + half
+    low[i, j], high[i, j] = (mean - half) * unit, (mean + half) * unit
+    low[j, i], high[j, i] = (-mean - half) * unit, (-mean + half) * unit
     return found
 
 

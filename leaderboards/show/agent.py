@@ -23,7 +23,7 @@ from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
 
-__all__ = ["agent_page"]
+__all__ = ["agent_page", "tuned_on"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "agent": agent,
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
-        "tuned": _tuned(site, ref),
+        "tuned": tuned_on(site, ref),
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
@@ -110,7 +110,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
     }
 
 
-def _tuned(site: Site, ref: Ref) -> str:
+def tuned_on(site: Site, ref: Ref) -> str:
     """What the suite declares that the settings of an agent were tuned on; "" if it declares nothing."""
     suite = site.summary.suite
     return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""

@@ -2,19 +2,21 @@
 
 SITE/index.html        the front page
 SITE/plotly.min.js     the plotting library of all boards
-SITE/board/NAME/       the pages of a board, and files to download: scores, papers, runs unless it is a part of another
+SITE/board/NAME/       the pages of a board; to download scores, papers, and of whole boards the data set
 SITE/docs/             the documentation
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.read import Board, board, board_names, pack_board
+from leaderboards.archive.describe import citation, describe_board
+from leaderboards.archive.read import Board, board, board_names
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import build_page, page_templates
@@ -44,6 +46,7 @@ class BoardCard:
         stale: Agents whose code has changed since.
         whole: The board that holds all its runs, packed: itself, or the one whose suite its own is a part of.
         sha256: Of that packed board, as `--against` takes it.
+        citation: BibTeX of that board.
     """
 
     name: str
@@ -56,6 +59,7 @@ class BoardCard:
     stale: tuple[str, ...]
     whole: str
     sha256: str
+    citation: str
 
 
 def build_front(out: str | os.PathLike[str]) -> Path:
@@ -102,9 +106,9 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
     stale = set(files.iterdir()) - _write_scores(site, files)
     whole = suite.part_of or name
     if whole == name:
-        archive = files / f"{name}.zip"
-        hashes[name] = pack_board(found, archive)
-        stale.discard(archive)
+        archive, *described = describe_board(found, files)
+        hashes[name] = hashlib.sha256(archive.read_bytes()).hexdigest()
+        stale -= {archive, *described}
     for path in stale:
         path.unlink()
     basis, tabs = _leaders(site)
@@ -119,6 +123,7 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
         tuple(sorted(set(found.stale().values()))),
         whole,
         hashes[whole],
+        citation(found if whole == name else board(whole)),
     )
 
 

@@ -38,11 +38,13 @@ __all__ = [
     "FORMATS",
     "draw_intervals",
     "draw_panels",
+    "escape_latex",
     "latex_table",
     "make_figures",
     "markdown_table",
     "metric_panels",
     "paper_style",
+    "plain",
 ]
 
 FORMATS = ("png", "pdf")
@@ -227,9 +229,9 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
     drawn: dict[str, Line2D] = {}
     for i, (ax, chart) in enumerate(zip(axes, charts)):
         drawn = _draw(ax, chart, styles) | drawn
-        ax.set(title=_plain(chart.title), xlabel=_plain(chart.x.text + _from(chart)))
+        ax.set(title=plain(chart.title), xlabel=plain(chart.x.text + _from(chart)))
         if i % n_columns == 0:
-            ax.set_ylabel(_plain(chart.y.label))
+            ax.set_ylabel(plain(chart.y.label))
     _legend(figure, drawn)
     return figure
 
@@ -356,7 +358,7 @@ def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineS
         if interval.is_known:
             ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
         ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(order)), [_plain(name) for name in order])
+    ax.set_yticks(range(len(order)), [plain(name) for name in order])
     ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
     ax.grid(axis="x", alpha=0.3)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -377,7 +379,7 @@ def _legend(figure: Figure, curves: Mapping[str, Line2D]) -> None:
         legend = figure.legend(
             list(curves.values()),
             # A label is given here alone: of a curve's own labels, matplotlib leaves out those that begin with "_".
-            [_plain(name) for name in curves],
+            [plain(name) for name in curves],
             loc="outside lower center",
             ncols=n_columns,
             frameon=False,
@@ -389,7 +391,7 @@ def _legend(figure: Figure, curves: Mapping[str, Line2D]) -> None:
     figure.set_figheight(figure.get_figheight() + max(0.0, extent.height / figure.dpi - _LEGEND_INCHES))
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name without the dollars that matplotlib would read as mathematics."""
     return name.replace("$", r"\$")
 
@@ -426,7 +428,7 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
         f"% {_caption(site)}",
         rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}",
         r"\toprule",
-        " & ".join(["Agent", *map(_escape_latex, tasks)]) + r" \\",
+        " & ".join(["Agent", *map(escape_latex, tasks)]) + r" \\",
         r"\midrule",
     ]
     for name in _order(site):
@@ -435,7 +437,7 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
             interval = _score(site, task, name)
             text = "--" if interval is None else _text_latex(interval)
             cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
-        lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
+        lines.append(" & ".join([escape_latex(name), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -449,7 +451,7 @@ def _latex_means(site: Site) -> str:
         r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}",
         rf"\begin{{tabular}}{{l{''.join(formats)}}}",
         r"\toprule",
-        " & ".join(["Agent", *(rf"{{\rotatebox{{90}}{{{_escape_latex(task)}}}}}" for task in tasks)]) + r" \\",
+        " & ".join(["Agent", *(rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks)]) + r" \\",
         r"\midrule",
     ]
     for name in _order(site):
@@ -457,7 +459,7 @@ def _latex_means(site: Site) -> str:
         for task in tasks:
             text = texts.get((task, name), "{--}")
             cells.append(rf"\bfseries {text}" if site.rank(task, name) == 1 else text)
-        lines.append(" & ".join([_escape_latex(name), *cells]) + r" \\")
+        lines.append(" & ".join([escape_latex(name), *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -513,5 +515,6 @@ def _escape_md(text: str) -> str:
     return re.sub(r"(?i)(www)\.", r"\1\\.", text)
 
 
-def _escape_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
+    """Text as LaTeX prints it, on one line."""
     return "".join(_LATEX.get(character, character) for character in " ".join(visible(text).split()))

@@ -29,9 +29,14 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
         "board/small/files/scores.csv",
         "board/small/files/papers.bib",
         "board/small/files/small.zip",
+        "board/small/files/datasheet.md",
+        "board/small/files/croissant.json",
+        "board/small/files/runs.csv",
+        "board/small/files/curves.parquet",
     ):
         assert f'href="{link}"' in text
         assert (front.parent / link).is_file()
+    assert f"SHA-256 of the index: {own.sha256}" in text
     assert "docs/index.html" not in text
     (front.parent / "docs").mkdir()
     (front.parent / "docs" / "index.html").write_text("")

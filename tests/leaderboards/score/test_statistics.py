@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -320,7 +320,17 @@ def test_other_questions_are_not_paid_for() -> None:
     assert np.isnan(flip_test(Y, rng(15), np.zeros((12, 12), bool)).p[0, 1])
 
 
+@pytest.mark.parametrize("exponent", [-1000, -540, 30, 1000])
+def test_the_flip_test_knows_no_unit(exponent: int) -> None:
+    Y = rng(17).normal(size=(9, 6))
+    found, scaled = flip_test(Y, rng(18)), flip_test(np.ldexp(Y, exponent), rng(18))
+    np.testing.assert_array_equal(scaled.p, found.p)
+    np.testing.assert_array_equal(scaled.low, np.ldexp(found.low, exponent))
+    np.testing.assert_array_equal(scaled.high, np.ldexp(found.high, exponent))
+
+
 @given(hnp.arrays(np.float64, (7, 5), elements=st.floats(0, 1)), st.floats(0.02, 0.3))
+@example(np.diag([5.6e-163, 0, 0, 0, 0, 0, 0])[:, :5], 0.25)
 def test_intervals_agree_with_p(Y: np.ndarray, alpha: float) -> None:
     found = flip_test(Y, rng(16), alpha=alpha)
     off = ~np.eye(5, dtype=bool)

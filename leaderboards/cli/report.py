@@ -1,0 +1,44 @@
+"""`gpbandit report`: one page on an agent for a paper's appendix."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leaderboards.archive.read import board_names
+from leaderboards.cli.against import opened
+from leaderboards.cli.board import opened as opened_board
+from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.terminal import say
+
+__all__ = ["report"]
+
+
+def report(
+    agent: Annotated[str, typer.Argument(help="Name of the agent, as on the page.")],
+    results: Annotated[str, typer.Argument(help="Results folder, or name of a board such as core-v2.")],
+    against: Annotated[
+        str | None,
+        typer.Option(help="Rank the folder's runs among those of a board; by default as it was played."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the PDF and the LaTeX.")] = Path(),
+) -> None:
+    """Write one page on an agent, as PDF and LaTeX: rivals, profile, targets, guarantee, how it was run."""
+    from leaderboards.show.report import agent_report, write_report
+
+    is_board = results in board_names()
+    if is_board and against is not None:
+        raise UserError("--against: expected a results folder before it, got the name of a board")
+    with user_errors(Path(results)):
+        store = opened_board(results) if is_board else opened(results_folder(Path(results)), against)
+        try:
+            found = agent_report(store, agent)
+        except ValueError as error:
+            raise UserError(str(error).replace("agent:", "AGENT:", 1)) from None
+    stem = re.sub(r"[^a-z0-9.+]+", "-", f"{found.agent}-{found.suite}".lower()).strip("-")
+    with user_errors(out):
+        for path in write_report(found, out, stem):
+            say(str(path))
