@@ -52,7 +52,7 @@ class _Mean(BenchmarkTestFunction):
     instance: Instance = field(repr=False)
 
     def evaluate_true(self, params: Mapping[str, Any]) -> torch.Tensor:
-        return torch.tensor(self.instance.mean(_point(self.instance, params)[None]), dtype=torch.double)[None]
+        return torch.tensor(self.instance.mean(self.instance.point(params)[None]), dtype=torch.double)[None]
 
 
 @dataclass(kw_only=True)
@@ -70,7 +70,7 @@ class _OwnNoise(Noise):
         if trial is None:
             raise ValueError("trial: expected one, as the feedback of a table depends on the arm, got None")
         arms = trial.arms_by_name
-        df["mean"] = [self.instance.feedback(_point(self.instance, arms[name].parameters)) for name in df["arm_name"]]
+        df["mean"] = [self.instance.feedback(self.instance.point(arms[name].parameters)) for name in df["arm_name"]]
         df["sem"] = np.nan  # Ax estimates it
         return df
 
@@ -83,11 +83,6 @@ def _parameter(name: str, dimension: Dimension, arms: bool) -> Parameter:
     kind = ParameterType.INT if dimension.integer else ParameterType.FLOAT
     number = int if dimension.integer else float
     return RangeParameter(name, kind, number(dimension.low), number(dimension.high), log_scale=dimension.log)
-
-
-def _point(instance: Instance, params: Mapping[str, Any]) -> np.ndarray:
-    named = zip(instance.names(), instance.domain)
-    return np.array([d.choices.index(params[name]) if d.choices else params[name] for name, d in named], np.float64)
 
 
 def _uniform_mean(instance: Instance) -> float:

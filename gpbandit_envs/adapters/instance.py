@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -75,6 +75,11 @@ class Instance:
         (action,) = self._actions(np.asarray(point, np.float64)[None])
         _, reward, _, _, info = self.env.step(int(action) if self.finite else action)
         return math.nan if info.get("failed") else float(reward)
+
+    def point(self, params: Mapping[str, Any]) -> Float[np.ndarray, " D"]:
+        """The point with these values by the name of the dimension, of choices the choice itself."""
+        named = zip(self.names(), self.domain)
+        return np.array([d.choices.index(params[name]) if d.choices else params[name] for name, d in named], np.float64)
 
     def names(self) -> list[str]:
         """Names of the dimensions; `x0`, `x1`, ... where they have none."""

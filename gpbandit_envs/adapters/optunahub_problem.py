@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import optuna
 from optunahub.benchmarks import BaseProblem
 
@@ -42,15 +43,12 @@ class OptunaHubProblem(BaseProblem):
 
     def mean(self, params: Mapping[str, Any]) -> float:
         """The noise-free mean; for scoring."""
-        return float(self.instance.mean([self._point(params)])[0])
+        return float(self.instance.mean(self._point(params)[None])[0])
 
-    def _point(self, params: Mapping[str, Any]) -> list[float]:
+    def _point(self, params: Mapping[str, Any]) -> np.ndarray:
         if set(params) != set(self._space):
             raise ValueError(f"params: expected {', '.join(self._space)}, got {', '.join(map(str, params)) or 'none'}")
-        values = zip(self._space, self.instance.domain)
-        return [
-            dimension.choices.index(params[name]) if dimension.choices else params[name] for name, dimension in values
-        ]
+        return self.instance.point(params)
 
 
 def _distribution(dimension: Dimension, arms: bool) -> optuna.distributions.BaseDistribution:

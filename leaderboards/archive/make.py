@@ -101,7 +101,7 @@ def make_board(
         if results.keys():
             found = write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
             size = sum(path.stat().st_size for path in folder.iterdir())
-            wanted = sum(1 for _ in suite.specs())
+            wanted = suite.n_runs
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
             for first, others in alike(summarise(found, n_points=2)).items():
                 say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")

@@ -19,7 +19,7 @@ from leaderboards.score.summary import Summary
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import StoreView
 
-__all__ = ["Cell", "GuaranteeRow", "guarantee_rows"]
+__all__ = ["Cell", "GuaranteeRow", "guarantee_rows", "kept_words"]
 
 _NAMED = 3
 """Most tasks that a reason names."""
@@ -69,10 +69,16 @@ class GuaranteeRow:
         played = [self.regret[task] for task in tasks if task in self.regret]
         return float(np.mean(played)) if played else float("nan")
 
+    def mean_slack(self, tasks: Iterable[str]) -> float:
+        """Stated over required width, geometric mean over those of `tasks` on which it states a band; NaN for none."""
+        slacks = [self.cells[task].slack for task in tasks if task in self.cells]
+        with np.errstate(divide="ignore"):
+            return float(np.exp(np.mean(np.log(slacks)))) if slacks else float("nan")
+
     @property
     def reason(self) -> str:
         """Why it is not among the valid rows, in words; "" if it is."""
-        held = f"{self.verdict.runs - self.verdict.violated} of {self.verdict.runs} runs"
+        held = f"{self.verdict.held} of {self.verdict.runs} runs"
         reasons = Counter(cell.why_not for cell in self.cells.values() if cell.why_not)
         unclaimed = reasons.most_common(1)[0][0] if reasons and not self.verdict.claimed else ""
         without = f"; {unclaimed}" if unclaimed else ""
@@ -122,6 +128,12 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
         rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(deciding)), cells, regret))
     order = {name: i for i, name in enumerate(summary.agents)}
     return sorted(rows, key=lambda row: order[row.agent])
+
+
+def kept_words(rows: Iterable[GuaranteeRow]) -> str:
+    """How many of the rows that state a band keep their word."""
+    banded = [row.verdict.category for row in rows if row.verdict.category != "no band"]
+    return f"{banded.count('valid')} of {len(banded)} rows with a band keep their word"
 
 
 def _states_band(audit: KeptAudit, agent: Ref) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows
+from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows, kept_words
 from leaderboards.audit.price import Price, price_of
 from leaderboards.play.suite import AuditPlan
 from leaderboards.score.rankings import TaskRanking, ranking_over, task_ranking
@@ -87,14 +87,13 @@ class GuaranteeBoard:
     @property
     def sentence(self) -> str:
         """How many rows keep their word, and what that costs."""
-        banded = sum(row.verdict.category != "no band" for row in self.rows)
         costs = [
             f"{one.price.ratio.estimate:.2g} times the least regret ({one.name})"
             for one in self.lists
             if one.price is not None
         ]
         cost = f"; the best of them costs {' and '.join(costs)}" if costs else ""
-        return f"{len(self.valid)} of {banded} rows with a band keep their word{cost}"
+        return kept_words(self.rows) + cost
 
 
 def guarantee_board(
@@ -152,8 +151,6 @@ def _ranked(
             i = over.agents.index(row.agent)
             mean_rank = over.mean_rank[i].estimate
             place = over.ranking.marked(int(over.ranking.group[i])) if over.ranking.is_told else ""
-        with np.errstate(divide="ignore"):
-            slack = float(np.exp(np.mean([np.log(row.cells[task].slack) for task in tasks])))
-        found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks), slack))
+        found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks), row.mean_slack(tasks)))
     found.sort(key=lambda one: (np.isnan(one.mean_rank), one.mean_rank, one.regret))
     return ValidList(name, tasks, tuple(found), price_of(summary, tasks, agents))

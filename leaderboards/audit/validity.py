@@ -82,6 +82,11 @@ class Verdict:
     least_held: float
     refuted: tuple[str, ...]
 
+    @property
+    def held(self) -> int:
+        """Runs there in which every mean was inside the band."""
+        return self.runs - self.violated
+
 
 def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> float:
     """Lower Clopper-Pearson limit of the share of runs that hold, one-sided; NaN without runs."""

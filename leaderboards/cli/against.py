@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leaderboards.archive.read import Board, Joined, board_of, open_results
-from leaderboards.cli.errors import option_errors
+from leaderboards.archive.read import Board, Joined, board, board_names, board_of, open_results
+from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.play.suite import Suite
 from leaderboards.store.store import Store
 
-__all__ = ["opened", "rivals_on"]
+__all__ = ["board_or_folder", "opened", "rivals_on"]
 
 
 def rivals_on(against: str, suite: Suite) -> Board:
@@ -30,3 +30,17 @@ def opened(directory: Path, against: str | None = None) -> Store | Joined:
     """
     with option_errors("against", board="against"):
         return open_results(directory, against)
+
+
+def board_or_folder(results: str, against: str | None) -> Board | Store | Joined:
+    """The board of that name, or the results folder as `opened` gives it.
+
+    Raises:
+        UserError: if there is none, or a board is to be joined with another.
+    """
+    with user_errors(Path(results)):
+        if results not in board_names():
+            return opened(results_folder(Path(results)), against)
+        if against is not None:
+            raise UserError("--against: expected a results folder before it, got the name of a board")
+        return board(results)

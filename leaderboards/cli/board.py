@@ -73,10 +73,10 @@ def list_boards(
         found = opened(board_name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
-        specs, skipped = list(found.suite().specs()), len(found.keys("skipped"))
+        skipped = len(found.keys("skipped"))
         files = len({run.file for run in found.entries().values()})
         unfit = f", {skipped} skipped" if skipped else ""
-        say(f"{board_name}: {len(found.done_keys())} of {len(specs)} runs of {files} agents{unfit}{text}")
+        say(f"{board_name}: {len(found.done_keys())} of {found.suite().n_runs} runs of {files} agents{unfit}{text}")
         for agent, envs in found.missing().items():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
             say(f"  missing: {agent} on {where}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows
+from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows, kept_words
 from leaderboards.audit.guarantee_board import ValidList, guarantee_board
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import StoreView
@@ -24,9 +24,7 @@ def verdict_lines(view: StoreView, also: Collection[str] = ()) -> list[str]:
     if suite is None or suite.audit is None:
         return []
     rows = guarantee_rows(view, summarise(view, n_points=2), suite.audit)
-    banded = [row for row in rows if row.verdict.category != "no band"]
-    valid = sum(row.verdict.category == "valid" for row in banded)
-    lines = [f"{valid} of {len(banded)} rows with a band keep their word, at delta {suite.audit.delta:g}"]
+    lines = [f"{kept_words(rows)}, at delta {suite.audit.delta:g}"]
     for row in rows:
         if row.agent in also:
             lines.append(f"  {row.agent}: {row.verdict.category}, {row.reason or _held(row)}")
@@ -72,7 +70,7 @@ def _list_lines(ranking: ValidList) -> Iterator[str]:
 
 def _held(row: GuaranteeRow) -> str:
     verdict = row.verdict
-    held = f"held in {verdict.runs - verdict.violated} of {verdict.runs} runs on {len(verdict.claimed)} claimed tasks"
+    held = f"held in {verdict.held} of {verdict.runs} runs on {len(verdict.claimed)} claimed tasks"
     return f"{held}, at least {verdict.least_held:.1%}"
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from leaderboards.archive.read import Joined, board, board_names
-from leaderboards.cli.against import opened
-from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.archive.read import Joined
+from leaderboards.cli.against import board_or_folder
+from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.guarantee import guarantee_lines
 from leaderboards.cli.terminal import say
 from leaderboards.score.aliases import alike
@@ -62,11 +62,8 @@ def ranking(
 ) -> None:
     """Print scores from 0 (uniform draws) to 100 (no regret), with places, intervals and shares of tasks won."""
     check_metric(by, "--by")
-    is_board = results in board_names()
-    if is_board and against is not None:
-        raise UserError("--against: expected a results folder before it, got the name of a board")
+    found = board_or_folder(results, against)
     with user_errors(Path(results)):
-        found = board(results) if is_board else opened(results_folder(Path(results)), against)
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
         if valid and ((suite := found.suite()) is None or suite.audit is None):

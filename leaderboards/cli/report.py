@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.read import board_names
-from leaderboards.cli.against import opened
-from leaderboards.cli.board import opened as opened_board
-from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.against import board_or_folder
+from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
 
 __all__ = ["report"]
@@ -29,11 +27,8 @@ def report(
     """Write one page on an agent, as PDF and LaTeX: rivals, profile, targets, guarantee, how it was run."""
     from leaderboards.show.report import agent_report, write_report
 
-    is_board = results in board_names()
-    if is_board and against is not None:
-        raise UserError("--against: expected a results folder before it, got the name of a board")
+    store = board_or_folder(results, against)
     with user_errors(Path(results)):
-        store = opened_board(results) if is_board else opened(results_folder(Path(results)), against)
         try:
             found = agent_report(store, agent)
         except ValueError as error:

@@ -29,12 +29,7 @@ _SOURCES = 4  # of a paper that a list of experiments names
 
 
 def reproduce(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help=f"One of {', '.join(EXPERIMENTS)}; or a paper, {', '.join(PAPERS)}: lists its experiments."
-        ),
-    ],
+    name: Annotated[str, typer.Argument(help=_NAMES)],
     quick: Annotated[bool, typer.Option("--quick", help="The short form, with the claims that are stable there.")] = (
         False
     ),

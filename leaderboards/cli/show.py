@@ -135,7 +135,7 @@ def _suite(name: str) -> Iterator[tuple[str, str]]:
         yield "environment", f"{task.env.label}, horizon {task.horizon}, feedback {task.feedback.replace('_', ' ')}"
     for entry in suite.agents:
         yield "agent", entry.ref.label
-    yield "runs", str(sum(1 for _ in suite.specs()))
+    yield "runs", str(suite.n_runs)
 
 
 def _signature(built: Any) -> str:

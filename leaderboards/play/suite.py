@@ -285,9 +285,8 @@ class Suite(_Strict):
 
     @model_validator(mode="after")
     def _can_be_listed(self) -> Suite:
-        n = len(self.agents) * sum(task.repetitions for task in self.tasks)
-        if n > MOST_RUNS:
-            raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {n:,}: make several suites of it")
+        if self.n_runs > MOST_RUNS:
+            raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {self.n_runs:,}: make several suites of it")
         return self
 
     @model_validator(mode="after")
@@ -313,6 +312,11 @@ class Suite(_Strict):
             )
             for entry in self.environments
         )
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs `specs` has."""
+        return len(self.agents) * sum(task.repetitions for task in self.tasks)
 
     def specs(self) -> Iterator[RunSpec]:
         """All runs, repetition by repetition."""

@@ -23,7 +23,7 @@ from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
 
-__all__ = ["agent_page", "tuned_on"]
+__all__ = ["agent_page", "best_in_group", "tuned_on"]
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,19 @@ def tuned_on(site: Site, ref: Ref) -> str:
     return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""
 
 
+def best_in_group(site: Site, group: str) -> str:
+    """The agent with the largest score in a group of the capability profile."""
+    scores = {name: found[group].score for name, found in site.profile.items() if group in found}
+    return max(scores, key=scores.__getitem__)
+
+
 def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCell, str]]:
     """Title and meaning of each group of the capability profile, the agent's score, the best one and whose it is."""
     found = []
     for group in GROUPS:
         if group.name not in site.groups:
             continue
-        rivals = [name for name, scores in site.profile.items() if group.name in scores]
-        best = max(rivals, key=lambda name: site.profile[name][group.name].score)
+        best = best_in_group(site, group.name)
         cells = (profile_cell(site, agent, group.name), profile_cell(site, best, group.name))
         found.append((group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}", *cells, best))
     return found if site.profile.get(agent) else []

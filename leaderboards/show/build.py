@@ -78,7 +78,8 @@ def build_page(
         raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
     site = make_site(summary, theory, audit_reports(store, summary), ranked_by)
     if summary.suite is not None and summary.suite.audit is not None:
-        site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit))
+        rankings = site.rankings if ranked_by == "cumulative_regret" else None
+        site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit, rankings))
     folder = own_folder(directory / _PAGES)
     places = [folder, *(own_folder(folder / name) for name in (*_SCRIPTS, _CODE))]
     assets = own_folder(folder / "assets")

@@ -79,11 +79,11 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
     cards: list[BoardCard] = []
-    hashes: dict[str, str] = {}
+    packed: dict[str, tuple[str, str]] = {}
     for name in board_names():  # a part comes after its whole
         found = board(name)
         if found.done_keys():
-            cards.append(_card(found, name, folder, hashes))
+            cards.append(_card(found, name, folder, packed))
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -97,8 +97,8 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> BoardCard:
-    """Write the pages and the downloads of a board; the hash of its archive is added to `hashes`."""
+def _card(found: Board, name: str, front: Path, packed: dict[str, tuple[str, str]]) -> BoardCard:
+    """Write the pages and the downloads of a board; `packed` gets the hash of its archive and its BibTeX."""
     summary, folder = summarise(found), front / "board" / name
     build_page(found, out=folder, front=front)
     site = make_site(summary)
@@ -107,7 +107,7 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
     whole = suite.part_of or name
     if whole == name:
         archive, *described = describe_board(found, files)
-        hashes[name] = hashlib.sha256(archive.read_bytes()).hexdigest()
+        packed[name] = hashlib.sha256(archive.read_bytes()).hexdigest(), citation(found)
         stale -= {archive, *described}
     for path in stale:
         path.unlink()
@@ -115,15 +115,14 @@ def _card(found: Board, name: str, front: Path, hashes: dict[str, str]) -> Board
     return BoardCard(
         name,
         suite.description,
-        f"{len(found.done_keys()):,} of {sum(1 for _ in suite.specs()):,}",
+        f"{len(found.done_keys()):,} of {suite.n_runs:,}",
         len(summary.agents),
         len(summary.tasks),
         basis,
         tabs,
         tuple(sorted(set(found.stale().values()))),
         whole,
-        hashes[whole],
-        citation(found if whole == name else board(whole)),
+        *packed[whole],
     )
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from leaderboards.audit.guarantee import Cell, GuaranteeRow
@@ -26,7 +24,7 @@ GUARANTEE_FILE = "guarantees.html"
 
 
 @dataclass(frozen=True)
-class KeptRow:
+class BandRow:
     """A row of a ranking.
 
     Attributes:
@@ -61,7 +59,7 @@ class KeptRow:
 
 
 @dataclass(frozen=True)
-class KeptList:
+class RankedRows:
     """A ranking of valid rows.
 
     Attributes:
@@ -73,7 +71,7 @@ class KeptList:
 
     name: str
     tasks: int
-    rows: list[KeptRow]
+    rows: list[BandRow]
     price: str
 
 
@@ -130,27 +128,26 @@ def guarantee_page(site: Site, board: GuaranteeBoard) -> dict[str, Any]:
     }
 
 
-def _list(site: Site, ranking: ValidList) -> KeptList:
+def _list(site: Site, ranking: ValidList) -> RankedRows:
     price = ""
     if ranking.price is not None:
         ends = between(ranking.price.ratio)
         price = number(ranking.price.ratio.estimate) + (f" ({ends})" if ends else "")
-    return KeptList(
+    return RankedRows(
         ranking.name, len(ranking.tasks), [_row(site, one.row, ranking.tasks, one) for one in ranking.rows], price
     )
 
 
-def _row(site: Site, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow | None = None) -> KeptRow:
+def _row(site: Site, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow | None = None) -> BandRow:
     verdict, played = row.verdict, row.played(tasks)
     regret = number_cell(row.mean_regret(tasks))
     if played < len(tasks):
         regret = TableCell(regret.text, LAST, f"on {played} of {len(tasks)}", "not played on all environments")
     held = limit = TableCell(NONE)
     if verdict.runs:
-        share = (verdict.runs - verdict.violated) / verdict.runs
-        held = TableCell(f"{verdict.runs - verdict.violated} / {verdict.runs}", share)
+        held = TableCell(f"{verdict.held} / {verdict.runs}", verdict.held / verdict.runs)
         limit = TableCell(f"{verdict.least_held:.3f}", verdict.least_held)
-    return KeptRow(
+    return BandRow(
         name=row.agent,
         file=site.agent_files[row.agent],
         swatch=svg.swatch(site.styles[row.agent]),
@@ -159,7 +156,7 @@ def _row(site: Site, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow
         theorem=_theorem(row),
         held=held,
         limit=limit,
-        slack=_slack(_slack_over(row, tasks)),
+        slack=_slack(row.mean_slack(tasks)),
         regret=regret,
         claimed=len(verdict.claimed),
         reason=row.reason,
@@ -171,13 +168,6 @@ def _theorem(row: GuaranteeRow) -> str:
     """The theorem on most of the tasks that the row claims; "" if it claims none."""
     found = Counter(row.cells[task].theorem for task in row.verdict.claimed)
     return found.most_common(1)[0][0] if found else ""
-
-
-def _slack_over(row: GuaranteeRow, tasks: Iterable[str]) -> float:
-    """Geometric mean over tasks with a band; NaN without one."""
-    values = [row.cells[task].slack for task in tasks if task in row.cells]
-    with np.errstate(divide="ignore"):
-        return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
 
 
 def _slack(x: float) -> TableCell:
@@ -206,7 +196,7 @@ def _scatter(board: GuaranteeBoard) -> Markup:
     """Regret against slack: the valid rows filled, all others hollow, those that fail in red."""
     points = []
     for row in board.rows:
-        x, y = row.mean_regret(board.tasks), _slack_over(row, board.tasks)
+        x, y = row.mean_regret(board.tasks), row.mean_slack(board.tasks)
         if row.cells and row.played(board.tasks) == len(board.tasks) and x > 0 and y > 0 and math.isfinite(x * y):
             kind = {"valid": "valid", "fails": "failed"}.get(row.verdict.category, "hollow")
             points.append((x, y, kind, f"{row.agent}: regret {number(x)}, slack {number(y)}, {row.verdict.category}"))

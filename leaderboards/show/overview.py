@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -449,9 +449,10 @@ def _rank_interval(interval: Interval, k: int) -> str:
 def _card(site: Site, task: str) -> TaskCard:
     scores = site.summary.on(task)
     found = site.rankings[task]
-    drawn = _drawn(site, task)
-    chart = metric_chart(METRICS["cumulative_regret"], {name: site.shown.on(task)[name] for name in drawn})
-    which = "all agents" if len(drawn) == len(site.shown.on(task)) else ", ".join(drawn)
+    there = site.shown.on(task)
+    drawn = _drawn(site, task, there)
+    chart = metric_chart(METRICS["cumulative_regret"], {name: there[name] for name in drawn})
+    which = "all agents" if len(drawn) == len(there) else ", ".join(drawn)
     finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
     return TaskCard(
@@ -479,9 +480,8 @@ def _card(site: Site, task: str) -> TaskCard:
     )
 
 
-def _drawn(site: Site, task: str) -> list[str]:
+def _drawn(site: Site, task: str, there: Collection[str]) -> list[str]:
     """The agents on a card: those that lead, the reference, and those that play in the folder among a board's."""
-    there = site.shown.on(task)
     best = [agent for agent in site.best_agents(task) if agent in there][:_DRAWN]
     chosen = {*best, *site.legend(there, [task])["pinned"]}
     return [agent for agent in there if agent in chosen]

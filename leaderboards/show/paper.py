@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "booktabs",
     "draw_intervals",
     "draw_panels",
+    "draw_rows",
     "escape_latex",
     "latex_table",
     "make_figures",
@@ -353,17 +355,21 @@ def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineS
     order = sorted(intervals, key=lambda name: intervals[name].estimate, reverse=True)
     figure = _new_figure(4.2, 0.28 * len(order) + 0.8)
     ax = figure.subplots()
-    for y, name in enumerate(order):
-        interval, colour = intervals[name], styles[name].light
+    draw_rows(ax, [(name, intervals[name], styles[name].light) for name in order])
+    ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
+    return figure
+
+
+def draw_rows(ax: Axes, rows: Sequence[tuple[str, Interval, str]]) -> None:
+    """A line for each name, estimate with its interval, and colour, the first at the bottom."""
+    for y, (_, interval, colour) in enumerate(rows):
         if interval.is_known:
             ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
         ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(order)), [plain(name) for name in order])
-    ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
+    ax.set_yticks(range(len(rows)), [plain(name) for name, _, _ in rows])
     ax.grid(axis="x", alpha=0.3)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(left=False)
-    return figure
 
 
 def _new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -423,22 +429,23 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
     """
     if only_mean:
         return _latex_means(site)
-    tasks = list(site.summary.tasks)
-    lines = [
-        f"% {_caption(site)}",
-        rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}",
-        r"\toprule",
-        " & ".join(["Agent", *map(escape_latex, tasks)]) + r" \\",
-        r"\midrule",
-    ]
+    tasks, rows = list(site.summary.tasks), []
     for name in _order(site):
         cells = []
         for task in tasks:
             interval = _score(site, task, name)
             text = "--" if interval is None else _text_latex(interval)
             cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
-        lines.append(" & ".join([escape_latex(name), *cells]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        rows.append([escape_latex(name), *cells])
+    head = ["Agent", *map(escape_latex, tasks)]
+    return "\n".join([f"% {_caption(site)}", *booktabs(f"l{'r' * len(tasks)}", head, rows), ""])
+
+
+def booktabs(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a `tabular` with booktabs rules; cells are LaTeX."""
+    body = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    return [begin, r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule", end]
 
 
 def _latex_means(site: Site) -> str:
@@ -446,21 +453,16 @@ def _latex_means(site: Site) -> str:
     found = {(task, name): _score(site, task, name) for task in tasks for name in _order(site)}
     texts = {key: number(interval.estimate) for key, interval in found.items() if interval is not None}
     formats = [_siunitx([texts[task, name] for name in _order(site) if (task, name) in texts]) for task in tasks]
-    lines = [
-        f"% {_caption(site, only_mean=True)}",
-        r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}",
-        rf"\begin{{tabular}}{{l{''.join(formats)}}}",
-        r"\toprule",
-        " & ".join(["Agent", *(rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks)]) + r" \\",
-        r"\midrule",
-    ]
+    rows = []
     for name in _order(site):
         cells = []
         for task in tasks:
             text = texts.get((task, name), "{--}")
             cells.append(rf"\bfseries {text}" if site.rank(task, name) == 1 else text)
-        lines.append(" & ".join([escape_latex(name), *cells]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        rows.append([escape_latex(name), *cells])
+    notes = [f"% {_caption(site, only_mean=True)}", r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"]
+    head = ["Agent", *(rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks)]
+    return "\n".join([*notes, *booktabs(f"l{''.join(formats)}", head, rows), ""])
 
 
 def _siunitx(texts: Sequence[str]) -> str:

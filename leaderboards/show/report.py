@@ -28,9 +28,9 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.score.targets import evaluation_grid, share_solved, targets, times_to_targets
 from leaderboards.score.theory import TheoryReport
-from leaderboards.show.agent import tuned_on
+from leaderboards.show.agent import best_in_group, tuned_on
 from leaderboards.show.format import number
-from leaderboards.show.paper import escape_latex, paper_style, plain
+from leaderboards.show.paper import booktabs, draw_rows, escape_latex, paper_style, plain
 from leaderboards.show.scores import first_by
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.run_file import RunEntry
@@ -194,10 +194,7 @@ def _profile(site: Site, agent: str) -> Iterator[tuple[str, float, float, str]]:
         own = site.profile.get(agent, {}).get(group.name)
         if own is None:
             continue
-        best = max(
-            (name for name, found in site.profile.items() if group.name in found),
-            key=lambda name: site.profile[name][group.name].score,
-        )
+        best = best_in_group(site, group.name)
         yield group.title, own.score, site.profile[best][group.name].score, best
 
 
@@ -338,18 +335,11 @@ def _draw_rivals(ax: Axes, report: AgentReport) -> None:
     if not report.rivals:
         _say(ax, "It has no score, since it lacks runs on some task.")
         return
-    for y, row in enumerate(reversed(report.rivals)):
-        own = report.agent in row.agent.split(" = ")
-        colour = _OWN if own else "0.45"
-        if row.score.is_known:
-            ax.plot([row.score.low, row.score.high], [y, y], color=colour, linewidth=2)
-        ax.plot([row.score.estimate], [y], "o", color=colour, markersize=5)
-    labels = [f"{row.place}  {_short(row.agent)}" for row in reversed(report.rivals)]
-    ax.set_yticks(range(len(labels)), labels, fontsize=7)
-    for label, row in zip(ax.get_yticklabels(), reversed(report.rivals)):
-        label.set_fontweight("bold" if report.agent in row.agent.split(" = ") else "normal")
-    _bare(ax)
-    ax.grid(axis="x", alpha=0.3)
+    rows = [(row, report.agent in row.agent.split(" = ")) for row in reversed(report.rivals)]
+    draw_rows(ax, [(f"{row.place}  {_short(row.agent)}", row.score, _OWN if own else "0.45") for row, own in rows])
+    ax.tick_params(labelsize=7)
+    for label, (_, own) in zip(ax.get_yticklabels(), rows):
+        label.set_fontweight("bold" if own else "normal")
 
 
 def _draw_profile(ax: Axes, report: AgentReport) -> None:
@@ -394,7 +384,7 @@ def _draw_proven(ax: Axes, report: AgentReport) -> None:
     bounded = [(row.bound, place) for row, place in zip(shown, places) if row.bound is not None]
     if bounded:
         ax.plot(*zip(*bounded), "|", color="0.2", markersize=8, linestyle="none")
-    ax.set_yticks(places, [f"{_short(row.task)}, t = {row.t:,}" for row in shown], fontsize=6)
+    ax.set_yticks(places, [plain(f"{_short(row.task)}, t = {row.t:,}") for row in shown], fontsize=6)
     ax.set_xscale("log")
     ax.set_xlabel("cumulative regret: measured (dot), proven (bar)", fontsize=7)
     _bare(ax)
@@ -402,7 +392,7 @@ def _draw_proven(ax: Axes, report: AgentReport) -> None:
 
 def _short(name: str) -> str:
     """A name that fits beside a chart."""
-    return plain(name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}\N{HORIZONTAL ELLIPSIS}")
+    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _bare(ax: Axes) -> None:
@@ -449,12 +439,11 @@ def _latex(report: AgentReport) -> str:
 
 
 def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[bool] = ()) -> list[str]:
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(map(escape_latex, head)) + r" \\", r"\midrule"]
+    lines = []
     for i, row in enumerate(rows):
         cells = [escape_latex(cell) for cell in row]
-        cells = [rf"\textbf{{{cell}}}" for cell in cells] if i < len(bold) and bold[i] else cells
-        lines.append(" & ".join(cells) + r" \\")
-    return [*lines, r"\bottomrule", r"\end{tabular}", ""]
+        lines.append([rf"\textbf{{{cell}}}" for cell in cells] if i < len(bold) and bold[i] else cells)
+    return [*booktabs(columns, [escape_latex(cell) for cell in head], lines), ""]
 
 
 def _ends(interval: Interval) -> str:
