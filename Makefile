@@ -67,7 +67,7 @@ bench: $(VENV)/.installed-test
 bench-check: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.run --check
 
-# What a change is checked with, in some eight minutes on two cores; test-all adds the rest, in some twenty.
+# What a change is checked with, in some ten minutes on two cores; test-all adds the rest, in half an hour.
 test: lint types contracts test-fast
 
 test-all: test test-rest coverage
