@@ -248,17 +248,19 @@ def write_agent(path: Path, runs: Sequence[tuple[RunEntry, KeptRun | None]], sou
             for entry, run in runs
         ],
     }
-    table = pa.table(columns).replace_schema_metadata({_METADATA: zlib.compress(json.dumps(header).encode(), 9)})
-    content = pa.BufferOutputStream()
-    pq.write_table(
-        table,
+    table, content = pa.table(columns), pa.BufferOutputStream()
+    # Metadata of the file and not of the table's schema, of which Arrow keeps a copy: that would hold it a second time.
+    with pq.ParquetWriter(
         content,
+        table.schema,
         compression="zstd",
         compression_level=19,
         use_dictionary=["run", "t"],
         use_byte_stream_split=list(KEPT),
         write_page_checksum=True,
-    )
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({_METADATA: zlib.compress(json.dumps(header).encode(), 9)})
     data = content.getvalue().to_pybytes()
     with written_whole(path) as temporary:
         temporary.write_bytes(data)
