@@ -50,7 +50,7 @@ leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit page $(RESULTS)
 
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v1" for one of them.
-BOARDS ?= core-v2 boxes-v2 core-v1 boxes-v1 feedback-v1
+BOARDS ?= core-v2 guarantee-v1 boxes-v2 core-v1 boxes-v1 feedback-v1
 board: $(VENV)/boards/.installed
 	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
 
@@ -118,18 +118,19 @@ test-lowest: $(VENV)/.installed-release
 # Tasks as problems of other libraries, which the extras of the tests leave out: with torch they are some 3 GB.
 test-adapters: $(VENV)/.installed-test
 	$(PIP) --editable '.[ax,botorch,ioh,optunahub]'
-	$(BIN)/python -m pytest tests/envs/test_adapters.py
+	$(BIN)/python -m pytest tests/envs/test_adapters.py tests/leaderboards/play/test_loops.py
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered
 	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
 
-# What is generated: the README's tables, the pages on the environments and those on the papers, and the public names.
+# What is generated: the README's tables, the pages on the environments and those on the papers, the report, and the public names.
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
 	$(BIN)/python docs/generations.py
+	$(BIN)/python docs/report.py
 	$(BIN)/python docs/public_names.py
 
 # Boards and documentation as one site that opens from disk, in build/site; a warning is an error.

@@ -23,6 +23,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
+    bench_audit,
     bench_envs,
     bench_harness,
     bench_learned,
@@ -101,6 +102,7 @@ GROUPS = {
     "start": bench_start.cases,
     "site": bench_site.cases,
     "portable": bench_portable.cases,
+    "audit": bench_audit.cases,
 }
 
 

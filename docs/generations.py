@@ -22,7 +22,7 @@ from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import Summary, summarise
 
-__all__ = ["FAR", "Move", "moves", "page"]
+__all__ = ["FAR", "Move", "moves", "page", "scores_of"]
 
 FAR = 5
 """Places, among the agents of both boards, from which on a move needs its reason."""
@@ -70,7 +70,7 @@ def page(summaries: Mapping[str, Summary], reasons: Mapping[str, str]) -> str:
     Raises:
         ValueError: if an agent that moves far has no reason, or one that does not has.
     """
-    found = {(name, by): _scores(summaries[name], by) for name in _BOARDS for by in RANKED_BY}
+    found = {(name, by): scores_of(summaries[name], by) for name in _BOARDS for by in RANKED_BY}
     moved = moves(found[_BOARDS[0], RANKED_BY[0]], found[_BOARDS[1], RANKED_BY[0]])
     far = {move.agent for move in moved if move.is_far}
     if far != reasons.keys():
@@ -78,7 +78,8 @@ def page(summaries: Mapping[str, Summary], reasons: Mapping[str, str]) -> str:
     return "\n".join([*_head(summaries, found), *_far(moved, reasons), *_all(moved)]) + "\n"
 
 
-def _scores(summary: Summary, by: str) -> BoardScores:
+def scores_of(summary: Summary, by: str) -> BoardScores:
+    """The scores over all tasks of a board by a criterion, rows that play alike being one."""
     found = board_scores(summary, tuple(summary.tasks), by, aliases=alike(summary))
     assert found is not None  # all agents of a board that is whole have scores
     return found

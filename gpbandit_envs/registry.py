@@ -66,6 +66,10 @@ _BUCB = (
     "Bandit Optimization, ICML"
 )
 _UHE = "Ha et al. (2023), Provably Efficient Bayesian Optimization with Unbiased GP Hyperparameter Estimation"
+_BRANIN = (
+    "Branin (1972), Widely Convergent Method for Finding Multiple Solutions of Simultaneous Nonlinear Equations, "
+    "IBM Journal of Research and Development"
+)
 _AZIMI = "Azimi, Fern and Fern (2010), Batch Bayesian Optimization via Simulation Matching, NeurIPS"
 _LOWER = (
     "Scarlett, Bogunovic and Cevher (2017), Lower Bounds on Regret for Noisy Gaussian Process Bandit Optimization, COLT"
@@ -103,7 +107,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, _FIXED, (_BPE,), version=1),
     EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB)),
     EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, _FIXED, (_AZIMI, _BUCB)),
-    EnvironmentRow("Branin", "fixed:branin", 200, _FIXED, (_UHE,)),
+    EnvironmentRow("Branin", "fixed:branin", 200, _FIXED, (_BRANIN, _UHE)),
     EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,6 +25,20 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci")
+
+
+TRACED = 3
+"""Cases of one test whose lines coverage records: tracing is a third of a test's time, and later cases repeat them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves all but the first cases of a test out of coverage, which is then of fewer lines than are tested."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if cases[test] > TRACED:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @contextmanager

@@ -45,10 +45,29 @@ def check(function: Callable[..., Any]) -> Callable[..., Any]:
     return counted
 
 
+_jaxtyped = jaxtyping.jaxtyped
+
+
+def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
+    """That of jaxtyping, but for functions that are made inside others while nothing is checked.
+
+    They are made anew with each call of the outer one, and each costs some ten milliseconds to compile its checks.
+    """
+    decorated = _jaxtyped(typechecker=typechecker)
+
+    def decorate(made: Any) -> Any:
+        inner = inspect.isfunction(made) and "<locals>" in made.__qualname__
+        return made if inner and jaxtyping.config.jaxtyping_disable else decorated(made)
+
+    return decorate
+
+
 # All but the command line, whose annotations are Typer's.
 _ROOMS = ("play", "store", "work", "verify", "score", "archive", "audit", "show", "claims", "api")
 _LEADERBOARDS = [f"leaderboards.{room}" for room in _ROOMS]
 if os.environ.get("GPBANDIT_SHAPES", "1") != "0":
+    # What the hook writes into the modules looks it up there.
+    jaxtyping.jaxtyped = jaxtyped  # type: ignore[assignment]
     jaxtyping.install_import_hook(["gpbandit_envs", "agents", *_LEADERBOARDS], "tests.shapes.check")
 
 

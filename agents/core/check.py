@@ -82,7 +82,7 @@ def check_agent(
 def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object]) -> None:
     if not isinstance(getattr(make(), "capabilities", None), Capabilities):
         raise AgentCheckError(
-            f"capabilities: expected a Capabilities as an attribute of the class, got none on {make!r}"
+            f"capabilities: expected a Capabilities as an attribute of the class, got none on {type(make()).__name__}"
         )
     problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
     for problem in problems:

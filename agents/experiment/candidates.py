@@ -48,10 +48,12 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
             ) from None
     if len(table) == 0:
         raise ValueError(f"{name}: expected at least one row, got none")
+    table = table.rename(columns=str).reset_index(drop=True)  # rows are counted from 0 wherever they are named
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
-    return table.rename(columns=str).reset_index(drop=True)  # rows are counted from 0 wherever they are named
+    narrow = {column for column in table.columns if table[column].dtype in (np.float32, np.float16)}
+    return table.assign(**{column: [plain(value) for value in table[column].to_numpy()] for column in narrow})
 
 
 def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
@@ -151,6 +153,8 @@ class Candidates:
     def _parameter(self, name: str) -> Parameter | None:
         """What policies play on; None for a column with a single value."""
         values = [point[name] for point in self.points]
+        if name in self.log and not all(map(is_number, values)):
+            raise ValueError(f"log: expected columns of numbers, got {name!r}")
         if all(map(is_number, values)):
             low, high = float(min(values)), float(max(values))
             if name in self.log and low <= 0:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -75,11 +76,13 @@ class Forbidden:
         names: The parameters, all of which have levels.
         forbids: Whether a combination, one value for each of `names` in their order, is forbidden.
         text: What it is called in messages.
+        rows: The forbidden combinations where they are listed; None where a function tells.
     """
 
     names: tuple[str, ...]
     forbids: Callable[..., object]
     text: str
+    rows: frozenset[tuple[Any, ...]] | None = None
 
     def missed_by(self, point: Mapping[str, Any]) -> str:
         """The combination that a point has, if it is forbidden; else ""."""
@@ -87,16 +90,19 @@ class Forbidden:
         return str(values) if self.forbids(*values.values()) else ""
 
     def check(self, parameters: Mapping[str, Parameter]) -> None:
-        """Raise unless it is about these parameters, and all of them have levels."""
+        """Raise unless it is about these parameters, all of them have levels, and what is listed are some of these."""
         for name in self.names:
             if _known(self.text, name, parameters).dimension.levels is None:
                 raise ValueError(
                     f"constraint {self.text!r}: expected parameters with levels, got {name!r}, which takes any number "
                     "of its range; agents.constraint is about such"
                 )
+        self._levels(parameters)
 
     def tabled(self, parameters: Mapping[str, Parameter]) -> Forbidden:
         """The same, with its combinations in a table, so that the function is called once for each."""
+        if self.rows is not None:
+            return _forbidding(self.names, self._levels(parameters), self.text)
         values = [parameters[name].values for name in self.names]
         if math.prod(map(len, values)) > _MOST_COMBINATIONS:
             raise ValueError(
@@ -104,6 +110,18 @@ class Forbidden:
                 f"{', '.join(self.names)}, got {math.prod(map(len, values)):,}"
             )
         return _forbidding(self.names, {each for each in product(*values) if self.forbids(*each)}, self.text)
+
+    def _levels(self, parameters: Mapping[str, Parameter]) -> set[tuple[Any, ...]]:
+        """The listed combinations, of the levels that their values stand for: 0.3 for 0.30000000000000004.
+
+        Raises:
+            ValueError: if a value is none of its parameter's.
+        """
+        owners = [parameters[name] for name in self.names]
+        try:
+            return {tuple(o.value(o.number(v)) for o, v in zip(owners, row, strict=True)) for row in self.rows or ()}
+        except ValueError as error:
+            raise ValueError(f"constraint {self.text!r}: {error}") from None
 
     def to_spec(self, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
         """JSON form: the combinations."""
@@ -223,7 +241,8 @@ def from_spec(spec: Mapping[str, Any]) -> Constraint:
 
 
 def _forbidding(names: tuple[str, ...], rows: set[tuple[Any, ...]], text: str) -> Forbidden:
-    return Forbidden(names, lambda *values: values in rows, text)
+    found = frozenset(rows)
+    return Forbidden(names, lambda *values: values in found, text, found)
 
 
 def _known(text: str, name: str, parameters: Mapping[str, Parameter]) -> Parameter:
@@ -266,11 +285,13 @@ def _read(text: str) -> Linear:
 
     source = re.sub("`([^`]+)`", placeholder, text)
     source = re.sub(r"(?<![<>=!])=(?!=)", "==", source)
+    # Python reads a name by its compatibility form: the micro sign becomes a Greek letter.
+    written = {unicodedata.normalize("NFKC", name): name for name in re.findall(r"[^\W\d]\w*", source)}
     try:
         tree = ast.parse(source.strip(), mode="eval").body
         if not isinstance(tree, ast.Compare) or any(type(op) not in _RELATIONS for op in tree.ops):
             raise ValueError("expected <=, >= or ==")
-        sides = [_form(side, quoted) for side in [tree.left, *tree.comparators]]
+        sides = [_form(side, quoted, written) for side in [tree.left, *tree.comparators]]
         return _compared(sides, [_RELATIONS[type(op)] for op in tree.ops], text)
     except SyntaxError:
         reason = "it cannot be read; a name that is no word stands between backquotes"
@@ -297,16 +318,16 @@ def _compared(sides: list[_Form], relations: list[str], text: str) -> Linear:
     return _between(form, ends, text)
 
 
-def _form(node: ast.expr, quoted: Sequence[str]) -> _Form:
+def _form(node: ast.expr, quoted: Sequence[str], written: Mapping[str, str]) -> _Form:
     if isinstance(node, ast.Name):
         match = re.fullmatch(r"_quoted_(\d+)_", node.id)
-        return {quoted[int(match.group(1))] if match else node.id: 1.0}
+        return {quoted[int(match.group(1))] if match else written.get(node.id, node.id): 1.0}
     if isinstance(node, ast.Constant) and is_number(node.value):
         return {"": float(node.value)}  # type: ignore[arg-type]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
-        return _times(_form(node.operand, quoted), -1.0 if isinstance(node.op, ast.USub) else 1.0)
+        return _times(_form(node.operand, quoted, written), -1.0 if isinstance(node.op, ast.USub) else 1.0)
     if isinstance(node, ast.BinOp):
-        left, right = _form(node.left, quoted), _form(node.right, quoted)
+        left, right = _form(node.left, quoted, written), _form(node.right, quoted, written)
         if isinstance(node.op, (ast.Add, ast.Sub)):
             return _plus(left, right, 1.0 if isinstance(node.op, ast.Add) else -1.0)
         if isinstance(node.op, ast.Mult) and (set(left) <= {""} or set(right) <= {""}):

@@ -12,6 +12,7 @@ came of it; `leave_one_out`, whether to believe the model; `plot` and `plot_mode
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["Experiment"]
 
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
-_REPLACEMENTS = 1_024  # points of a box among which that for one close to a failed point is chosen
+_REPLACEMENTS = 1_024  # points of a box among which that for one that is not available is chosen
+_DRAWS, _MOST_DRAWS = 20, 20_000  # for each point where they are few, of which hardly one is then missed
 _BATCHES = f"{DEFAULT_AGENT!r}, the default, goes on while points are open"
 
 OnFailure = Literal["avoid", "worst"]
@@ -69,9 +71,9 @@ class Experiment:
     proposed again. On ranges nothing is proposed that is within 1 % of the range of it in every number and has the same
     categories.
 
-    On a table a candidate is proposed once, unless `repeats`. Where a policy proposes what is not available, and cannot
-    be told so (`Agent.offer`), the available candidate of largest upper bound of its own `predict` takes the place,
-    or a random one if it has no model.
+    A point is proposed once, unless `repeats`. Where a policy proposes what is not available, and cannot be told so
+    (`Agent.offer`), the available candidate of largest upper bound of its own `predict` takes the place, or a random
+    one if it has no model; on ranges the best of random points does.
 
     Args:
         parameters: What can be set. A dict of ranges: `(low, high)` for any number between, `agents.log(low, high)`,
@@ -132,6 +134,10 @@ class Experiment:
         prior_mean: float = 0.0,
         log: Sequence[str] = (),
     ) -> None:
+        flags = {"minimise": minimise, "failures": failures, "repeats": repeats}
+        for name, flag in flags.items():
+            if not isinstance(flag, (bool, np.bool_)):
+                raise TypeError(f"{name}: expected True or False, got {flag!r}")
         self.repeats, self.seed = bool(repeats), as_count("seed", seed, 0)
         self.goals, self.prior_mean = as_goals(outcome, minimise=bool(minimise)), as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
@@ -230,6 +236,8 @@ class Experiment:
         for name in held:
             if name not in self._choices.names:
                 raise ValueError(f"fixed: no parameter {name!r}; {did_you_mean(name, self._choices.names, cutoff=0.5)}")
+        if self.parameters is not None:
+            held = {name: self.parameters.named(name).exact(value) for name, value in held.items()}
         return held
 
     def _proposals(self, agent: Agent | SeveralOutcomes, count: int, fixed: Mapping[str, Any]) -> list[Evaluation]:
@@ -283,9 +291,18 @@ class Experiment:
             action = actions[0]
             if available is not None and not heeds:
                 action = self._replaced(agent, action, available, len(new))
-            elif region is not None:
-                action = self._moved(agent, action, region, pending, len(new))
-            new.append(self._history.proposed(action, region))
+            proposed = self._history.proposed(action, region)
+            if region is not None and not self._is_new(proposed, new):
+                moved = self._moved(agent, region, pending, new)
+                if moved is None and new:
+                    break
+                if moved is None:
+                    raise ValueError(
+                        "ask: no point was found that is new, and away from those that failed; repeats=True allows a "
+                        "point twice, as with replicates"
+                    )
+                proposed = moved
+            new.append(proposed)
         return new
 
     def _available(self, new: Sequence[Evaluation], fixed: Mapping[str, Any]) -> Bool[np.ndarray, " A"] | None:
@@ -308,24 +325,37 @@ class Experiment:
         if available[action]:
             return action
         left = np.flatnonzero(available)
-        return int(left[_largest_bound(agent, self._problem.arms[left], self._rng(turn))])  # type: ignore[index]
+        return int(left[np.argmax(_upper_bounds(agent, self._problem.arms[left], self._rng(turn)))])  # type: ignore[index]
+
+    def _is_new(self, proposed: Evaluation, new: Sequence[Evaluation]) -> bool:
+        """Whether a point of ranges may be proposed: away from failures, and not met before unless `repeats`."""
+        failed = [each.action for each in self._history.own if each.status == "failed"]
+        if _near(np.asarray(proposed.action)[None], failed)[0]:
+            return False
+        known = [] if self.repeats else [each for each in [*self._history.all, *new] if each.status != "withdrawn"]
+        return not self._history.same(proposed.action, known)
 
     def _moved(
-        self, agent: Agent | SeveralOutcomes, action: Action, region: Region, pending: Pending, turn: int
-    ) -> Action:
-        """The point of a box, or the one that takes the place of one close to a failure."""
-        failed = [each.action for each in self._history.own if each.status == "failed"]
-        if not _near(np.asarray(action)[None], failed)[0]:
-            return action
-        rng = self._rng(turn)
+        self, agent: Agent | SeveralOutcomes, region: Region, pending: Pending, new: Sequence[Evaluation]
+    ) -> Evaluation | None:
+        """The new point that takes the place of one that is not; None if none was found among random ones."""
+        rng = self._rng(len(new))
+        levels = [each.dimension.levels for each in region.parameters.all]
+        n = _REPLACEMENTS
+        if None not in levels:  # few points: so many draws that each of them is there
+            n = min(max(n, _DRAWS * math.prod(each for each in levels if each is not None)), _MOST_DRAWS)
         limited = bool(region.constraints or region.fixed)
-        others = region.sample(_REPLACEMENTS, rng) if limited else space_of(self._problem).random(_REPLACEMENTS, rng)
-        others = others[~_near(others, failed)]
-        if len(others) == 0:
-            raise ValueError("ask: no point was found that is away from those that failed")
+        others = region.sample(n, rng) if limited else space_of(self._problem).random(n, rng)
+        others = np.unique(others, axis=0) if None not in levels else others
         if isinstance(agent, SeveralOutcomes):
-            return others[int(np.argmax(agent.gain(pending.actions)(others)))]
-        return others[_largest_bound(agent, others, rng)]
+            worth = agent.gain(pending.actions)(others)
+        else:
+            worth = _upper_bounds(agent, others, rng)
+        for i in np.argsort(-worth, kind="stable"):
+            proposed = self._history.proposed(others[i], region)
+            if self._is_new(proposed, new):
+                return proposed
+        return None
 
     # Telling.
 
@@ -416,14 +446,25 @@ class Experiment:
         return front_of(self._history.averages(), self.goals, self._choices.names)
 
     def recommend(self) -> Point:
-        """The point that the policy would deploy: on tables it may be one that was not tried.
+        """The point that the policy would deploy: on tables it may be one that was not tried, but none that failed.
 
         With limits, the evaluated point of best posterior mean among those whose means keep to them.
 
         Raises:
-            ValueError: if several outcomes have a direction, or no point keeps to the limits.
+            ValueError: if several outcomes have a direction, no point keeps to the limits, or all have failed.
         """
-        action = self._informed().recommend()
+        agent = self._informed()
+        left = None if self.candidates is None else np.ones(len(self.candidates.points), bool)
+        if left is not None:
+            for each in self._history.own:
+                left[each.action] &= each.status != "failed"
+            if not left.any():
+                raise ValueError("recommend: all candidates have failed; expected one that has not")
+            if agent.capabilities.contexts:
+                agent.offer(np.flatnonzero(left))
+        action = agent.recommend()
+        if left is not None:
+            action = self._replaced(agent, action, left, 0)
         evaluated = self._history.all
         same = self._history.same(action, evaluated)
         return dict((evaluated[same[0]] if same else self._history.proposed(action)).point)
@@ -606,18 +647,33 @@ class Experiment:
         return file.write(Path(path), self._choices, setup, self._history.events)
 
     @classmethod
-    def load(cls, path: str | Path) -> Experiment:
+    def load(cls, path: str | Path, agent: str | None = None) -> Experiment:
         """The experiment in a file of `save`. Its policy plays every step again, so that the next `ask` is the same.
 
         Where another version of this package would have proposed something else, a warning says so; the points and
         outcomes of the file hold all the same.
 
+        Args:
+            path: The file.
+            agent: Where the policy is a class of one's own, its `module:Class` once more: loading imports it and calls
+                it, and a file, which may be a stranger's, is not to say of what.
+
         Raises:
-            ValueError: if the file is none of `save`, or of a later version.
+            ValueError: if the file is none of `save`, or of a later version, or makes no sense, or its policy is a
+                class that `agent` does not name.
             OSError: if it cannot be read.
         """
         setup, events = file.read(Path(path))
-        lab, same = cls(**setup), True
+        try:
+            id, _ = as_agent(setup["agent"])
+            if ":" in id and id != agent:
+                raise ValueError(
+                    f"its policy is {id!r}, a class outside this package, which loading would import and call; "
+                    f"Experiment.load(path, agent={id!r}) says that it may"
+                )
+            lab, same = cls(**setup), True
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
         for i, event in enumerate(events):
             try:
                 if "ask" in event:
@@ -635,7 +691,7 @@ class Experiment:
     def _ask_again(self, event: file.Event) -> bool:
         """Whether the policy proposes what it proposed then; that is kept in any case."""
         then = [self._history.stated(point, asked=True) for point in event["ask"]]
-        agent, fixed = self._informed(), event.get("fixed", {})
+        agent, fixed = self._informed(), self._held(event.get("fixed"))
         try:
             now = self._proposals(agent, len(then), fixed)
         except ValueError:
@@ -657,7 +713,7 @@ def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"
     return (np.abs(points[:, None] - np.array(failed)[None]).max(axis=2) <= _NEAR).any(axis=1)
 
 
-def _largest_bound(agent: Agent | SeveralOutcomes, X: np.ndarray, rng: np.random.Generator) -> int:
-    """Where the upper end of the policy's band is largest; a random row if it has none."""
+def _upper_bounds(agent: Agent | SeveralOutcomes, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The upper end of the policy's band; random numbers if it has none."""
     found = _part(agent, 0).predict(X)
-    return int(rng.integers(len(X))) if found is None else int(np.argmax(found[0] + found[1]))
+    return rng.random(len(X)) if found is None else found[0] + found[1]

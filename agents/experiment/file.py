@@ -11,6 +11,7 @@ from agents.experiment.candidates import Candidates, as_frame
 from agents.experiment.constraints import Linear, from_spec
 from agents.experiment.parameters import Parameter
 from agents.experiment.ranges import Ranges
+from gpbandit_envs.arguments import shown
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 
@@ -22,6 +23,10 @@ if there are several outcomes, or `{"tell": number, "failed": True}`, each with 
 asked; or `{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
 
 _FORMAT = "gpbandit-envs experiment"
+_SETUP = {
+    *("parameters", "candidates", "log", "agent", "outcome", "minimise", "seed", "repeats", "on_failure"),
+    *("horizon", "kernel", "noise_std", "prior_mean", "data"),
+}
 _SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of which 1 knows nothing
 
 
@@ -71,15 +76,15 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     """The arguments with which the experiment of a file was made, and what came then.
 
     Raises:
-        ValueError: if the file is none of `write`, or of a later version.
+        ValueError: if the file is none of `write`, or of a later version, or was edited so that it makes no sense.
         OSError: if it cannot be read.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
         known = content["format"] == _FORMAT
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, KeyError):
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
         known = False
     if not known:
         raise ValueError(f"{path}: expected a file written by Experiment.save")
@@ -87,14 +92,20 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     if schema not in _SCHEMAS:
         hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
         raise ValueError(f"{path}: expected schema {' or '.join(map(str, _SCHEMAS))}, got {schema!r}{hint}")
-    setup = content["setup"]
-    columns = setup.pop("candidates")
-    if columns is None:
-        found = [Parameter.from_spec(spec) for spec in setup["parameters"]]
-        setup["parameters"] = {parameter.name: parameter for parameter in found}
-    else:
-        setup["parameters"] = as_frame("candidates", columns)
-    setup["constraints"] = [from_spec(spec) for spec in setup.get("constraints", ())]
-    setup["data"] = setup["data"] or None
-    setup["agent"] = tuple(setup["agent"])
-    return setup, content["events"]
+    setup, events = content.get("setup"), content.get("events")
+    if not isinstance(setup, dict) or set(setup) - {"constraints"} != _SETUP:
+        raise ValueError(f"{path}: expected a setup with {', '.join(sorted(_SETUP))}, got {shown(setup)}")
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise ValueError(f"{path}: expected a list of events, got {shown(events)}")
+    try:
+        columns = setup.pop("candidates")
+        if columns is None:
+            found = [Parameter.from_spec(spec) for spec in setup["parameters"]]
+            setup["parameters"] = {parameter.name: parameter for parameter in found}
+        else:
+            setup["parameters"] = as_frame("candidates", columns)
+        setup["constraints"] = [from_spec(spec) for spec in setup.get("constraints", ())]
+        setup["data"] = setup["data"] or None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path}: its setup cannot be read ({type(error).__name__}: {error})") from None
+    return setup, events

@@ -95,9 +95,7 @@ class History:
             came = {"outcome": outcomes if len(outcomes) > 1 else outcomes[self._names[0]]}
         found = self._find(point)
         if found is None:
-            new = self.stated(point)
-            self._refuse_repeat(new)
-            self.note({"tell": len(self.own), **came, "point": new.point})
+            self.note({"tell": len(self.own), **came, "point": self.stated(point).point})
         else:
             self.note({"tell": found, **came})
 
@@ -109,17 +107,30 @@ class History:
         self.note({"withdraw": found})
 
     def note(self, event: Event) -> None:
-        """A point was told or withdrawn, just now or as a file has it."""
+        """A point was told or withdrawn, just now or as a file has it.
+
+        Raises:
+            TypeError, ValueError: if an event of a file says what cannot have happened.
+        """
+        number = event["withdraw"] if "withdraw" in event else event["tell"]
+        new = self.stated(event["point"]) if "point" in event else None
+        if new is not None:
+            self._refuse_repeat(new)
+        expected = [len(self.own)] if new is not None else [i for i, e in enumerate(self.own) if e.status == "open"]
+        if type(number) is not int or number not in expected:
+            raise ValueError(f"expected the number of a point that is open, among {expected}, got {number!r}")
         if "withdraw" in event:
-            self.own[event["withdraw"]].status = "withdrawn"
+            self.own[number].status = "withdrawn"
         else:
-            if "point" in event:
-                self.own.append(self.stated(event["point"]))
-            told = self.own[event["tell"]]
-            failed = bool(event.get("failed"))
-            told.outcomes = None if failed else as_outcomes(self._names, event.get("outcome"))
-            told.status = "failed" if failed else "done"
-            self.untold.append(event["tell"])
+            failed = event.get("failed", False)
+            if failed not in (True, False) or (failed and "outcome" in event):
+                raise ValueError(f"expected an outcome or 'failed': true, got {event!r}")
+            outcomes = None if failed else as_outcomes(self._names, event.get("outcome"))
+            if new is not None:
+                self.own.append(new)
+            told = self.own[number]
+            told.outcomes, told.status = outcomes, "failed" if failed else "done"
+            self.untold.append(number)
         self.events.append(event)
 
     # Points and evaluations.
@@ -211,7 +222,9 @@ class History:
 
         rows = [(each, "before") for each in self.before] + [(each, each.status) for each in self.own]
         nothing = dict.fromkeys(self._names)
-        return pd.DataFrame([{**each.point, **(each.outcomes or nothing), STATUS: status} for each, status in rows])
+        columns = [*self._choices.names, *self._names, STATUS]
+        found = [{**each.point, **(each.outcomes or nothing), STATUS: status} for each, status in rows]
+        return pd.DataFrame(found, columns=columns)
 
     def __repr__(self) -> str:
         counts = {"before": len(self.before)}

@@ -28,7 +28,8 @@ from agents.core.acquisition import Predictive
 
 __all__ = ["LogHypervolumeImprovement", "boxes_above", "hypervolume", "is_dominated", "reference_of"]
 
-_LEAST_SD = 1e-12
+_LEAST_SD = 1e-100  # far below that of any outcome: where data leave no doubt it keeps quotients finite
+_FAR = 1e4  # deviations beyond a limit from which the hazard of a normal variable is its distance, to 8 digits
 _LEAST = 1e-200  # of an expected improvement whose logarithm is taken
 
 
@@ -136,7 +137,8 @@ class LogHypervolumeImprovement:
             by_sd[:, j] = (others * parts[j][2]).sum(axis=1) / volume
         z = (mu[:, m:] - self.least) / sd[:, m:]
         log_kept = log_ndtr(z)
-        slope = np.exp(-0.5 * z * z - log_kept) / sqrt(2 * pi)
+        near = np.maximum(z, -_FAR)
+        slope = np.where(z < -_FAR, -z, np.exp(-0.5 * near * near - log_ndtr(near)) / sqrt(2 * pi))
         by_mean[:, m:], by_sd[:, m:] = slope / sd[:, m:], -slope * z / sd[:, m:]
         return np.log(volume) + log_kept.sum(axis=1), by_mean, by_sd
 

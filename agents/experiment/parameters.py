@@ -38,7 +38,9 @@ def log(low: float, high: float) -> Dimension:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python has it, in place of NumPy's."""
+    """A value as Python has it, in place of NumPy's; 0.1 in single precision is 0.1, and not 0.10000000149."""
+    if isinstance(value, (np.float32, np.float16)):
+        return float(str(value))
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -93,6 +95,11 @@ class Parameter:
         else:
             rounded = round(float(number), max(0, _DIGITS - math.floor(math.log10(d.high - d.low))) + finer)
         return min(max(rounded, d.low), d.high)
+
+    def exact(self, value: Any) -> Any:
+        """The value that is meant, in the parameter's own type and without rounding; raises as `number`."""
+        number = self.number(value)
+        return self.value(number) if self.dimension.levels else number
 
     def _listed(self) -> str:
         shown = [repr(label) for label in self.labels[:12]]
@@ -171,7 +178,7 @@ def _values(setting: Any) -> list[Any] | None:
     if isinstance(setting, np.ndarray):
         if setting.ndim != 1:
             raise ValueError(f"expected an array of shape (n,) with the levels, got shape {setting.shape}")
-        return setting.tolist()
+        return [plain(value) for value in setting]
     if isinstance(setting, tuple) and len(setting) == 3 and all(map(is_number, setting)):
         _refuse_step(*map(plain, setting))
     if isinstance(setting, (set, frozenset)):

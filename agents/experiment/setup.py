@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def as_choices(
     """
     choices: Ranges | Candidates
     known = None
+    if STATUS in outcomes:
+        raise ValueError(f"outcome: expected a name other than {STATUS!r}, which is a column of results()")
     if isinstance(parameters, Mapping):
         if log:
             raise ValueError("log: expected only for a table of candidates; here agents.log(low, high) says it")
@@ -75,7 +78,7 @@ def _as_constraints(constraints: Sequence[Any], outcomes: Sequence[str]) -> list
         TypeError: if they are no list, or one is none.
         ValueError: if one is about an outcome.
     """
-    if isinstance(constraints, (str, Linear, Forbidden)) or callable(constraints):
+    if isinstance(constraints, (str, Linear, Forbidden)) or not isinstance(constraints, Iterable):
         raise TypeError(f"constraints: expected a list of them, got {constraints!r}; [...] around it makes it one")
     found = [as_constraint(each) for each in constraints]
     for each in found:
@@ -141,6 +144,8 @@ def begin(
 def _begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int, choices: Ranges | Candidates) -> Agent:
     # A class of one's own is 'module:Class', as in suites.
     agent = load_entry_point(id)(**settings) if ":" in id else make(id, **settings)
+    if not isinstance(agent, Agent):
+        raise ValueError(f"agent: expected a policy, got {type(agent).__name__} from {id!r}")
     wanted, kind = ("finite", "tables of candidates") if problem.is_finite else ("box", "ranges of parameters")
     if wanted not in agent.capabilities.domains:
         raise ValueError(f"agent: {id!r} does not play on {kind}; {DEFAULT_AGENT!r}, the default, does")
@@ -149,6 +154,9 @@ def _begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int, ch
     for need, argument in (("kernel", "kernel"), ("noise", "noise_std"), ("horizon", "horizon")):
         if need in lacking and stated[need] is None:
             raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise")
+    for argument, given in (("kernel", problem.kernel), ("noise_std", problem.noise_std), ("horizon", problem.horizon)):
+        if given is not None and isinstance(agent, MAPBUCB):
+            warnings.warn(f"{argument}: {id!r} learns from the outcomes alone and does not use it", stacklevel=4)
     agent.reset(problem, np.random.default_rng(seed))
     if isinstance(choices, Ranges) and choices.region.constraints and not hold_to(agent, choices.region):
         raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT_AGENT!r}, the default, can")

@@ -2,7 +2,7 @@
 
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
 from gpbandit_envs.datasets.data_set import Card, DataFile, WebAddress
-from gpbandit_envs.datasets.download import cached_only
+from gpbandit_envs.datasets.download import asked_once, cached_only
 from gpbandit_envs.datasets.errors import DataError, FetchError, IntegrityError
 from gpbandit_envs.datasets.registry import cards, fetch, load
 from gpbandit_envs.datasets.table import Table, standardise, unit_interval
@@ -17,6 +17,7 @@ __all__ = [
     "PinnedMember",
     "Table",
     "WebAddress",
+    "asked_once",
     "cached_only",
     "cards",
     "fetch",

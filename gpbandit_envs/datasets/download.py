@@ -23,7 +23,7 @@ from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_mem
 from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnavailableError
 
-__all__ = ["OFFLINE", "cached_only", "copy_user_files", "fetch_file"]
+__all__ = ["OFFLINE", "asked_once", "cached_only", "copy_user_files", "fetch_file"]
 
 OFFLINE = "GPBANDIT_OFFLINE"
 """Environment variable: with any value but 0 no source is asked, so that nothing waits in vain."""
@@ -36,6 +36,9 @@ _TRIES = 5
 _FIRST_WAIT_S = 1.0  # doubled after every try, each between a half and the whole of it, so that processes disperse
 _LONGEST_WAIT_S = 60.0  # whatever a server asks for
 _cached_only: contextvars.ContextVar[bool] = contextvars.ContextVar("cached_only", default=False)
+_failed: contextvars.ContextVar[dict[tuple[str, str, Source], SourceUnavailableError] | None] = contextvars.ContextVar(
+    "failed", default=None
+)
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP statuses that pass
 
 
@@ -47,6 +50,19 @@ def cached_only() -> Iterator[None]:
         yield
     finally:
         _cached_only.reset(token)
+
+
+@contextlib.contextmanager
+def asked_once() -> Iterator[None]:
+    """A block in which a source that could not deliver a file is not asked for it again.
+
+    Without a network each question takes some ten seconds of tries; a suite may ask once for each of its members.
+    """
+    token = _failed.set({})
+    try:
+        yield
+    finally:
+        _failed.reset(token)
 
 
 def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Path:
@@ -68,13 +84,20 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
             return path
         except IntegrityError as damage:
             cache.set_aside(path, damage)
+    failed = _failed.get()
+    if failed is None:
+        failed = {}  # outside such a block a source is asked by each call
     failures = [f"cache, {path if file.sha256 else cache.root()}: not there"]
     for source in file.sources:
-        _LOG.info("fetching %s from %s", file.name, source)
+        question = card.name, file.name, source
         try:
+            if question in failed:
+                raise failed[question]
+            _LOG.info("fetching %s from %s", file.name, source)
             _fetch_from(source, card, file, all_cards)
             return path
         except SourceUnavailableError as failure:
+            failed[question] = failure
             failures.append(f"{source}: {failure}")
     reason = f"{card.name}: could not get {file.name}: {'; '.join(failures[1:]) or 'it is only supplied by hand'}"
     raise FetchError(_fetch_error_message(card, file, failures), reason)
@@ -180,6 +203,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
         )
     except requests.HTTPError as failure:
         answer: Any = failure.response
+        answer.close()  # pooch leaves its socket open, and the error is kept
         after = answer.headers.get("Retry-After", "")
         seconds = float(after) if after.isdecimal() else 0.0  # the other form is a date
         raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY, after=seconds) from failure

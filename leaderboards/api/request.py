@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
-from leaderboards.archive.read import board_of, note_board
+from leaderboards.archive.read import note_board, rivals_of
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import why_no_regret
@@ -84,7 +84,7 @@ def request(
     found = played = as_suite(suite, agents).pinned()
     if against is not None:
         listed = as_suite(suite)
-        board_of(against, listed)
+        rivals_of(against, listed)
         played = further(found, listed)
     played.check()
     specs = tuple(played.specs() if part is None else shard(played.specs(), part))

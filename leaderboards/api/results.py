@@ -26,6 +26,7 @@ from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
 from leaderboards.show.overview import best_found_text
 from leaderboards.show.shared import Site, make_site
+from leaderboards.show.why import Why
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import StoreView
 from leaderboards.work.schedule import RunReport
@@ -92,7 +93,7 @@ class Results:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
             tests leave open, on these environments. Over all environments follow `mean_rank` with its 95 % interval
             `low` to `high`, `tasks`, on how many environments it rests, then what says more than ranks, and does not
-            depend on who else plays: `score` from 0, as good as uniform draws, to 100, no regret, with its 95 %
+            depend on who else plays: `score` from 0, one uniform draw, to 100, no regret, with its 95 %
             interval `score_low` to `score_high` on environments like these; `place`, that of its tie group by the
             score, see `leaderboards.score.criteria`; `wins`, the mean share of environments won against each other
             policy; and the mean final regret on each environment. On one of them come that regret with its interval,
@@ -106,6 +107,27 @@ class Results:
         """
         site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
+
+    def why(self, agent: str) -> dict[str, str]:
+        """What an agent did on each environment, in a sentence: batches, exploration, traps, what it was told wrong.
+
+        The sentence is computed from the runs, see `leaderboards.score.causes`; its costs are regret per evaluation
+        over that of a uniform draw. Environments are built again where the agent's own word on its width is asked for.
+
+        Args:
+            agent: Name of an agent as on the page.
+
+        Returns:
+            The sentence by environment, of those that the agent has finished.
+
+        Raises:
+            ValueError: if there is no agent of that name.
+        """
+        summary = self._site().summary
+        if agent not in summary.agents:
+            raise ValueError(f"agent: no agent {agent!r}; {did_you_mean(agent, summary.agents)}")
+        said = Why(summary, self.store)
+        return {task: said.sentence(task, agent) for task in summary.tasks if (task, agent) in summary.scores}
 
     def compare(self, a: str, b: str | Sequence[str], by: str = "cumulative_regret") -> pd.DataFrame:
         """Paired differences of an agent to one or several others, `a` less `b`: below 0, `a` is better.

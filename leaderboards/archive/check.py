@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
+from leaderboards.audit.kept import kept_audits
+from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import KEPT, KeptRun
+from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
+from leaderboards.verify.audit_check import AUDIT_TOLERANCE, other_audit
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, SETTLED, Verdict, judged, other_instance, otherwise_ended, parted_after
@@ -42,7 +46,10 @@ class CheckReport:
 
 
 def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Executor) -> CheckReport:
-    """Play runs of a board again in the empty folder `scratch` and compare what is kept of them.
+    """Play runs of a board again in the empty folder `scratch` and compare what is kept of them, audits included.
+
+    Audits are made anew at the checkpoints of those that are kept. Agents of other packages play in a process without
+    the environment, where their bands cannot be held against its means: of these the traces alone are compared.
 
     A run that parts from its record at a choice on another machine has further repetitions of its pair played, from
     which it is judged.
@@ -70,12 +77,43 @@ def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor)
     lacking = _without_extras(specs)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
     here = [board.spec(key) for key in keys if key not in away]
-    run_missing([spec for spec in here if not _is_foreign(spec)], again, executor)
+    run_missing([spec for spec in here if not _is_foreign(spec)], again, executor, watcher=_auditor(board, here, again))
     run_missing([spec for spec in here if _is_foreign(spec)], again, executor, isolated_from=[again.directory])
+    audits = kept_audits(again, (spec.key for spec in here))
     return [
-        Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(board.entry(key), board.kept(key), again)
+        Verdict(key, NOT_HERE, False, away[key])
+        if key in away
+        else _with_audit(_judge(board.entry(key), board.kept(key), again), board, audits)
         for key in keys
     ]
+
+
+def _auditor(board: Board, specs: Iterable[RunSpec], again: Store) -> AuditWatcher | None:
+    """Audits runs as they have been; None if none of them has."""
+    audited = [spec.key for spec in specs if (kept := board.kept(spec.key)) is not None and kept.audit is not None]
+    if not audited:
+        return None
+    every_turn = [key for key in audited if (kept := board.kept(key)) and kept.audit and kept.audit.every_turn]
+    return AuditWatcher(again.directory, board.suite().audit, every_turn=frozenset(every_turn))
+
+
+def _with_audit(verdict: Verdict, board: Board, audits: Mapping[str, KeptAudit]) -> Verdict:
+    """The verdict on a run, its audit considered."""
+    kept = board.kept(verdict.key)
+    foreign = _is_foreign(board.spec(verdict.key))
+    if kept is None or kept.audit is None or foreign or verdict.level not in ("identical", "agrees"):
+        return verdict
+    found = audits.get(verdict.key)
+    if found is None:
+        return replace(verdict, level="disagrees", parted=False, text=f"{verdict.text}; it could not be audited again")
+    if difference := other_audit(kept.audit, found, exact=verdict.exact, parted=verdict.parted):
+        return replace(verdict, level="disagrees", parted=False, text=f"{verdict.text}; {difference}")
+    if verdict.parted:
+        return verdict
+    if other_audit(kept.audit, found, exact=True):
+        text = f"{verdict.text}; its audit within {AUDIT_TOLERANCE:g}"
+        return replace(verdict, level="agrees", text=text)
+    return replace(verdict, text=f"{verdict.text}, as is its audit")
 
 
 def _is_foreign(spec: RunSpec) -> bool:

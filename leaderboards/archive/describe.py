@@ -1,7 +1,7 @@
 """A board as a data set: its archive, a table of its runs, Croissant metadata, a datasheet and how to cite it.
 
-All of it follows from the board's index and runs, the cards of the data sets, and two files beside this one: the known
-faults of frozen boards, and the rows that authors have confirmed.
+All of it follows from the board's index and runs, the cards of the data sets, the known faults of frozen boards, in a
+file beside this one, and the rows that authors have confirmed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -28,6 +28,8 @@ from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_obj
 from gpbandit_envs.registry import ENVIRONMENTS
 from gpbandit_envs.version import __version__
 from leaderboards.archive.read import Board, pack_board
+from leaderboards.archive.sign_offs import sign_off
+from leaderboards.score.spent import spent
 from leaderboards.store.kept import KEPT
 
 __all__ = ["DESCRIPTION_FILES", "citation", "curve_table", "describe_board", "run_table"]
@@ -283,6 +285,7 @@ def _datasheet(board: Board, faults: list[str]) -> str:
         pythons=sorted({origin.python for origin in origins}),
         libraries=sorted({", ".join(f"{k} {v}" for k, v in sorted(origin.libraries.items())) for origin in origins}),
         locks=sorted({origin.lock or "not recorded" for origin in origins}),
+        spent=spent([run.seconds for run in runs]),
         seed=suite.seed,
         sources=[_attributed(card) for card in _tables(board)],
         faults=faults,
@@ -292,7 +295,7 @@ def _datasheet(board: Board, faults: list[str]) -> str:
 
 def _faults(board: Board) -> list[str]:
     """What is known to be wrong: what was written down, and what the index says."""
-    written, name = _toml("known_faults.toml"), board.suite().name
+    written, name = _known_faults(), board.suite().name
     found = [*written["faults"].get(name, ())]
     if written["generation"].get(name) == 1:
         found += written["first_generation"]
@@ -318,10 +321,10 @@ def _attributed(card: Card) -> str:
 
 
 def _signed(board: str, agent: str) -> str:
-    entry: Mapping[str, str] = _toml("sign_offs.toml").get(board, {}).get(agent, {})
-    return f"{entry['by']}: {entry['link']}" if entry else ""
+    found = sign_off(board, agent)
+    return "" if found is None else f"{found.by}: {found.link}"
 
 
 @functools.cache
-def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((resources.files("leaderboards.archive") / name).read_text(encoding="utf-8"))
+def _known_faults() -> dict[str, Any]:
+    return tomllib.loads((resources.files("leaderboards.archive") / "known_faults.toml").read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ Metadata of a parquet file under the key `gpbandit-board` are compressed JSON th
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
@@ -29,7 +30,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
@@ -42,10 +43,12 @@ __all__ = [
     "INSTANCES",
     "AgentFile",
     "BoardIndex",
+    "RunPlace",
     "Source",
     "pending",
     "read_agent",
     "read_index",
+    "run_place",
     "settle",
     "stated_content",
     "write_agent",
@@ -161,6 +164,15 @@ def stated_content(path: Path, sha256: str, read: Callable[[Path], bytes]) -> by
     raise StoreError(f"{path} does not have the hash that the index states: fetch the board again")
 
 
+RunPlace = tuple[str, int, int, str]
+"""Task, seed, repetition and member of a run, "" for none; all agents share it."""
+
+
+def run_place(task: str, seed: int, repetition: int, member: Mapping[str, Any]) -> RunPlace:
+    """The place of a run, from the fields of its spec, which need not be made for it."""
+    return task, seed, repetition, canonical_json(member) if member else ""
+
+
 Instances = Mapping[str, Mapping[str, Any]]
 """Facts and data of the instances, by the key of the task and the repetition, as "TASK 3"."""
 
@@ -271,7 +283,7 @@ def write_agent(path: Path, runs: Sequence[tuple[RunEntry, KeptRun | None]], sou
 
 
 def read_agent(
-    folder: Path, name: str, file: AgentFile, instances: Instances, wanted: Container[str] | None = None
+    folder: Path, name: str, file: AgentFile, instances: Instances, wanted: Container[RunPlace] | None = None
 ) -> list[tuple[RunEntry, KeptRun | None]]:
     """The runs of one agent.
 
@@ -280,7 +292,7 @@ def read_agent(
         name: Name of the agent's file.
         file: Its line of the index.
         instances: The instances of the board.
-        wanted: Keys of the runs that are read; None for all.
+        wanted: Of which tasks and repetitions runs are read; None for all.
 
     Raises:
         StoreError: if the file is not the one of the index, or makes no sense.
@@ -298,15 +310,18 @@ def read_agent(
         }
         agent, origins = Ref(**header["agent"]), [Origin.model_validate(value) for value in header["origins"]]
         members = [task.pop("members", {}) for task in header["tasks"]]
-        tasks = [{**task, "env": Ref(**task["env"])} for task in header["tasks"]]
+        tasks = [{**task, "env": _shared_env(json.dumps(task["env"]))} for task in header["tasks"]]
+        keys = [task_key(task["env"], task["horizon"], task["feedback"]) for task in tasks]
         ends = np.searchsorted(columns["run"], np.arange(len(header["runs"]) + 1))
         runs = []
         for values, start, stop in zip(header["runs"], ends, ends[1:]):
             task, repetition = values["task"], values["repetition"]
             member = members[task].get(str(repetition), {})
-            spec = RunSpec(**tasks[task], agent=agent, repetition=repetition, member=member)
-            if wanted is not None and spec.key not in wanted:
+            # Before the spec is made, which is most of the time of a run that a part leaves out.
+            place = run_place(keys[task], tasks[task]["seed"], repetition, member)
+            if wanted is not None and place not in wanted:
                 continue
+            spec = RunSpec(**tasks[task], agent=agent, repetition=repetition, member=member)
             entry = _run_from_json(values, spec, instances.get(instance_key(spec), {}), origins[values["origin"]], name)
             runs.append(
                 (entry, _kept_from_json(values, {field: column[start:stop] for field, column in columns.items()}))
@@ -316,6 +331,12 @@ def read_agent(
     except (pa.ArrowException, ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
         raise StoreError(f"{path} is no file of a board ({type(error).__name__}: {error})") from None
     return runs
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared_env(text: str) -> Ref:
+    """The environment with this JSON form, which all agents of a board share."""
+    return Ref(**json.loads(text))
 
 
 _SAME = ("status", "reason", "seconds", "tries", "resumed", "finished")

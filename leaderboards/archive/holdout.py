@@ -39,7 +39,7 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.local import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEVEL", "Holdout", "HoldoutRow", "play_holdout", "worse"]
+__all__ = ["LEVEL", "Holdout", "HoldoutRow", "play_board_holdout", "play_holdout", "worse"]
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
@@ -127,26 +127,56 @@ def play_holdout(
         StoreError: if no row of the board can be played here, or nothing can be compared.
         OSError: if the folder cannot be written.
     """
-    seed = secrets.randbits(_BITS)
-    recorded = {run.spec.key: run.spec for run in submission.store.entries().values() if run.status == "done"}
-    tasks = {spec.task: spec for spec in recorded.values()}
-    own = {spec.agent.key: spec.agent for spec in recorded.values()}
-    rows = _rows(board, set(tasks))
+    recorded = [run.spec for run in submission.store.entries().values() if run.status == "done"]
+    return _held_out(board, recorded, scratch, repetitions, workers, submission)
 
+
+def play_board_holdout(board: Board, scratch: Path, repetitions: int = 10, workers: int = 1) -> Holdout:
+    """Play leading rows of a board, and the uniform one, on instances of a root seed that is drawn now.
+
+    That says how far the order of the leaders is one of the public instances, on which somebody may have tuned.
+
+    Args:
+        board: The board.
+        scratch: An empty folder.
+        repetitions: How many instances of each task.
+        workers: Runs at a time.
+
+    Raises:
+        StoreError: if no row can be played here.
+        OSError: if the folder cannot be written.
+    """
+    return _held_out(board, [board.spec(key) for key in board.done_keys()], scratch, repetitions, workers)
+
+
+def _held_out(
+    board: Board,
+    recorded: Sequence[RunSpec],
+    scratch: Path,
+    repetitions: int,
+    workers: int,
+    submission: Submission | None = None,
+) -> Holdout:
+    """What a hold-out finds of submitted agents, if there are any, and of rows of their board."""
+    seed = secrets.randbits(_BITS)
+    tasks = {spec.task: spec for spec in recorded}
+    own = {} if submission is None else {spec.agent.key: spec.agent for spec in recorded}
+    rows = _rows(board, set(tasks))
     drawn = _drawn(board.suite(), tasks, seed, repetitions)
 
     def specs(agents: Iterable[Ref]) -> list[RunSpec]:
         return [replace(spec, agent=agent) for spec in drawn for agent in agents]
 
-    hidden = [scratch, submission.store.directory]
-    anew = Store(scratch)
-    # The submitted agents first: no result on the same instances is there yet.
-    with closing(LocalExecutor(workers, code=submission.code, portable=True)) as executor:
-        report = run_missing(specs(own.values()), anew, executor, isolated_from=hidden)
+    anew, failed = Store(scratch), list[str]()
+    if submission is not None:
+        hidden = [scratch, submission.store.directory]
+        # The submitted agents first: no result on the same instances is there yet.
+        with closing(LocalExecutor(workers, code=submission.code, portable=True)) as executor:
+            failed += run_missing(specs(own.values()), anew, executor, isolated_from=hidden).failed()
     with closing(LocalExecutor(workers, portable=True)) as executor:
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]
-    before = _regrets([submission.store, board], agents)
+    before = _regrets([board] if submission is None else [submission.store, board], agents)
     now = _regrets([anew], agents)
     found = []
     for agent in agents:
@@ -156,9 +186,9 @@ def play_holdout(
             one, other = ({env: scores[env] for env in there} for scores in (one, other))
             means = [float(np.mean([shares.mean() for shares in scores.values()])) for scores in (one, other)]
             found.append(HoldoutRow(agent.label, agent.key in own, means[0], means[1], len(there), worse(one, other)))
-        elif agent.key in own and not report.failures:
+        elif agent.key in own and not failed:
             raise StoreError(f"{agent.label}: no environment with {_FEWEST} or more scores on record and on hold-out")
-    return Holdout(seed, tuple(found), tuple(report.failed()))
+    return Holdout(seed, tuple(found), tuple(failed))
 
 
 def worse(recorded: Scores, anew: Scores) -> float:
@@ -204,7 +234,7 @@ def _rows(board: Board, tasks: set[str]) -> list[Ref]:
     leaders = [ref for ref in able if ref not in uniform][:_LEADERS]
     if not leaders and not uniform:
         raise StoreError(
-            f"{board.directory}: no row of the board has all tasks of the submission and can be played here"
+            f"{board.directory}: no row of the board has all tasks that are asked for and can be played here"
         )
     return [*leaders, *uniform[:1]]
 

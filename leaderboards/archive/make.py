@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from rich.console import Console
+
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.archive.files import (
@@ -24,6 +26,7 @@ from leaderboards.archive.files import (
     write_index,
 )
 from leaderboards.archive.keep import keep
+from leaderboards.archive.near_limit import audit_near_limit
 from leaderboards.archive.read import Board, board_folder
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.store import AuditStore, AuditWatcher
@@ -36,10 +39,12 @@ from leaderboards.score.aliases import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
+from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
+from leaderboards.work.local import LocalExecutor
 from leaderboards.work.play import Listener, Stage, Workforce, play_suite
 from leaderboards.work.schedule import RunReport
 
@@ -75,8 +80,12 @@ def make_board(
     play: bool = True,
     alone: bool = False,
     native: bool = False,
+    console: Console | None = None,
 ) -> None:
     """Play what the package's board of a suite lacks and write its files; what was played is kept, whatever stops it.
+
+    Of a suite with a plan for audits, rows near the limit of validity are then measured after every turn, see
+    `leaderboards.archive.near_limit`.
 
     Args:
         suite: The suite.
@@ -86,6 +95,7 @@ def make_board(
         play: Whether to play, or to keep what has been played alone.
         alone: Whether nothing else ran, so that policy times can be compared.
         native: See `play_board`.
+        console: Where the progress is reported; None for nowhere.
 
     Raises:
         StoreError: if runs disagree about an instance, or an agent of another package has no source.
@@ -94,17 +104,33 @@ def make_board(
     """
     folder = board_folder(suite.name)
     there = Board(folder) if (folder / INDEX).is_file() else None
+
+    def written() -> Board:
+        return write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
+
     try:
         if play:
-            play_board(suite, results, there, workers, say, native=native)
+            play_board(suite, results, there, workers, say, native=native, console=console)
+            if suite.audit is not None:
+                _measure_near_limit(written(), results, workers, say, native=native)
     finally:
-        if results.keys():
-            found = write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
+        if results.keys() or AuditStore(results.directory).keys():
+            found = written()
             size = sum(path.stat().st_size for path in folder.iterdir())
             wanted = suite.n_runs
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
             for first, others in alike(summarise(found, n_points=2)).items():
                 say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
+
+
+def _measure_near_limit(
+    board: Board, results: Store, workers: int, say: Callable[[str], None], *, native: bool
+) -> None:
+    executor = LocalExecutor(workers, portable=not native)
+    try:
+        audit_near_limit(board, results, executor, say)
+    finally:
+        executor.close()
 
 
 def play_board(
@@ -115,12 +141,12 @@ def play_board(
     say: Callable[[str], None] = print,
     *,
     native: bool = False,
+    console: Console | None = None,
 ) -> None:
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
-    Agents are played in the order of the suite, four repetitions of all of them before the next four of any. Those
-    whose code has changed since are played anew. Those whose extra is not installed are left out, and named. Runs of a
-    suite with a plan for audits are audited.
+    Four repetitions of all agents are played before the next four of any. Those whose code has changed since are played
+    anew. Those whose extra is not installed are left out, and named. Runs are audited where the suite has a plan.
 
     Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.loops`, so that all of these
     give the same bits; with `native`, with those that this processor's libraries choose.
@@ -134,25 +160,24 @@ def play_board(
     there = set() if board is None else _counting(board).keys()
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
-    passes = range(0, max(task.repetitions for task in suite.tasks), _PASS)
+    last = max(task.repetitions for task in suite.tasks)
     stages = [
         Stage(
-            f"{entry.ref.label}, repetitions {least} to {least + _PASS - 1}",
-            [spec for spec in specs if spec.agent.key == entry.ref.key and least <= spec.repetition < least + _PASS],
+            f"repetitions {first} to {min(first + _PASS, last) - 1}",
+            [spec for spec in specs if first <= spec.repetition < first + _PASS],
         )
-        for least in passes
-        for entry in suite.agents
+        for first in range(0, last, _PASS)
     ]
     watcher = None if suite.audit is None else AuditWatcher(results.directory, suite.audit)
     workforce = Workforce(workers, portable=not native, watcher=watcher)
-    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results), stages=stages)
+    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results, console), stages=stages)
 
 
 class _Sayer(Listener):
     """Says what is heard in lines, and notes before the first run with what code the agents play."""
 
-    def __init__(self, say: Callable[[str], None], suite: Suite, results: Store) -> None:
-        self._say, self._suite, self._results = say, suite, results
+    def __init__(self, say: Callable[[str], None], suite: Suite, results: Store, console: Console | None) -> None:
+        self._say, self._suite, self._results, self.console = say, suite, results, console
 
     def warn(self, text: str) -> None:
         self._say(f"warning: {text}")
@@ -209,11 +234,14 @@ def write_board(
     stated = dict(sources or {})
     before = _before(Board(folder), wanted) if (folder / INDEX).is_file() else _Before()
     by_agent, where_from = before.counting, before.sources | stated
-    for key, run in () if results is None else _further(results, wanted, stated):
+    audits = {} if results is None else kept_audits(results, wanted)
+    for key, run in () if results is None else _further(results, wanted, stated, audits):
         agent = wanted[key].agent.key
         is_new = by_agent.setdefault(agent, {}).setdefault(key, run) is run
         if is_new and agent in where_from and where_from[agent].seconds != seconds:
             where_from[agent] = where_from[agent].model_copy(update={"seconds": "not comparable"})
+    if results is not None:
+        _take_fuller_audits(by_agent, audits, results)
     for agent, runs in before.failed.items():  # unless played again
         by_agent[agent] = runs | by_agent.get(agent, {})
     for agent in before.stale.keys() - by_agent.keys():  # historical until the agent is played anew
@@ -284,7 +312,7 @@ def _lacked_data(run: RunEntry) -> bool:
 
 
 def _further(
-    results: Store, wanted: Mapping[str, RunSpec], sources: Mapping[str, Source]
+    results: Store, wanted: Mapping[str, RunSpec], sources: Mapping[str, Source], audits: Mapping[str, KeptAudit]
 ) -> Iterator[tuple[str, tuple[RunEntry, KeptRun | None]]]:
     """The runs of a results folder that a board keeps, with the labels of the suite.
 
@@ -292,7 +320,6 @@ def _further(
     """
     notes = _notes(results)
     entries = {key: entry for key, entry in results.entries().items() if key in wanted}
-    audits = kept_audits(results, entries)
     for key, entry in entries.items():
         played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
         if not played_now and entry.spec.agent.key not in sources:
@@ -302,6 +329,19 @@ def _further(
         if entry.status == "done":
             kept = replace(keep(entry, results.trace(key)), audit=audits.get(key))
         yield key, (labelled, kept)
+
+
+def _take_fuller_audits(by_agent: Runs, audits: Mapping[str, KeptAudit], results: Store) -> None:
+    """Replace audits of runs by those of a results folder that were measured after every turn, where these were not."""
+    notes = _notes(results)
+    for agent, runs in by_agent.items():
+        if agent in notes and notes[agent] != fingerprint(next(iter(runs.values()))[0].spec.agent):
+            continue
+        for key, (entry, kept) in runs.items():
+            if kept is None or key not in audits or not audits[key].every_turn:
+                continue
+            if kept.audit is None or not kept.audit.every_turn:
+                runs[key] = entry, replace(kept, audit=audits[key])
 
 
 def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Source:

@@ -15,13 +15,21 @@ import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.files import INDEX, INSTANCES, BoardIndex, Source, read_agent, read_index, stated_content
+from leaderboards.archive.files import (
+    INDEX,
+    INSTANCES,
+    BoardIndex,
+    Source,
+    read_agent,
+    read_index,
+    run_place,
+    stated_content,
+)
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, load_suite, suite_names
 from leaderboards.store.exchange import check_members
@@ -42,16 +50,19 @@ __all__ = [
     "board_folder",
     "board_names",
     "board_of",
+    "newest_generation",
     "note_board",
     "open_results",
     "pack_board",
+    "rivals_of",
 ]
 
 BOARD = "board"
 """Stands for the board of the package that has the suite."""
 
 _BOARDS = Path(__file__).resolve().parents[1] / "boards"
-_FIRST = "core-v1"  # what readers see first
+_FIRST = "core"  # what readers see first
+_VERSION = re.compile(r"\A(?P<stem>.+)-v(?P<version>\d+)\Z")
 _HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
 _URL = ("https://", "http://")
 _MOST_BYTES = 2**28  # of a board that is fetched
@@ -81,18 +92,20 @@ class Board(StoreView):
         self.index, instances = read_index(self._directory)
         self.sha256 = hashlib.sha256(read_limited(self._directory / INDEX)).hexdigest()
         self._suite = self.index.suite if suite is None else _with_labels(suite, self.index.suite)
-        wanted = None if suite is None else {spec.key for spec in self._all_specs(suite)}
+        listed, wanted = self.index.suite.agents, None
+        if suite is not None:
+            of_one = suite.model_copy(update={"agents": listed[:1]}).specs()
+            wanted = {run_place(spec.task, spec.seed, spec.repetition, spec.member) for spec in of_one}
+        known = {agent.ref.key for agent in listed}
         self._entries: dict[str, RunEntry] = {}
         self._kept: dict[str, KeptRun] = {}
         for name, file in self.index.files.items():
             for entry, kept in read_agent(self._directory, name, file, instances, wanted):
+                if suite is not None and entry.spec.agent.key not in known:
+                    continue
                 self._entries[entry.key] = entry
                 if kept is not None:
                     self._kept[entry.key] = kept
-
-    def _all_specs(self, suite: Suite) -> Iterator[Any]:
-        """The runs of a suite, with all agents of the board."""
-        return suite.model_copy(update={"agents": self.index.suite.agents}).specs()
 
     @property
     def directory(self) -> Path:
@@ -121,11 +134,24 @@ class Board(StoreView):
 
     def missing(self) -> dict[str, list[str]]:
         """The environments on which an agent of the suite has runs that are not here, by its label."""
-        gaps: dict[str, dict[str, None]] = {}
+        return {agent: list(by_env) for agent, by_env in self._gaps().items()}
+
+    def missing_repetitions(self) -> list[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
+        """What is not here: the labels of agents, and the repetitions and environments that all of these lack."""
+        found: dict[tuple[tuple[int, ...], tuple[str, ...]], list[str]] = {}
+        for agent, by_env in self._gaps().items():
+            for repetitions in dict.fromkeys(map(tuple, by_env.values())):
+                envs = tuple(env for env, each in by_env.items() if tuple(each) == repetitions)
+                found.setdefault((repetitions, envs), []).append(agent)
+        return [(agents, *what) for what, agents in found.items()]
+
+    def _gaps(self) -> dict[str, dict[str, list[int]]]:
+        """The repetitions that are not here, by labels of agent and environment."""
+        gaps: dict[str, dict[str, list[int]]] = {}
         for spec in self.suite().specs():
             if spec.key not in self.entries():
-                gaps.setdefault(spec.agent.label, {})[spec.env.label] = None
-        return {agent: list(envs) for agent, envs in gaps.items()}
+                gaps.setdefault(spec.agent.label, {}).setdefault(spec.env.label, []).append(spec.repetition)
+        return gaps
 
     def _current(self, name: str) -> str | None:
         """The fingerprint that the agent of a file has as it is installed."""
@@ -308,11 +334,24 @@ def board_folder(name: str) -> Path:
 
 
 def board_names() -> list[str]:
-    """Names of the boards that come with the package, the first one first, each followed by its parts."""
-    found = [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
-    whole = sorted(found, key=lambda name: (name != _FIRST, name))
+    """Names of the boards that come with the package, each with its parts; earlier generations are last."""
+    whole = sorted(_whole_boards(), key=lambda name: (bool(newest_generation(name)), not name.startswith(_FIRST), name))
     parts = {name: load_suite(name).part_of for name in suite_names()}
     return [name for one in whole for name in (one, *(part for part, of in parts.items() if of == one))]
+
+
+def _whole_boards() -> list[str]:
+    return [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
+
+
+def newest_generation(name: str) -> str:
+    """The board of the package that has taken the place of `name`, as core-v2 has of core-v1; "" if none has."""
+    versions = {one: found for one in {name, *_whole_boards()} if (found := _VERSION.match(one))}
+    if name not in versions:
+        return ""
+    same = [one for one, found in versions.items() if found["stem"] == versions[name]["stem"]]
+    newest = max(same, key=lambda one: int(versions[one]["version"]))
+    return "" if newest == name else newest
 
 
 def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
@@ -330,10 +369,10 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
     """
     text = os.fspath(name)
     if text in suite_names() or (Path(text).name == text and (_BOARDS / text / INDEX).is_file()):
-        if suite is None and text in suite_names():
-            found = load_suite(text)
-            suite = found if found.part_of else None
-        where = text if suite is None else (suite.part_of or text)
+        home = load_suite(text) if text in suite_names() else None
+        where = text if home is None else (home.part_of or text)
+        if suite is None and home is not None and home.part_of:
+            suite = home
         if not (_BOARDS / where / INDEX).is_file():
             raise ValueError(f"board: no board of {text!r} comes with the package; there are {_listed()}")
         return Board(_BOARDS / where, suite)
@@ -369,6 +408,22 @@ def board_of(against: str | os.PathLike[str], suite: Suite) -> Board:
     if not (_BOARDS / name / INDEX).is_file():
         raise ValueError(f"against: no board of suite {suite.name!r} comes with the package; there are {_listed()}")
     return Board(_BOARDS / name, suite)
+
+
+def rivals_of(against: str | os.PathLike[str], suite: Suite) -> Board:
+    """The same, which has to have runs of these tasks.
+
+    Raises:
+        ValueError: if there is no such board, or it has none.
+        StoreError: if it is damaged.
+    """
+    found = board_of(against, suite)
+    if not found.entries():
+        raise ValueError(
+            f"against: {os.fspath(against)!r} has no run of a task of suite {suite.name!r}; the same task has the same "
+            "environment, settings, horizon and feedback, and the suite the same seed"
+        )
+    return found
 
 
 def pack_board(found: Board, archive: Path) -> str:
@@ -418,7 +473,8 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
     suite = store.suite()
     if suite is None:
         raise ValueError(f"against: expected the folder of a suite, got {directory}, which holds none")
-    return Joined(store, board_of(name, suite), name)
+    # A folder that notes a board is read whatever that has.
+    return Joined(store, (board_of if against is None else rivals_of)(name, suite), name)
 
 
 def _listed() -> str:

@@ -341,13 +341,13 @@ def _score_table(summary: Summary, one: TaskClass, own: set[str]) -> Iterator[st
         for agent in dict.fromkeys([*(name for name in summary.agents if name in own), found.ordered[0]]):
             i = found.row(agent)
             if i is not None:
-                score, place = found.wide[i], found.ranking.marked(int(found.ranking.group[i]))
+                score, place = found.wide[i], f"{found.ranking.marked(int(found.ranking.group[i]))}, {found.where}"
                 label = (f"**{agent}**" if agent in own else agent).replace("|", r"\|")
                 ends = f"{score.low:.1f} to {score.high:.1f}" if score.is_known else ""
                 words = METRICS[by].title.lower()
                 rows.append(f"| {words} | {label} | {score.estimate:.1f} | {ends} | {place} | {len(found.tasks)} |")
     if rows:
-        yield from ("", f"Scores from 0 (uniform draws) to 100 (no regret), {one.name}:", "")
+        yield from ("", f"Scores from 0 (one uniform draw) to 100 (no regret), {one.name}:", "")
         yield "| criterion | agent | score | 95 % interval on tasks like these | place | tasks |"
         yield "|---|---|---|---|---|---|"
         yield from rows

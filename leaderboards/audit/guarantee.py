@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
-from leaderboards.audit.kept import kept_audits
+from leaderboards.audit.kept import kept_audits, measured_throughout
 from leaderboards.audit.validity import Count, Verdict, judge
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan
@@ -33,15 +34,20 @@ class Cell:
         count: Violated runs, all runs, and whether the row's theorem applies.
         why_not: Why it does not; "" if it does.
         theorem: Its source; "" without one.
-        slack: Stated over required width, geometric mean over runs; NaN where a band without width was exact.
+        slack: Stated over required width, geometric mean over the runs in which the band held: 1 has nothing to spare.
+            Infinite where a band was exact; NaN if it held in none.
+        shortfall: The same over the violated runs, below 1; NaN if there are none.
         informative: Share of arms whose band at the end is narrower than the range of the means, mean over runs.
+        throughout: In how many runs the band was measured after every turn.
     """
 
     count: Count
     why_not: str
     theorem: str
     slack: float
+    shortfall: float
     informative: float
+    throughout: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,14 @@ class GuaranteeRow:
     cells: Mapping[str, Cell]
     regret: Mapping[str, float]
 
+    def held_to(self, plan: AuditPlan) -> tuple[str, ...]:
+        """The tasks whose runs are held against it: those that it claims, or all that decide if it claims none."""
+        return self.verdict.claimed or tuple(task for task in plan.deciding if task in self.cells)
+
+    def throughout(self, plan: AuditPlan) -> int:
+        """How many of the runs that are held against it were measured after every turn."""
+        return sum(self.cells[task].throughout for task in self.held_to(plan))
+
     def played(self, tasks: Iterable[str]) -> int:
         """On how many of `tasks` it has finished runs."""
         return sum(task in self.regret for task in tasks)
@@ -70,10 +84,16 @@ class GuaranteeRow:
         return float(np.mean(played)) if played else float("nan")
 
     def mean_slack(self, tasks: Iterable[str]) -> float:
-        """Stated over required width, geometric mean over those of `tasks` on which it states a band; NaN for none."""
-        slacks = [self.cells[task].slack for task in tasks if task in self.cells]
-        with np.errstate(divide="ignore"):
-            return float(np.exp(np.mean(np.log(slacks)))) if slacks else float("nan")
+        """Slack over all runs on `tasks` in which the band held; NaN for none."""
+        cells = [self.cells[task] for task in tasks if task in self.cells]
+        held = [float(cell.count.runs - cell.count.violated) for cell in cells]
+        return _geometric_mean(np.array([cell.slack for cell in cells]), np.array(held))
+
+    def mean_shortfall(self, tasks: Iterable[str]) -> float:
+        """Shortfall over all violated runs on `tasks`; NaN for none."""
+        cells = [self.cells[task] for task in tasks if task in self.cells]
+        violated = [float(cell.count.violated) for cell in cells]
+        return _geometric_mean(np.array([cell.shortfall for cell in cells]), np.array(violated))
 
     @property
     def reason(self) -> str:
@@ -108,24 +128,25 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
     done = summary.runs[summary.runs["status"] == "done"]
     audits = kept_audits(view, (str(key) for key in done.index))
     found: dict[tuple[str, str], list[KeptAudit]] = {}
+    throughout = Counter[tuple[str, str]]()
     for key, task, agent in zip(done.index, done["task"], done["agent"]):
-        if str(key) in audits:
-            found.setdefault((str(agent), str(task)), []).append(audits[str(key)])
-    deciding = [task for group in plan.groups.values() for task in group]
+        if (audit := audits.get(str(key))) is not None:
+            found.setdefault((str(agent), str(task)), []).append(audit)
+            throughout[str(agent), str(task)] += measured_throughout(audit, view.spec(str(key)), plan)
     rows = []
     for agent in dict.fromkeys(str(name) for name in done["agent"]):
         cells = {
-            task: _cell(runs)
+            task: _cell(runs, throughout[agent, task])
             for task in summary.tasks
             if (runs := [audit for audit in found.get((agent, task), []) if _states_band(audit, summary.agents[agent])])
         }
-        counts = {task: cells[task].count for task in deciding if task in cells}
+        counts = {task: cells[task].count for task in plan.deciding if task in cells}
         regret = {
             task: float(summary.scores[task, agent].finals["regret_ratio"].mean())
             for task in summary.tasks
             if (task, agent) in summary.scores
         }
-        rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(deciding)), cells, regret))
+        rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(plan.deciding)), cells, regret))
     order = {name: i for i, name in enumerate(summary.agents)}
     return sorted(rows, key=lambda row: order[row.agent])
 
@@ -141,16 +162,27 @@ def _states_band(audit: KeptAudit, agent: Ref) -> bool:
     return not audit.no_band and (bool(audit.width) or ":" in agent.id)
 
 
-def _cell(runs: list[KeptAudit]) -> Cell:
-    required = np.array([run.required_scaling for run in runs])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = float(np.exp(-np.log(required).mean()))
+def _cell(runs: list[KeptAudit], throughout: int) -> Cell:
+    with np.errstate(divide="ignore"):
+        ratios = 1 / np.array([run.required_scaling for run in runs])
+    held = np.array([float(run.held) for run in runs])
     claims = all(not run.no_guarantee for run in runs)
     why = Counter(run.no_guarantee for run in runs if run.no_guarantee).most_common(1)
     return Cell(
         Count(sum(not run.held for run in runs), len(runs), claims),
         why[0][0] if why else "",
         runs[0].theorem,
-        slack,
+        _geometric_mean(ratios, held),
+        _geometric_mean(ratios, 1 - held),
         float(np.mean([run.informative for run in runs])),
+        throughout,
     )
+
+
+def _geometric_mean(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
+    """The geometric mean of the values with a weight above 0; NaN if there are none."""
+    counted = weights > 0
+    if not counted.any():
+        return float("nan")
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.average(np.log(values[counted]), weights=weights[counted])))

@@ -26,14 +26,12 @@ class ValidRow:
         place: Of its tie group, such as "2="; "" where too few repetitions tell.
         mean_rank: Mean over tasks and repetitions of its rank among the valid rows; NaN where it is not ranked.
         regret: Regret over that of uniform sampling, mean over the tasks of the group.
-        slack: Stated over required width, geometric mean over the tasks of the group.
     """
 
     row: GuaranteeRow
     place: str
     mean_rank: float
     regret: float
-    slack: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class GuaranteeBoard:
     """A board of guarantees.
 
     Attributes:
-        delta: Failure probability that all bands are held to.
+        plan: How runs were measured, and to which failure probability all bands are held.
         tasks: The tasks that decide.
         rows: All rows, in the order of the suite.
         lists: The rankings of valid rows, one a group of tasks.
@@ -66,7 +64,7 @@ class GuaranteeBoard:
         prices: Price of validity by task; absent where no valid row claims it.
     """
 
-    delta: float
+    plan: AuditPlan
     tasks: tuple[str, ...]
     rows: tuple[GuaranteeRow, ...]
     lists: tuple[ValidList, ...]
@@ -79,6 +77,11 @@ class GuaranteeBoard:
         return tuple(row for row in self.rows if row.verdict.category == "valid")
 
     @property
+    def measured_throughout(self) -> tuple[GuaranteeRow, ...]:
+        """The rows of which every run that is held against them was measured after every turn."""
+        return tuple(row for row in self.rows if row.cells and row.throughout(self.plan) == row.verdict.runs)
+
+    @property
     def unlisted(self) -> tuple[GuaranteeRow, ...]:
         """Valid rows that claim no group of tasks whole."""
         listed = {one.row.agent for ranking in self.lists for one in ranking.rows}
@@ -87,12 +90,8 @@ class GuaranteeBoard:
     @property
     def sentence(self) -> str:
         """How many rows keep their word, and what that costs."""
-        costs = [
-            f"{one.price.ratio.estimate:.2g} times the least regret ({one.name})"
-            for one in self.lists
-            if one.price is not None
-        ]
-        cost = f"; the best of them costs {' and '.join(costs)}" if costs else ""
+        costs = [f"{one.price.ratio.estimate:.2g} times ({one.name})" for one in self.lists if one.price is not None]
+        cost = f"; keeping it costs at least {' and '.join(costs)} the least regret" if costs else ""
         return kept_words(self.rows) + cost
 
 
@@ -117,7 +116,7 @@ def guarantee_board(
     prices = {task: price_of(summary, [task], _valid_on(rows, (task,))) for task in deciding}
     others = [row for row in rows if row.verdict.category != "valid"]
     return GuaranteeBoard(
-        plan.delta,
+        plan,
         deciding,
         rows,
         tuple(_ranked(summary, name, tasks, rows, found) for name, tasks in groups.items() if tasks),
@@ -151,6 +150,6 @@ def _ranked(
             i = over.agents.index(row.agent)
             mean_rank = over.mean_rank[i].estimate
             place = over.ranking.marked(int(over.ranking.group[i])) if over.ranking.is_told else ""
-        found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks), row.mean_slack(tasks)))
+        found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks)))
     found.sort(key=lambda one: (np.isnan(one.mean_rank), one.mean_rank, one.regret))
     return ValidList(name, tasks, tuple(found), price_of(summary, tasks, agents))

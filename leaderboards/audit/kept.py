@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from leaderboards.audit.replay import RunAudit
 from leaderboards.audit.store import AuditStore
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import AuditPlan
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import StoreView
 
-__all__ = ["keep_audit", "kept_audits"]
+__all__ = ["keep_audit", "kept_audits", "measured_throughout"]
 
 
 def keep_audit(audit: RunAudit) -> KeptAudit:
@@ -30,10 +33,17 @@ def keep_audit(audit: RunAudit) -> KeptAudit:
         violations=0 if facts.no_band else int(most),
         required_scaling=float(rows["required_scaling"].max()),
         half_width=float(rows["half_width"].iloc[-1]),
-        informative=float(rows["informative"].iloc[-1]),
+        # Folders that were audited before it was measured have none.
+        informative=float(rows["informative"].iloc[-1]) if "informative" in rows else math.nan,
         regret_bound=facts.regret_bound,
         regret_held=facts.regret_held,
+        every_turn=facts.every_turn,
     )
+
+
+def measured_throughout(audit: KeptAudit, spec: RunSpec, plan: AuditPlan) -> bool:
+    """Whether the band was measured after every turn: it was recorded so, or that is what the plan asks for."""
+    return audit.every_turn or plan.checkpoints_of(spec) >= spec.horizon
 
 
 def kept_audits(view: StoreView, keys: Iterable[str]) -> dict[str, KeptAudit]:

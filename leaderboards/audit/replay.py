@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Float, Int
 
 from gpbandit_envs.problem import Problem
@@ -120,6 +120,8 @@ class AuditFacts:
         regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
             None where there is none.
         regret_held: Whether the regret of this run is within it; None where either is unknown.
+        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; in audits of old versions only
+            where it is known.
     """
 
     width: Text
@@ -137,6 +139,7 @@ class AuditFacts:
     over_conic: float | None = None
     regret_bound: float | None = None
     regret_held: bool | None = None
+    every_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -275,6 +278,7 @@ class Audit:
             over_conic=over_conic,
             regret_bound=bound,
             regret_held=None if bound is None or regret is None else regret <= bound,
+            every_turn=len(self.times) == self._spec.horizon,
         )
         return RunAudit(self._spec.key, facts, pd.DataFrame(self._rows))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Float, Int
 
 from leaderboards.audit.measure import ALPHA

@@ -156,16 +156,22 @@ class AuditWatcher:
         directory: The results folder.
         plan: That of the suite; None for `CHECKPOINTS` in each run.
         sampled: At how many arms variances are compared.
+        every_turn: Keys of runs that are measured after every turn, whatever the plan says.
     """
 
     directory: Path
     plan: AuditPlan | None = None
     sampled: int = SAMPLED
+    every_turn: frozenset[str] = frozenset()
 
     def watch(self, spec: RunSpec) -> _Careful:
         """An audit of the run `spec`, which is written when it ends."""
         checkpoints = CHECKPOINTS if self.plan is None else self.plan.checkpoints_of(spec)
-        return _Careful(Audit(spec, checkpoints, self.sampled, keep=AuditStore(self.directory).write))
+        if spec.key in self.every_turn:
+            checkpoints = spec.horizon
+        audits = AuditStore(self.directory)
+        audits.path(spec.key).unlink(missing_ok=True)  # of an earlier play, perhaps by other code
+        return _Careful(Audit(spec, checkpoints, self.sampled, keep=audits.write))
 
 
 class _Careful:

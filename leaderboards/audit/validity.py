@@ -16,21 +16,38 @@ which takes runs of different tasks for independent, as they are.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
 from gpbandit_envs.arguments import as_number
 
-__all__ = ["FEWEST", "SIGNIFICANCE", "Category", "Count", "Verdict", "judge", "least_held", "most_violated"]
+__all__ = [
+    "FEWEST",
+    "NEAR",
+    "SIGNIFICANCE",
+    "Category",
+    "Count",
+    "Verdict",
+    "is_near_limit",
+    "judge",
+    "least_held",
+    "most_confirmed",
+    "most_violated",
+]
 
 SIGNIFICANCE = 0.05
 """Of the limit of confirmation, and of refutation over all tasks together."""
 
 FEWEST = 8
 """Claimed tasks below which a row is not ranked: it is listed with what it held."""
+
+NEAR = 5
+"""Violated runs from the limit of confirmation within which a row is measured after every turn: what some checkpoints
+miss could change what is said of it."""
 
 Category = Literal["valid", "few", "not confirmed", "holds, no theorem", "fails", "no band"]
 """What a row is: `"valid"`: claims enough tasks, confirmed and nowhere refuted; `"few"`: the same on fewer tasks, to be
@@ -88,6 +105,7 @@ class Verdict:
         return self.runs - self.violated
 
 
+@functools.cache  # a call of SciPy takes a millisecond, and rows ask for the same few counts on each task
 def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> float:
     """Lower Clopper-Pearson limit of the share of runs that hold, one-sided; NaN without runs."""
     if not runs:
@@ -96,6 +114,7 @@ def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> 
     return float(scipy.stats.beta.ppf(significance, held, violated + 1)) if held else 0.0
 
 
+@functools.cache
 def most_violated(runs: int, delta: float, tasks: int, significance: float = SIGNIFICANCE) -> int:
     """Largest number of violated runs on a task that does not refute a row, when `tasks` decide."""
     # The tail P(X >= k + 1) is to be at least significance / tasks.
@@ -105,6 +124,19 @@ def most_violated(runs: int, delta: float, tasks: int, significance: float = SIG
     while k < runs and scipy.stats.binom.sf(k, runs, delta) >= significance / tasks:
         k += 1
     return k
+
+
+def most_confirmed(runs: int, delta: float) -> int:
+    """Largest number of violated runs that confirms a row, -1 if even none does."""
+    k = -1
+    while k < runs and least_held(k + 1, runs) >= 1 - delta:
+        k += 1
+    return k
+
+
+def is_near_limit(verdict: Verdict, delta: float) -> bool:
+    """Whether a row is within `NEAR` violated runs of the limit of confirmation, on either side."""
+    return verdict.runs > 0 and abs(verdict.violated - most_confirmed(verdict.runs, delta)) <= NEAR
 
 
 def judge(counts: Mapping[str, Count], delta: float, tasks: int) -> Verdict:
@@ -135,7 +167,7 @@ def _category(
     claimed: tuple[str, ...], violated: int, runs: int, limit: float, refuted: tuple[str, ...], delta: float
 ) -> Category:
     # Refuted as well if the pooled share is significantly above delta, though no task alone says so.
-    if refuted or scipy.stats.binom.sf(violated - 1, runs, delta) < SIGNIFICANCE:
+    if refuted or violated > most_violated(runs, delta, 1):
         return "fails"
     if limit < 1 - delta:
         return "not confirmed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leaderboards.archive.read import Board, Joined, board, board_names, board_of, open_results
+from leaderboards.archive.read import Board, Joined, board, board_names, open_results, rivals_of
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.play.suite import Suite
 from leaderboards.store.store import Store
@@ -16,10 +16,10 @@ def rivals_on(against: str, suite: Suite) -> Board:
     """The board that `--against` names.
 
     Raises:
-        UserError: if there is none.
+        UserError: if there is none, or it has no run of a task of the suite.
     """
     with option_errors("against", board="against"):
-        return board_of(against, suite)
+        return rivals_of(against, suite)
 
 
 def opened(directory: Path, against: str | None = None) -> Store | Joined:

@@ -65,7 +65,7 @@ def audit(
         load_plugins()
         outcomes: list[AuditOutcome] = []
         with Progress(console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("auditing", total=len(todo))
+            bar = progress.add_task("runs audited", total=len(todo))
             for outcome in audit_runs(store, todo, workers, checkpoints, arms, conic):
                 outcomes.append(outcome)
                 progress.advance(bar)

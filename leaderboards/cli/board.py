@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.archive.check import check_board
@@ -29,6 +32,7 @@ from leaderboards.score.criteria import board_scores
 from leaderboards.score.design import FLAT, design_of, flat_cells
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, task_classes
+from leaderboards.score.spent import spent
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
@@ -74,12 +78,25 @@ def list_boards(
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
         skipped = len(found.keys("skipped"))
-        files = len({run.file for run in found.entries().values()})
         unfit = f", {skipped} skipped" if skipped else ""
+        entries = found.entries().values()
+        files = len({run.file for run in entries})
         say(f"{board_name}: {len(found.done_keys())} of {found.suite().n_runs} runs of {files} agents{unfit}{text}")
-        for agent, envs in found.missing().items():
+        if took := spent([run.seconds for run in entries]):
+            say(f"  took {took}")
+        for agents, repetitions, envs in found.missing_repetitions():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
-            say(f"  missing: {agent} on {where}")
+            who = f"all {files} agents" if len(agents) == files > 1 else ", ".join(agents)
+            say(f"  missing: {_numbered(repetitions)} of {who} on {where}")
+
+
+def _numbered(repetitions: Sequence[int]) -> str:
+    """Repetitions in words."""
+    first, last = repetitions[0], repetitions[-1]
+    if first == last:
+        return f"repetition {first}"
+    whole = len(repetitions) == last - first + 1
+    return f"repetitions {f'{first} to {last}' if whole else ', '.join(map(str, repetitions))}"
 
 
 def _say_design(name: str | None) -> None:
@@ -131,10 +148,14 @@ def make(
     pack_only: Annotated[bool, typer.Option("--pack-only", help="Play nothing: keep what has been played.")] = False,
     native: _NATIVE = False,
 ) -> None:
-    """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing."""
+    """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing.
+
+    Rows near the limit of a board of guarantees are then measured after every evaluation.
+    """
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
-        make_board(load_suite(name), Store(directory), workers, say, play=not pack_only, alone=alone, native=native)
+        suite, store, console = load_suite(name), Store(directory), Console(stderr=True)
+        make_board(suite, store, workers, say, play=not pack_only, alone=alone, native=native, console=console)
 
 
 @app.command()
@@ -172,6 +193,7 @@ def check(
 ) -> None:
     """Play a sample of a board again: identical, agrees, undecided or disagrees; name agents whose code has changed.
 
+    What a board keeps of audits is measured again as well.
     Exits with 1 if a run disagrees.
     """
     found = opened(name)
@@ -310,6 +332,8 @@ def pack(
 ) -> None:
     """Pack a board into one file, and print what `--against` takes for it."""
     found = opened(name)
+    if part_of := found.suite().part_of:
+        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
     with user_errors(out):
         sha256 = pack_board(found, out)
     say(f"{out}#sha256={sha256}")
@@ -338,12 +362,14 @@ def describe(
 @app.command()
 def site(
     out: Annotated[Path, typer.Option(help="Folder of the site.")] = Path("build") / "site",
+    workers: Annotated[int, typer.Option(min=1, help="Boards at a time; by default one per core.")] = os.cpu_count()
+    or 1,
 ) -> None:
     """Write the pages of all boards and the front page, from which they and the documentation can be reached."""
     from leaderboards.show.front import build_front
 
     with user_errors(out):
-        say(f"The site is at {build_front(out).resolve()}")
+        say(f"The site is at {build_front(out, workers).resolve()}")
 
 
 def opened(name: str) -> Board:

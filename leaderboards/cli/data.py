@@ -9,7 +9,7 @@ import typer
 
 from gpbandit_envs import datasets
 from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import UserError, user_errors
 
 __all__ = ["app"]
 
@@ -24,17 +24,41 @@ app = typer.Typer(
 
 @app.command("fetch")
 def fetch(
-    name: Annotated[str, typer.Argument(help="Name of a data set; see `gpbandit data list`.")],
+    name: Annotated[str | None, typer.Argument(help="Name of a data set; see `gpbandit data list`.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Take it from this file, folder or archive instead of the network.")
     ] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="All that the tasks of this suite need: its name, or the path of its TOML file.")
+    ] = None,
 ) -> None:
     """Bring a data set into the cache, checked against its hash; afterwards it needs no network."""
+    if (name is None) == (suite is None):
+        raise UserError("expected the name of a data set, or --suite NAME")
+    if suite is not None:
+        if file is not None:
+            raise UserError("--file is for one data set, not for --suite")
+        _fetch_of_suite(suite)
+        return
+    assert name is not None
     try:
         folder = datasets.fetch(name, file=file)
     except (ValueError, OSError, datasets.DataError) as error:
         raise UserError(str(error)) from None
     typer.echo(f"{name} is in {folder}")
+
+
+def _fetch_of_suite(name: str) -> None:
+    from leaderboards.play.suite import build_environments_once, load_suite
+
+    with user_errors(Path()):
+        suite = load_suite(name)
+        lacking = build_environments_once(suite.specs())
+    for reason in sorted(set(lacking.values())):
+        typer.echo(reason)
+    if lacking:
+        raise typer.Exit(1)
+    typer.echo(f"{suite.name}: the data of its {len(suite.tasks)} tasks are here")
 
 
 @app.command("list")

@@ -64,7 +64,8 @@ def _list_lines(ranking: ValidList) -> Iterator[str]:
         yield f"  price of validity {ratio.estimate:.2f}{ends}: regret of the best valid row over the least of all"
     yield f"  {'place':<6}{'mean rank':>9}{'regret':>8}{'slack':>7}  row"
     for one in ranking.rows:
-        numbers = f"{_number(one.mean_rank):>9}{_number(one.regret):>8}{_number(one.slack):>7}"
+        slack = one.row.mean_slack(ranking.tasks)
+        numbers = f"{_number(one.mean_rank):>9}{_number(one.regret):>8}{_number(slack):>7}"
         yield f"  {one.place:<6}{numbers}  {one.row.agent}: {_held(one.row)}"
 
 
@@ -75,4 +76,7 @@ def _held(row: GuaranteeRow) -> str:
 
 
 def _number(x: float) -> str:
-    return f"{x:.2f}" if math.isfinite(x) else "-"
+    """Two decimals; a band that is wider than anything, in powers of ten."""
+    if not math.isfinite(x):
+        return "-"
+    return f"{x:.2f}" if x < 1000 else f"{x:.0e}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Joined
 from leaderboards.cli.against import board_or_folder
 from leaderboards.cli.errors import UserError, user_errors
@@ -27,7 +29,8 @@ from leaderboards.score.rankings import (
     task_classes,
 )
 from leaderboards.score.rankings import task_ranking as rank_on
-from leaderboards.score.summary import summarise
+from leaderboards.score.scores import N_POINTS
+from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import StoreView
 
 __all__ = ["check_metric", "criteria_help", "ranking", "short_ranking"]
@@ -59,9 +62,19 @@ def ranking(
     valid: Annotated[
         bool, typer.Option("--valid", help="Rank the rows that keep their word, and say why each other does not.")
     ] = False,
+    why: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT", help="Say what this agent, by label or id, did on each environment, and stop."),
+    ] = None,
 ) -> None:
-    """Print scores from 0 (uniform draws) to 100 (no regret), with places, intervals and shares of tasks won."""
+    """Print scores from 0 (one uniform draw) to 100 (no regret), with places, intervals and shares of tasks won."""
     check_metric(by, "--by")
+    if valid and (by != "cumulative_regret" or why is not None):
+        raise UserError(
+            "--valid: expected neither --by nor --why beside it; valid rows are ranked by cumulative regret"
+        )
+    if why is not None and by != "cumulative_regret":
+        raise UserError("--why: expected no --by beside it; it says what an agent did, whatever the criterion")
     found = board_or_folder(results, against)
     with user_errors(Path(results)):
         if not found.keys():
@@ -70,7 +83,11 @@ def ranking(
             raise UserError(
                 f"--valid: expected runs of a suite with the key audit, such as guarantee-v1, got {results}"
             )
-        summary = summarise(found, _POINTS)
+        summary = summarise(found, _POINTS if why is None else N_POINTS)
+    if why is not None:
+        for line in why_lines(found, summary, why):
+            say(line)
+        return
     if valid:
         for line in guarantee_lines(found, summary):
             say(line)
@@ -86,24 +103,47 @@ def ranking(
             say(line)
 
 
+def why_lines(found: StoreView, summary: Summary, name: str) -> Iterator[str]:
+    """The lines of `gpbandit ranking --why`: what an agent did on each environment.
+
+    Raises:
+        UserError: if there is no such agent.
+    """
+    from leaderboards.show.why import Why
+
+    named = [agent for agent, ref in summary.agents.items() if name in (agent, ref.id)]
+    if not named:
+        raise UserError(f"--why: no agent {name!r}; {did_you_mean(name, summary.agents)}")
+    said = Why(summary, found)
+    for agent in named:
+        yield f"{agent}; costs are regret per evaluation over that of a uniform draw"
+        for task in summary.tasks:
+            if text := said.sentence(task, agent):
+                yield f"  {task}: {text}"
+
+
 def score_lines(name: str, found: BoardScores, told: Design) -> Iterator[str]:
     """The lines of `gpbandit ranking` on one class of tasks."""
     n, k = len(found.tasks), len(found.agents)
-    where = "on tasks like these" if found.is_wide else "on these tasks"
-    yield f"{name}{METRICS[found.by].title.lower()}, {n} environment{'' if n == 1 else 's'}, {k} agents; places {where}"
+    environments = f"{n} environment{'' if n == 1 else 's'}"
+    agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"places {found.where}")
+    yield f"{name}{METRICS[found.by].title.lower()}, {environments}, {agents}; {places}"
     yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
     for agent in found.ordered:
         i = found.agents.index(agent)
-        place, wide, narrow = found.ranking.marked(int(found.ranking.group[i])), found.wide[i], found.narrow[i]
+        place = found.ranking.marked(int(found.ranking.group[i])) if k > 1 else ""
+        wide, narrow = found.wide[i], found.narrow[i]
         won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
         ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in (wide, narrow)]
         names = " = ".join((agent, *found.aliases.get(agent, ())))
         yield f"  {place:<6}{wide.estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {names}"
     if not found.ranking.is_told:
         yield "  too few repetitions for places"
-    yield from (f"  {line}" for line in told.lines(found.tied_first if found.ranking.is_told else None))
+    yield from (f"  {line}" for line in told.lines(found.tied_first if found.ranking.is_told and k > 1 else None))
     for task, why in found.left_out.items():
         yield f"  without a score: {task}, as {why}"
+    for why, unplaced in found.unplaced.items():
+        yield f"  without a place, {why}: {', '.join(unplaced)}"
 
 
 def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
@@ -125,6 +165,7 @@ def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
     for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
         where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in ratios.items())
         lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
+        lines.append(f"  what it did: {shlex.join(['gpbandit', 'ranking', str(store.directory), '--why', agent])}")
     return lines
 
 

@@ -25,7 +25,9 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder for the PDF and the LaTeX.")] = Path(),
 ) -> None:
     """Write one page on an agent, as PDF and LaTeX: rivals, profile, targets, guarantee, how it was run."""
-    from leaderboards.show.report import agent_report, write_report
+    from leaderboards.show.report import agent_report
+    from leaderboards.show.report_latex import write_latex
+    from leaderboards.show.report_page import write_pdf
 
     store = board_or_folder(results, against)
     with user_errors(Path(results)):
@@ -35,5 +37,7 @@ def report(
             raise UserError(str(error).replace("agent:", "AGENT:", 1)) from None
     stem = re.sub(r"[^a-z0-9.+]+", "-", f"{found.agent}-{found.suite}".lower()).strip("-")
     with user_errors(out):
-        for path in write_report(found, out, stem):
+        out.mkdir(parents=True, exist_ok=True)
+        for write, path in ((write_pdf, out / f"{stem}.pdf"), (write_latex, out / f"{stem}.tex")):
+            write(found, path)
             say(str(path))

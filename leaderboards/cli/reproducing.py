@@ -58,7 +58,7 @@ def reproduce(
         if made.table.empty and only_check:
             raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
         page = write(made, directory)
-    _report(made, page)
+    _report(made, page, 0 if store is None else len(store.done_keys()))
     if store is not None and store.done_keys():
         say(f"next: gpbandit figures {shlex.quote(str(directory))}")
     if failed:
@@ -93,7 +93,7 @@ def _list(paper: str) -> None:
     say(f"next: gpbandit reproduce {found[0].name} --quick")
 
 
-def _report(made: Reproduction, page: Path) -> None:
+def _report(made: Reproduction, page: Path, runs: int) -> None:
     for claim in as_json(made)["claims"]:
         reading = f" ({claim['reading']})" if claim["reading"] else ""
         say(f"  {claim['verdict']:>14}  {claim['statement']}{reading} [{claim['source']}]")
@@ -104,4 +104,5 @@ def _report(made: Reproduction, page: Path) -> None:
     counts = Counter(one.verdict for one in made.checked)
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no claim is stable in the short form"
     cut = f" of {made.planned}" if made.played < made.planned else ""
-    typer.echo(f"{made.experiment.name}: {verdicts}; {made.played}{cut} repetitions. See {page.resolve()}")
+    played = f"{runs} runs, " if runs else ""
+    typer.echo(f"{made.experiment.name}: {verdicts}; {played}{made.played}{cut} repetitions. See {page.resolve()}")

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.holdout import play_holdout
-from leaderboards.archive.read import BOARD
+from leaderboards.archive.holdout import Holdout, play_board_holdout, play_holdout
+from leaderboards.archive.read import BOARD, board, board_names
 from leaderboards.archive.submission import faults, open_submission
 from leaderboards.cli.against import rivals_on
 from leaderboards.cli.errors import UserError, user_errors
@@ -43,7 +43,7 @@ def say_screen(results: StoreView, *, every: bool = True, err: bool = False) -> 
 
 
 def holdout(
-    submission: Annotated[Path, typer.Argument(help="Folder of a submission.")],
+    submission: Annotated[Path, typer.Argument(help="Folder of a submission; or name of a board, whose leaders play.")],
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
@@ -51,8 +51,14 @@ def holdout(
     """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
 
     A root seed is drawn now and named at the end; leading rows of the board and the uniform one play the same
-    instances. Exits with 1 if a submitted agent does worse than its record.
+    instances. With the name of a board these rows play alone. Exits with 1 if a submitted agent does worse than its
+    record.
     """
+    name = str(submission)
+    if name in board_names() and not submission.exists():
+        with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+            _say_holdout(play_board_holdout(board(name), Path(scratch), repetitions, workers))
+        return
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         found = open_submission(submission, Path(scratch) / "submitted")
         if wrong := faults(found):
@@ -66,10 +72,14 @@ def holdout(
                 err=True,
             )
         result = play_holdout(found, rivals_on(BOARD, suite), Path(scratch) / "holdout", repetitions, workers)
-        for text in result.failed:
-            say(f"NOT {text}")
-        for row in result.rows:
-            say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
-        say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
+        _say_holdout(result)
     if result.failed or any(row.worse for row in result.rows if row.submitted):
         raise typer.Exit(_DIFFERS)
+
+
+def _say_holdout(result: Holdout) -> None:
+    for text in result.failed:
+        say(f"NOT {text}")
+    for row in result.rows:
+        say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
+    say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")

@@ -48,7 +48,7 @@ def mean_gap(
     family = played.recipe.family if named and isinstance(played, BoxEnv) else None
     if not isinstance(family, BoxFamily) or family.expensive:
         return None
-    from scipy.stats import qmc
+    from scipy.stats import qmc  # here, since `scipy.stats` takes a quarter of the time in which a command starts
 
     points = qmc.Sobol(problem.dim, scramble=False).random_base2(_POINTS)
     return float(optimum - np.mean(means(points)))

@@ -241,6 +241,8 @@ def describe(value: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     """Write 5.0 as 5: both are the same setting and must have the same key."""
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, Mapping):

@@ -8,6 +8,7 @@ entropy of a `SeedSequence`, never added to a seed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any
 
@@ -22,7 +23,7 @@ _SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
 
 def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
     """The stream `name` of the repetition that `spec` belongs to."""
-    return _sequence(f"[{spec.seed},{spec.built.key},{spec.repetition},{canonical_json(name)}]")
+    return _sequence(_key(spec, name))
 
 
 def generator(spec: RunSpec, name: str) -> np.random.Generator:
@@ -35,10 +36,20 @@ def keyed(key: list[Any]) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(_sequence(canonical_json(key))))
 
 
+def _key(spec: RunSpec, name: str) -> str:
+    return f"[{spec.seed},{spec.built.key},{spec.repetition},{canonical_json(name)}]"
+
+
 def _sequence(key: str) -> np.random.SeedSequence:
     return np.random.SeedSequence(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
 
 
 def env_seed(spec: RunSpec) -> int:
     """The integer that `env.reset(seed=...)` takes: 63 bits of the stream `"env"`."""
-    return int(stream(spec, "env").generate_state(1, np.uint64)[0] >> (64 - _SEED_BITS))
+    return _env_seed(_key(spec, "env"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _env_seed(key: str) -> int:
+    """The same for all agents of a board, whose runs share their instances."""
+    return int(_sequence(key).generate_state(1, np.uint64)[0] >> (64 - _SEED_BITS))

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from gpbandit_envs.arguments import MANY, did_you_mean
-from gpbandit_envs.datasets import DataError
+from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import Text, data_reason
@@ -198,6 +198,11 @@ class AuditPlan(_Strict):
     checkpoints: int = Field(default=30, ge=2, le=MANY)
     every: NonNegativeInt = 0
     groups: dict[str, tuple[str, ...]] = Field(min_length=1)
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """The tasks of all groups."""
+        return tuple(task for group in self.groups.values() for task in group)
 
     def checkpoints_of(self, spec: RunSpec) -> int:
         """Number of checkpoints of a run."""
@@ -466,14 +471,15 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
         SuiteError: naming an environment that cannot be built for another reason.
     """
     without_data = {}
-    for spec in {spec.built.key: spec for spec in specs}.values():
-        try:
-            build_env(spec.built, spec.horizon).close()
-        except DataError as error:
-            without_data[spec.built.key] = data_reason(error)
-        except Exception as error:
-            fault = f"{type(error).__name__}: {error}{_on_objects(spec.env)}"
-            raise SuiteError(f"{spec.env.label} cannot be built: {fault}") from None
+    with asked_once():
+        for spec in {spec.built.key: spec for spec in specs}.values():
+            try:
+                build_env(spec.built, spec.horizon).close()
+            except DataError as error:
+                without_data[spec.built.key] = data_reason(error)
+            except Exception as error:
+                fault = f"{type(error).__name__}: {error}{_on_objects(spec.env)}"
+                raise SuiteError(f"{spec.env.label} cannot be built: {fault}") from None
     return without_data
 
 
@@ -592,7 +598,7 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     whole = load_suite(str(values["part_of"])).frozen()
     entries = {entry.label: entry for entry in whole.environments}
     if unknown := [label for label in values["tasks"] if label not in entries]:
-        raise SuiteError(f"tasks: {whole.name!r} has no {unknown[0]!r}; there are {', '.join(entries)}")
+        raise SuiteError(f"tasks: {whole.name!r} has no {unknown[0]!r}; there are {', '.join(map(repr, entries))}")
     environments = [
         entries[label].model_copy(update={"repetitions": values["repetitions"]}).model_dump()
         for label in values["tasks"]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from leaderboards.score.rankings import TaskRanking
-from leaderboards.score.scores import Block
+from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
     Interval,
-    improvement,
-    mean_band,
-    paired_difference,
-    repetitions_needed,
+    improvements,
+    mean_bands,
+    mean_intervals,
+    repetitions_needed_each,
     stratified_mean,
 )
 from leaderboards.score.summary import Summary
 
-__all__ = ["PairedComparison", "compare", "compare_overall"]
+__all__ = ["PairedComparison", "compare", "compare_overall", "compare_with"]
 
 
 @dataclass(frozen=True)
@@ -98,34 +98,77 @@ def compare(
             break
     else:
         return None
-    difference = paired_difference(x, y)
-    p = needed = None
+    curves = (a.curves[metric][rows_a] - b.curves[metric][rows_b])[None]
+    return _compared(a, metric, blocks, x, y[None], curves, ranked, first, [second])[0]
+
+
+def compare_with(
+    summary: Summary,
+    task: str,
+    first: str,
+    seconds: Sequence[str],
+    ranking: TaskRanking | None = None,
+    by: str = "cumulative_regret",
+) -> dict[str, PairedComparison]:
+    """The comparisons of an agent with many others, those that there are, by the other: see `compare`.
+
+    Of ranked agents all are compared at once: a board of fifty agents has a thousand pairs on each task.
+    """
+    ranked = [name for name in seconds if ranking is not None and {first, name} <= set(ranking.agents)]
+    found: dict[str, PairedComparison | None] = {}
+    if ranking is not None and ranked:
+        own, blocks, metric = summary.scores[task, first], list(ranking.blocks), ranking.metric
+        mine = own.on(blocks)
+        x = mine.finals[metric]
+        others = {name: summary.scores[task, name].on(blocks) for name in ranked}
+        known = [name for name in ranked if np.isfinite(x).all() and np.isfinite(others[name].finals[metric]).all()]
+        if known:
+            Y = np.stack([others[name].finals[metric] for name in known])
+            curves = np.stack([mine.curves[metric] - others[name].curves[metric] for name in known])
+            found |= zip(known, _compared(own, metric, blocks, x, Y, curves, ranking, first, known))
+    for name in seconds:
+        if name not in ranked:
+            found[name] = compare(summary, task, first, name, ranking, by)
+    return {name: one for name in seconds if (one := found.get(name)) is not None}
+
+
+def _compared(
+    a: AgentScores,
+    metric: str,
+    blocks: list[Block],
+    x: Float[np.ndarray, " n"],
+    Y: Float[np.ndarray, "k n"],
+    curves: Float[np.ndarray, "k n p"],
+    ranked: TaskRanking | None,
+    first: str,
+    seconds: Sequence[str],
+) -> list[PairedComparison]:
+    """The comparisons of an agent with final scores `x` and k others with `Y`, all of them in the ranking `ranked`.
+
+    `curves` are the differences along the run; without a ranking the others are not asked for.
+    """
+    n = len(blocks)
+    differences = x - Y
+    estimates = mean_intervals(differences)
+    bands, wins = mean_bands(curves), improvements(x, Y)
+    needed: list[int | None] = [None] * len(seconds)
+    p: list[float | None] = [None] * len(seconds)
     if ranked is not None:
-        pair = ranked.agents.index(first), ranked.agents.index(second)
-        n, test = len(blocks), ranked.test
+        test, pairs = ranked.test, (ranked.agents.index(first), [ranked.agents.index(second) for second in seconds])
         if n >= LEAST_BLOCKS:
-            p = float(test.p[pair])
+            p = test.p[pairs].tolist()
         if n >= LEAST_BLOCKS or len(ranked.agents) > 2:
-            difference = Interval(difference.estimate, float(test.low[pair]), float(test.high[pair]), n)
+            ends = zip(test.low[pairs].tolist(), test.high[pairs].tolist())
+            estimates = [Interval(one.estimate, low, high, n) for one, (low, high) in zip(estimates, ends)]
         if n > 1:
-            level = max(float(test.levels[pair]), 1e-12)
-            needed = repetitions_needed(difference.estimate, float(np.std(x - y, ddof=1)), alpha=level)
-            needed = None if needed is None else max(needed, LEAST_BLOCKS)
-    mean, low, high = mean_band(a.curves[metric][rows_a] - b.curves[metric][rows_b])
-    return PairedComparison(
-        metric,
-        tuple(blocks),
-        x - y,
-        difference,
-        improvement(x, y),
-        p,
-        needed,
-        ranked is not None,
-        a.t,
-        mean,
-        low,
-        high,
-    )
+            means, levels = np.array([one.estimate for one in estimates]), np.maximum(test.levels[pairs], 1e-12)
+            least = repetitions_needed_each(means, differences.std(axis=1, ddof=1), levels)
+            needed = [None if each is None else max(each, LEAST_BLOCKS) for each in least]
+    of_all, is_ranked = (metric, tuple(blocks)), ranked is not None
+    return [
+        PairedComparison(*of_all, differences[i], estimates[i], wins[i], p[i], needed[i], is_ranked, a.t, *band)
+        for i, band in enumerate(bands)
+    ]
 
 
 def compare_overall(found: Iterable[PairedComparison]) -> Interval | None:

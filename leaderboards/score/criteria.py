@@ -7,8 +7,9 @@
 | `inference_regret` | `100 (1 - i_T / gap)`, i_T being the regret of what the agent recommends at the end |
 | `best_so_far` | `-100 / 3` times the mean over log t of `log10 max(r_t / gap, 0.001)` |
 
-`gap` is the mean gap of the run's own instance, the regret of a uniform draw: 0 is as good as drawing uniformly, 100 is
-no regret, and below 0 is worse than drawing. The score of an agent depends on no other agent.
+`gap` is the mean gap of the run's own instance, the mean regret of one uniform draw: by the first three 0 is as good as
+one such draw, and 100 is no regret. The best of many draws is better than 0 by simple regret, and what is recommended
+after them by inference regret. The score of an agent depends on no other agent.
 
 | symbol | meaning |
 |---|---|
@@ -21,7 +22,8 @@ no regret, and below 0 is worse than drawing. The score of an agent depends on n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +32,7 @@ from jaxtyping import Float
 from leaderboards.score.metrics import BEST_SO_FAR
 from leaderboards.score.rankings import RANKED_BY, ranked_on, tested
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import Interval, Ranking, mean_interval, rank, stratified_mean
+from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_mean
 from leaderboards.score.summary import Summary
 
 __all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "why_no_score", "wins"]
@@ -56,6 +58,7 @@ class BoardScores:
         is_wide: Whether these are on tasks like these, of E >= `LEAST_TASKS` tasks.
         wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
         blocks: Repetitions of all tasks together.
+        unplaced: Agents that are not among these, by why not, in words.
     """
 
     by: str
@@ -70,12 +73,23 @@ class BoardScores:
     is_wide: bool
     wins: Float[np.ndarray, " k"]
     blocks: int
+    unplaced: Mapping[str, tuple[str, ...]]
 
     @property
     def ordered(self) -> tuple[str, ...]:
         """The agents by mean score, the best first."""
         order = np.argsort(-self.S.mean(axis=0), kind="stable")
         return tuple(self.agents[i] for i in order)
+
+    @property
+    def where(self) -> str:
+        """On what places and `shown` rest, in words."""
+        return "on tasks like these" if self.is_wide else "on these tasks"
+
+    @property
+    def shown(self) -> tuple[Interval, ...]:
+        """Mean score of each agent with the interval that goes with its place."""
+        return self.wide if self.is_wide else self.narrow
 
     @property
     def tied_first(self) -> int:
@@ -102,9 +116,11 @@ def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
     return np.asarray(100 * (1 - scores.finals[by] / (evaluations * scores.gaps)))
 
 
-def task_scores(
-    summary: Summary, task: str, by: str
-) -> tuple[tuple[str, ...], tuple[Block, ...], Float[np.ndarray, "n k"]] | None:
+TaskScores = tuple[tuple[str, ...], tuple[Block, ...], Float[np.ndarray, "n k"]]
+"""Agents, blocks, and the score of each agent on each block, shape `(n, k)`."""
+
+
+def task_scores(summary: Summary, task: str, by: str) -> TaskScores | None:
     """Agents, blocks and the score of each agent on each block; None where no score is known.
 
     Agents and blocks are those that are ranked on the task, see `leaderboards.score.rankings`.
@@ -123,6 +139,7 @@ def board_scores(
     by: str = "cumulative_regret",
     among: Collection[str] | None = None,
     aliases: Mapping[str, tuple[str, ...]] | None = None,
+    known_scores: Callable[[str, str], TaskScores | None] | None = None,
 ) -> BoardScores | None:
     """The scores of agents over those of some tasks that the suite asks for.
 
@@ -132,12 +149,14 @@ def board_scores(
         by: The criterion.
         among: Agents that are ranked among themselves; None for all.
         aliases: Agents that played alike, see `leaderboards.score.aliases`; None for no look at that.
+        known_scores: What gives the `task_scores` of a task by a criterion; by default they are worked out.
 
     Returns:
         The scores; None if there is no task with a score, or no agent that has one on each.
     """
+    scores_on = known_scores or functools.partial(task_scores, summary)
     listed = [task for task in (summary.tasks if tasks is None else tasks) if summary.tasks[task].in_suite]
-    found = {task: task_scores(summary, task, by) for task in listed}
+    found = {task: scores_on(task, by) for task in listed}
     scored = {task: one for task, one in found.items() if one is not None}
     if not scored:
         return None
@@ -167,12 +186,30 @@ def board_scores(
         {name: known[name] for name in agents if name in known},
         S,
         tuple(_at_most_100(stratified_mean([Y[:, j] for Y in strata])) for j in range(len(agents))),
-        tuple(_at_most_100(mean_interval(S[:, j])) for j in range(len(agents))),
-        rank(-rows, tested(-rows, agents, own).p),
+        tuple(map(_at_most_100, mean_intervals(S.T))),
+        rank(-rows, tested(-rows, agents, own, ends=False).p),
         is_wide,
         wins(S, [summary.agents[name].id for name in agents]),
         total,
+        _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
     )
+
+
+def _unplaced(
+    summary: Summary, ranked: Mapping[str, Collection[str]], placed: Collection[str], among: Collection[str] | None
+) -> dict[str, tuple[str, ...]]:
+    """Agents without a place, by why: on some task they have no score, or of too few repetitions."""
+    found: dict[str, list[str]] = {}
+    for name in summary.agents:
+        if name in placed or (among is not None and name not in among):
+            continue
+        tasks = [task for task, names in ranked.items() if name not in names]
+        where = "all environments" if len(tasks) == len(ranked) else ", ".join(tasks[:3])
+        where += f" and {len(tasks) - 3} more" if 3 < len(tasks) < len(ranked) else ""
+        begun = any((task, name) in summary.scores for task in tasks)
+        why = f"with fewer repetitions than others on {where}" if begun else f"no finished run on {where}"
+        found.setdefault(why, []).append(name)
+    return {why: tuple(names) for why, names in found.items()}
 
 
 def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarray, " k"]:
@@ -185,6 +222,7 @@ def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarr
         S: Mean scores, shape `(E, k)`; larger is better.
         policies: The policy of each agent.
     """
+    S = levelled(S)
     better = (S[:, :, None] > S[:, None, :]).mean(axis=0) + 0.5 * (S[:, :, None] == S[:, None, :]).mean(axis=0)
     names = np.array(policies)
     against = np.array([better[:, names == one].mean(axis=1) for one in dict.fromkeys(policies)]).T

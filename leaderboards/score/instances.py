@@ -31,12 +31,16 @@ class Instance:
         points: Its arms, or points of the unit cube that show a function on a box, shape `(m, d)`; None where a mean
             costs an experiment.
         mean: Noise-free means there, shape `(m,)`; None likewise.
+        low: True lower bound of each coordinate of a box, shape `(d,)`; None on arms.
+        high: True upper bound likewise.
     """
 
     problem: Problem
     block: Block
     points: Float[np.ndarray, "m d"] | None
     mean: Float[np.ndarray, " m"] | None
+    low: Float[np.ndarray, " d"] | None = None
+    high: Float[np.ndarray, " d"] | None = None
 
 
 def check_size(kwargs: Mapping[str, Any]) -> None:

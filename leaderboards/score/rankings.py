@@ -17,7 +17,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import scipy.stats
+import pandas as pd  # ranks by SciPy load `scipy.stats`, a tenth of the time of a short command
 from jaxtyping import Float
 
 from leaderboards.play.feedback import parse_feedback
@@ -28,6 +28,7 @@ from leaderboards.score.statistics import (
     Interval,
     Ranking,
     flip_test,
+    levelled,
     rank,
     stratified_mean,
 )
@@ -153,7 +154,11 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
 
 
 def task_ranking(
-    summary: Summary, task: str, by: str = "cumulative_regret", own: Collection[str] | None = None
+    summary: Summary,
+    task: str,
+    by: str = "cumulative_regret",
+    own: Collection[str] | None = None,
+    ends: bool = True,
 ) -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished.
 
@@ -162,6 +167,7 @@ def task_ranking(
         task: The task.
         by: One of `RANKED_BY`.
         own: One's own agents; None for those that play in the folder against a board.
+        ends: Whether intervals of differences are wanted, see `tested`.
 
     Raises:
         ValueError: if `by` is none of them.
@@ -177,7 +183,7 @@ def task_ranking(
         # The ratio is undefined: uniform sampling has no regret, or has not played every block.
         metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
-    return _task_ranking(metric, agents, blocks, Y, summary.own if own is None else own)
+    return _task_ranking(metric, agents, blocks, Y, summary.own if own is None else own, ends)
 
 
 def ranked_on(
@@ -198,23 +204,29 @@ def ranked_on(
 
 
 def _task_ranking(
-    metric: str, agents: tuple[str, ...], blocks: tuple[Block, ...], Y: np.ndarray, own: Collection[str]
+    metric: str,
+    agents: tuple[str, ...],
+    blocks: tuple[Block, ...],
+    Y: np.ndarray,
+    own: Collection[str],
+    ends: bool = True,
 ) -> TaskRanking:
-    test = tested(Y, agents, own)
+    test = tested(Y, agents, own, ends)
     return TaskRanking(metric, agents, blocks, Y, rank(Y, test.p), test)
 
 
-def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection[str]) -> FlipTest:
+def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection[str], ends: bool) -> FlipTest:
     """The test of all pairs; where some agents are one's own, that of each of them with each other agent in its place.
 
     Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
+    Without `ends` it has p-values alone, in half the time, see `flip_test`.
     """
-    of_all = flip_test(Y, _generator())
+    of_all = flip_test(Y, _generator(), ends=ends)
     mine = np.array([name in own for name in agents])
     if not mine.any() or mine.all():
         return of_all
     asked = mine[:, None] ^ mine[None, :]
-    of_own = flip_test(Y, _generator(), asked)
+    of_own = flip_test(Y, _generator(), asked, ends=ends)
     return FlipTest(*(np.where(asked, getattr(of_own, f.name), getattr(of_all, f.name)) for f in fields(FlipTest)))
 
 
@@ -294,7 +306,7 @@ def overall_ranking(
     if not agents:
         return None
     strata = [
-        scipy.stats.rankdata(found.Y[:, [found.agents.index(name) for name in agents]], axis=1)
+        pd.DataFrame(levelled(found.Y[:, [found.agents.index(name) for name in agents]])).rank(axis=1).to_numpy()
         for found in ranked.values()
     ]
     total = sum(len(R) for R in strata)
@@ -304,7 +316,7 @@ def overall_ranking(
         tuple(ranked),
         agents,
         tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
-        rank(weighted, tested(weighted, agents, own).p),
+        rank(weighted, tested(weighted, agents, own, ends=False).p),
         total,
     )
 

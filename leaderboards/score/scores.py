@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.arguments import LARGEST
 from leaderboards.play.feedback import FeedbackRule
 from leaderboards.score import metrics
+from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
 from leaderboards.store.kept import MOST_KEPT
 
 __all__ = [
@@ -68,6 +70,7 @@ class AgentScores:
         finals: By metric, one value per run, shape `(n,)`.
         diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
         gaps: Mean gap of the instance of each run, see `leaderboards.score.scale`, shape `(n,)`; NaN where unknown.
+        arms: How many different arms each run pulled, shape `(n,)`; NaN where unknown, as on a board, and on boxes.
     """
 
     t: Int[np.ndarray, " p"]
@@ -76,13 +79,26 @@ class AgentScores:
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
+    arms: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not len(self.gaps):
             self.gaps = np.full(len(self.blocks), np.nan)
+        if not len(self.arms):
+            self.arms = np.full(len(self.blocks), np.nan)
 
     def __len__(self) -> int:
         return len(self.blocks)
+
+    @functools.cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """The mean of each final score with its interval, see `score_interval`; for scores that are complete."""
+        return dict(zip(self.finals, score_intervals(np.stack(list(self.finals.values()))))) if self.finals else {}
+
+    @functools.cached_property
+    def growth(self) -> Slope | None:
+        """The growth exponent of the cumulative regret, see `loglog_slope`."""
+        return loglog_slope(self.t, self.curves["cumulative_regret"])
 
     def rows(self, blocks: list[Block]) -> list[int]:
         """Positions of `blocks`.
@@ -109,6 +125,7 @@ class AgentScores:
             {name: values[rows] for name, values in self.finals.items()},
             {name: values[rows] for name, values in self.diagnostics.items()},
             self.gaps[rows],
+            self.arms[rows],
         )
 
     def add_scale(
@@ -152,6 +169,7 @@ class RunScores:
             a mean is unknown too.
         measured_from: The mean from which regret is measured where the optimum is unknown; None if it is not yet.
         best: Simple regret at the evaluations of `best_times`, whatever others are kept: boards keep these.
+        arms: How many different arms it pulled; NaN where that is not known, and on a box.
     """
 
     curves: dict[str, Float[np.ndarray, " p"]]
@@ -160,6 +178,7 @@ class RunScores:
     best_mean: float = np.nan
     measured_from: float | None = None
     best: Float[np.ndarray, " q"] = field(default_factory=lambda: np.zeros(0))
+    arms: float = np.nan
 
 
 def best_times(T: int) -> Int[np.ndarray, " q"]:
@@ -174,7 +193,7 @@ def reduce_run(
 
     Args:
         trace: `COLUMNS`, `diagnostics` and what `leaderboards.score.metrics.other_columns` asks for, by name, each of
-            shape `(T,)`.
+            shape `(T,)`; and, if it is there, `action`, the arms.
         t: Times, from 1, of which the last is T; shape `(p,)`.
         rule: When feedback arrived; batches and experiment time are NaN where it has none.
         diagnostics: Columns to keep beside the scores.
@@ -210,7 +229,13 @@ def reduce_run(
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
     best = metrics.simple_regret(run.regret)[best_times(T) - 1]
-    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best)
+    arms = _different(trace["action"]) if "action" in trace else np.nan
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best, arms=arms)
+
+
+def _different(arms: np.ndarray) -> float:
+    """How many different arms; NaN on a box."""
+    return np.nan if np.isnan(arms).any() else float(len(np.unique(arms)))
 
 
 def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:

@@ -17,14 +17,13 @@ the statistical precipice*.
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 import scipy.special
-import scipy.stats
 from jaxtyping import Bool, Float, Int, Real
 
 __all__ = [
@@ -37,18 +36,24 @@ __all__ = [
     "Slope",
     "flip_test",
     "improvement",
+    "improvements",
     "iqm",
+    "levelled",
     "loglog_slope",
     "mean_band",
     "mean_interval",
+    "mean_intervals",
     "paired_difference",
     "pairwise_p",
     "performance_profile",
     "quantile_interval",
+    "quantile_intervals",
     "rank",
     "repetitions_needed",
+    "repetitions_needed_each",
     "score_band",
     "score_interval",
+    "score_intervals",
     "simultaneous_intervals",
     "stratified_mean",
 ]
@@ -61,7 +66,7 @@ LEAST_BLOCKS = 6
 """Blocks below which no test by signs finds a difference at `ALPHA`: the least p-value is `2^(1-n)`."""
 
 _ROUNDING = 1e-9  # relative, of statistics
-_BATCH = 64  # pairs at once: 3 MB
+_BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
 
 _FARTHEST = (
     3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
@@ -111,17 +116,29 @@ def mean_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    return _at_one_point(mean_band, x, level)
+    return _at_each_point(mean_band, _sample(x)[None, :], level)[0]
 
 
-def _at_one_point(
+def mean_intervals(X: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
+    """`mean_interval` of k samples of one size at once, which takes as long as that of one.
+
+    Args:
+        X: One sample a row, shape `(k, n)`.
+        level: Nominal coverage of each by itself, in (0, 1).
+    """
+    return _at_each_point(mean_band, X, level)
+
+
+def _at_each_point(
     band: Callable[[Float[np.ndarray, "n p"], float], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    x: Float[np.ndarray, " n"],
+    X: Float[np.ndarray, "k n"],
     level: float,
-) -> Interval:
-    """The interval that `band` has for one score."""
-    mean, low, high = band(_sample(x)[:, None], level)
-    return Interval(float(mean[0]), float(low[0]), float(high[0]), len(x), level)
+) -> list[Interval]:
+    """The intervals that `band` has for the rows of `X`."""
+    # Of rows that are contiguous sums are the same to the last bit whatever stands beside them.
+    X = np.ascontiguousarray(X, np.float64)
+    ends = (values.tolist() for values in band(X.T, level))
+    return [Interval(mean, low, high, X.shape[1], level) for mean, low, high in zip(*ends)]
 
 
 def mean_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -147,6 +164,18 @@ def mean_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nda
     return mean, mean - half, mean + half
 
 
+def mean_bands(Y: Float[np.ndarray, "k n p"], level: float = LEVEL) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """`mean_band` of k samples at once.
+
+    Args:
+        Y: One sample of n repetitions each, shape `(k, n, p)`.
+        level: Nominal coverage at each point by itself, in (0, 1).
+    """
+    k, n, p = Y.shape
+    mean, low, high = mean_band(Y.transpose(1, 0, 2).reshape(n, k * p), level)
+    return list(zip(mean.reshape(k, p), low.reshape(k, p), high.reshape(k, p)))
+
+
 def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
     """Mean of scores with the interval of `score_band`.
 
@@ -160,7 +189,17 @@ def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    return _at_one_point(score_band, x, level)
+    return _at_each_point(score_band, _sample(x)[None, :], level)[0]
+
+
+def score_intervals(X: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
+    """`score_interval` of k samples of one size at once, which takes as long as that of one.
+
+    Args:
+        X: One sample a row, shape `(k, n)`.
+        level: Nominal coverage of each by itself, in (0, 1).
+    """
+    return _at_each_point(score_band, X, level)
 
 
 def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -192,7 +231,8 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
     n = len(Y)
     positive = (Y > 0).all(axis=0)
     if n > 1 and positive.any():
-        logs = np.log(Y[:, positive])
+        # In the order of Y in memory, so that sums over a sample are the same to the last bit beside others and alone.
+        logs = np.log(Y[:, positive] if Y.flags.c_contiguous else np.asfortranarray(Y[:, positive]))
         variance = logs.var(axis=0, ddof=1)
         half = scipy.special.stdtrit(n - 1, (1 + level) / 2) * np.sqrt(variance / n + variance**2 / (2 * (n - 1)))
         with np.errstate(over="ignore"):
@@ -214,18 +254,31 @@ def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL
         q: Which quantile, in (0, 1); 0.5 is the median.
         level: Least coverage, in (0, 1).
     """
-    x = _sample(x)
+    return quantile_intervals(_sample(x)[None, :], q, level)[0]
+
+
+def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEVEL) -> list[Interval]:
+    """`quantile_interval` of k samples of one size at once, which takes as long as that of one.
+
+    Args:
+        X: One sample a row, shape `(k, n)`.
+        q: Which quantile, in (0, 1).
+        level: Least coverage of each by itself, in (0, 1).
+    """
     _check_level(level)
     if not 0 < q < 1:
         raise ValueError(f"q: expected a number in (0, 1), got {q!r}")
-    if np.isnan(x).any():
-        return Interval(np.nan, np.nan, np.nan, len(x), level)
-    n, tail = len(x), (1 - level) / 2
+    X = np.asarray(X, np.float64)
+    n, tail = X.shape[1], (1 - level) / 2
     # `scipy.stats.quantile_test` gives the same ends, and takes milliseconds to document a distribution anew.
-    ends = np.concatenate([[np.nan], np.sort(x), [np.nan]])
     low = np.searchsorted(scipy.special.bdtr(np.arange(n), n, q), tail, side="right")
     high = n + 1 - np.searchsorted(scipy.special.bdtrc(np.arange(n)[::-1], n, q), tail, side="right")
-    return Interval(float(np.quantile(x, q)), float(ends[low]), float(ends[high]), n, level)
+    found = np.full((3, len(X)), np.nan)
+    known = ~np.isnan(X).any(axis=1)
+    if known.any():
+        ends = np.pad(np.sort(X[known], axis=1), ((0, 0), (1, 1)), constant_values=np.nan)
+        found[:, known] = np.quantile(X[known], q, axis=1), ends[:, low], ends[:, high]
+    return [Interval(estimate, lower, upper, n, level) for estimate, lower, upper in found.T.tolist()]
 
 
 def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL) -> Interval:
@@ -292,15 +345,28 @@ def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: f
     Raises:
         ValueError: without scores, if the shapes differ, or for a level outside (0, 1).
     """
-    _check_level(level)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.shape != y.shape or x.ndim != 1 or not len(x):
         raise ValueError(f"y: expected one score a block as in x, shape {x.shape}, got {y.shape}")
-    wins = float(np.sum((x < y) + 0.5 * (x == y)))
+    return improvements(x, y[None, :], level)[0]
+
+
+def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
+    """`improvement` of one agent on each of k others at once, which takes as long as that on one.
+
+    Args:
+        x: Scores of the agent, shape `(n,)`; less is better.
+        Y: Scores of the others on the same blocks, shape `(k, n)`.
+        level: Least coverage of each by itself, in (0, 1).
+    """
+    _check_level(level)
+    wins = ((x < Y) + 0.5 * (x == Y)).sum(axis=1)
     n, tail = len(x), (1 - level) / 2
-    low = scipy.special.betaincinv(wins, n - wins + 1, tail) if wins > 0 else 0.0
-    high = scipy.special.betaincinv(wins + 1, n - wins, 1 - tail) if wins < n else 1.0
-    return Interval(wins / n, float(low), float(high), n, level)
+    some, not_all = wins > 0, wins < n
+    low, high = np.zeros(len(wins)), np.ones(len(wins))
+    low[some] = scipy.special.betaincinv(wins[some], n - wins[some] + 1, tail)
+    high[not_all] = scipy.special.betaincinv(wins[not_all] + 1, n - wins[not_all], 1 - tail)
+    return [Interval(*values, n, level) for values in zip((wins / n).tolist(), low.tolist(), high.tolist())]
 
 
 def repetitions_needed(
@@ -321,27 +387,42 @@ def repetitions_needed(
     Returns:
         The least number of repetitions, at least 2; None if it exceeds `most`.
     """
-    if not (sd >= 0 and math.isfinite(difference)):
-        raise ValueError(f"difference, sd: expected a finite difference and sd >= 0, got {difference!r} and {sd!r}")
     if not (0 < alpha < 1 and alpha < power < 1):
         raise ValueError(f"alpha, power: expected 0 < alpha < power < 1, got {alpha!r} and {power!r}")
-    if difference == 0:
-        return None
-    if sd == 0:
-        return 2
-    effect, z = abs(difference) / sd, float(scipy.special.ndtri(1 - alpha / 2))
-    # With a known spread it would be this many; an unknown one costs about z^2 / 2 more, and more where n is small.
-    normal = ((z + float(scipy.special.ndtri(power))) / effect) ** 2
-    if normal > most:
-        return None
+    if not (sd >= 0 and math.isfinite(difference)):
+        raise ValueError(f"difference, sd: expected a finite difference and sd >= 0, got {difference!r} and {sd!r}")
+    return repetitions_needed_each(np.array([difference]), np.array([sd]), np.array([alpha]), power, most)[0]
 
-    def is_enough(n: int) -> bool:
-        miss = float(scipy.special.nctdtr(n - 1, effect * math.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2)))
-        return math.isnan(miss) or 1 - miss >= power  # SciPy has no number for a miss that is next to impossible
 
-    among = range(max(2, math.floor(normal)), math.ceil(normal + z**2) + 10)  # power grows with n
-    at = bisect.bisect_left(among, True, key=is_enough)
-    return among[at] if at < len(among) and among[at] <= most else None
+def repetitions_needed_each(
+    differences: Real[np.ndarray, " k"],
+    sds: Real[np.ndarray, " k"],
+    alphas: Float[np.ndarray, " k"],
+    power: float = 0.8,
+    most: int = 100_000,
+) -> list[int | None]:
+    """`repetitions_needed` of k pairs at once, which takes as long as that of a few; its arguments are not checked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect, z = np.abs(differences) / sds, scipy.special.ndtri(1 - alphas / 2)
+        # With a known spread it would be this many; an unknown one costs about z^2 / 2 more, and more where n is small.
+        normal = ((z + float(scipy.special.ndtri(power))) / effect) ** 2
+    at = np.flatnonzero((differences != 0) & (sds > 0) & (normal <= most))
+    effect, z, normal, tail = effect[at], z[at], normal[at], 1 - alphas[at] / 2
+
+    def are_enough(n: np.ndarray) -> np.ndarray:
+        miss = scipy.special.nctdtr(n - 1, effect * np.sqrt(n), scipy.special.stdtrit(n - 1, tail))
+        return np.isnan(miss) | (1 - miss >= power)  # SciPy has no number for a miss that is next to impossible
+
+    low = np.maximum(2.0, np.floor(normal))
+    end = high = np.ceil(normal + z**2) + 10
+    while (apart := low < high).any():  # power grows with n
+        middle = (low + high) // 2
+        enough = are_enough(middle)
+        low, high = np.where(apart & ~enough, middle + 1, low), np.where(apart & enough, middle, high)
+    found: list[int | None] = [2 if differs and sd == 0 else None for differs, sd in zip(differences != 0, sds)]
+    for i, n, last in zip(at.tolist(), low.tolist(), end.tolist()):
+        found[i] = int(n) if n < last and n <= most else None
+    return found
 
 
 # ---- ranking agents ----
@@ -427,9 +508,15 @@ class FlipTest:
     levels: Float[np.ndarray, "k k"]
 
 
+def levelled(Y: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Scores among which those that differ by rounding alone, a sum in another order, are equal; for ranks of them."""
+    scale = np.abs(Y).max(initial=0.0)
+    return np.round(Y / scale, 10) if 0 < scale < np.inf else np.asarray(Y)
+
+
 def pairwise_p(Y: Float[np.ndarray, "n k"], rng: np.random.Generator) -> Float[np.ndarray, "k k"]:
     """Adjusted p-values of all pairs, shape `(k, k)`: those of `flip_test`."""
-    return flip_test(Y, rng).p
+    return flip_test(Y, rng, ends=False).p
 
 
 def simultaneous_intervals(
@@ -446,6 +533,7 @@ def flip_test(
     family: Bool[np.ndarray, "k k"] | None = None,
     alpha: float = ALPHA,
     n_flips: int = 4999,
+    ends: bool = True,
 ) -> FlipTest:
     """Step-down test of the largest statistic under random signs that are the same for all pairs.
 
@@ -471,6 +559,7 @@ def flip_test(
             default all of them. Fewer questions need less of a difference.
         alpha: Family-wise error rate, and one minus the coverage of the intervals together, in (0, 1).
         n_flips: Size of the random sample.
+        ends: Whether intervals and levels are wanted, which take as long as the p-values; they are NaN if not.
 
     Raises:
         ValueError: if Y holds no finite scores, or family has another shape.
@@ -527,14 +616,18 @@ def flip_test(
             np.maximum(largest, shares[at - start], out=largest)
             if seen[clearest[at]] > 0:
                 above[at] = np.count_nonzero(largest >= reached[clearest[at]]) / len(largest)
+            if not ends:
+                continue
             # It grows from pair to pair: what is below the last one is below this one.
             candidates = largest[largest >= critical[min(at + 1, len(i) - 1)]]
             critical[at] = np.partition(candidates, len(candidates) - 1 - kept)[len(candidates) - 1 - kept]
+    a, b = i[clearest], j[clearest]
+    p[a, b] = p[b, a] = np.maximum.accumulate(above)
+    if not ends:
+        return found
     # What no mean explains is the floor's share at least, which rounding may lose.
     unexplained = np.maximum(1 - critical, (n - 1) * least / floored.max())
     critical = np.sqrt((n - 1) / n * critical / unexplained)
-    a, b = i[clearest], j[clearest]
-    p[a, b] = p[b, a] = np.maximum.accumulate(above)
     # Of pairs without any difference the critical value is 0.
     levels[a, b] = levels[b, a] = np.minimum(2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical), alpha)
     half = critical[0] * scale * (1 + _ROUNDING)

@@ -25,7 +25,7 @@ from leaderboards.score.scores import (
     subsample_times,
     unknown_scores,
 )
-from leaderboards.score.statistics import quantile_interval, score_band, score_interval
+from leaderboards.score.statistics import LEVEL, quantile_intervals, score_band, score_intervals
 from leaderboards.score.tasks import Task, name_all
 from leaderboards.store.run_file import Origin, RunEntry
 from leaderboards.store.store import StoreView
@@ -152,12 +152,17 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
-        for metric in scores.finals:
-            x = scores.finals[metric]
-            mean, median = score_interval(x, level), quantile_interval(x, 0.5, level)
-            q95 = float(np.quantile(x, 0.95)) if np.isfinite(x).all() else np.nan
+        if not scores.finals:
+            continue
+        X = np.stack(list(scores.finals.values()))
+        means = list(scores.intervals.values()) if level == LEVEL else score_intervals(X, level)
+        known = np.isfinite(X).all(axis=1)
+        q95 = np.full(len(X), np.nan)
+        if known.any():
+            q95[known] = np.quantile(X[known], 0.95, axis=1)
+        for metric, mean, median, q in zip(scores.finals, means, quantile_intervals(X, 0.5, level), q95.tolist()):
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
-            rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q95))
+            rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q))
     columns = ["task", "agent", "metric", "n", "mean", "low", "high", "median", "median_low", "median_high", "q95"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -230,7 +235,7 @@ def _traces(
         return
     stated = dict.fromkeys(name for run in on_pair for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
-    columns = dict.fromkeys([*COLUMNS, "mean", *diagnostics, *other_columns()])
+    columns = dict.fromkeys([*COLUMNS, "mean", "action", *diagnostics, *other_columns()])
     for run, trace in store.traces(list(columns), [run.key for run in runs]):
         yield run, trace, diagnostics
 
@@ -258,6 +263,7 @@ def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunSc
         {name: np.array([each.curves[name] for each in scores]) for name in first.curves},
         {name: np.array([each.finals[name] for each in scores]) for name in first.finals},
         {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
+        arms=np.array([each.arms for each in scores]),
     )
     tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
     best = np.array([each.best for each in scores])

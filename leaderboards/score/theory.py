@@ -25,7 +25,7 @@ from agents.core.guarantees import off_the_model, unmet_by_noise
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
+from leaderboards.score.statistics import Interval, Slope, score_interval
 from leaderboards.score.summary import Summary
 
 __all__ = [
@@ -120,8 +120,8 @@ def _compare(
     kappa2 = float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    fitted, measured = loglog_slope(scores.t, regret), score_interval(regret[:, at])
-    return BoundComparison(name, fitted, measured, gain, d_eff, _stated(name, agent, inputs))
+    measured = score_interval(regret[:, at])
+    return BoundComparison(name, scores.growth, measured, gain, d_eff, _stated(name, agent, inputs))
 
 
 def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
+from leaderboards.archive.sign_offs import SignOff, sign_off
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
@@ -21,9 +23,9 @@ from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
 from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
-from leaderboards.show.table import LAST, TableCell, fitted_slope, gap_rows, score_cell, tie_mark
+from leaderboards.show.table import LAST, TableCell, deed_rows, fitted_slope, gap_rows, score_cell, tie_mark
 
-__all__ = ["agent_page", "best_in_group", "tuned_on"]
+__all__ = ["agent_page", "best_in_group", "checked_by", "tuned_on"]
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,12 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
         "tuned": tuned_on(site, ref),
+        "checked": checked_by(site, agent),
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
-        "rivals": [_rival(site, agent, other) for other in site.best_agents() if other != agent],
+        "deeds": deed_rows(site, ((task, agent) for task in summary.tasks), of="task"),
+        "rivals": _rivals(site, agent),
         "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
         "gaps": gap_rows(site, agent=agent),
@@ -114,6 +118,12 @@ def tuned_on(site: Site, ref: Ref) -> str:
     """What the suite declares that the settings of an agent were tuned on; "" if it declares nothing."""
     suite = site.summary.suite
     return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""
+
+
+def checked_by(site: Site, agent: str) -> SignOff | None:
+    """That the authors of an agent's paper have confirmed its row of the board; None if they have not."""
+    suite = site.summary.suite
+    return None if suite is None else sign_off(suite.part_of or suite.name, agent)
 
 
 def best_in_group(site: Site, group: str) -> str:
@@ -134,20 +144,27 @@ def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCel
     return found if site.profile.get(agent) else []
 
 
-def _rival(site: Site, agent: str, other: str) -> Rival:
-    better = worse = level = 0
+def _rivals(site: Site, agent: str) -> list[Rival]:
+    """The other agents, best first."""
+    better, level, worse = Counter[str](), Counter[str](), Counter[str]()
     for found in site.rankings.values():
-        if found is None or agent not in found.agents or other not in found.agents:
+        if found is None or agent not in found.agents:
             continue
-        i, j = found.agents.index(agent), found.agents.index(other)
-        if found.ranking.p[i, j] >= ALPHA:
-            level += 1
-        elif found.Y[:, i].mean() < found.Y[:, j].mean():
-            better += 1
-        else:
-            worse += 1
-    link = site.comparison_link(agent, other)
-    return Rival(other, svg.swatch(site.styles[other]), link, better, level, worse)
+        i, means = found.agents.index(agent), found.Y.mean(axis=0)
+        for other, p, mean in zip(found.agents, found.ranking.p[i].tolist(), means.tolist()):
+            (level if p >= ALPHA else better if means[i] < mean else worse)[other] += 1
+    return [
+        Rival(
+            other,
+            svg.swatch(site.styles[other]),
+            site.comparison_link(agent, other),
+            better[other],
+            level[other],
+            worse[other],
+        )
+        for other in site.best_agents()
+        if other != agent
+    ]
 
 
 def _charts(site: Site, agent: str) -> list[Chart]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def describe_built(built: Any, kwargs: Mapping[str, Any]) -> AgentCard:
     paragraphs, references, _ = _parts(inspect.getdoc(built) or "")
     meanings: dict[str, str] = {}
     for each in reversed(getattr(built, "__mro__", (built,))):  # a class describes again what means more to it
-        meanings |= _parts(inspect.cleandoc(each.__doc__ or ""))[2]
+        meanings |= _meanings(each.__doc__ or "")
     found = getattr(built, "capabilities", None)
     return AgentCard(
         paragraphs,
@@ -118,6 +119,12 @@ def _arguments(built: Any, kwargs: Mapping[str, Any], meanings: Mapping[str, str
         found.append(Argument(p.name, value, value != default, meanings.get(p.name, "")))
     known = {p.name for p in named}
     return found + [Argument(name, repr(value), True) for name, value in kwargs.items() if name not in known]
+
+
+@functools.lru_cache(maxsize=1024)
+def _meanings(doc: str) -> dict[str, str]:
+    """Meanings of the arguments in the docstring of a class, which the bases of many agents are asked for."""
+    return _parts(inspect.cleandoc(doc))[2]
 
 
 def _parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:

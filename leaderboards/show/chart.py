@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from leaderboards.score.statistics import score_band
-from leaderboards.show.format import rounded
+from leaderboards.show.format import rounded_each
 from leaderboards.show.palette import LineStyle
 
 __all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json", "styles_json", "thinned"]
@@ -156,15 +157,21 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
     shared: list[list[float | None]] = []
     drawn = []
     for chart in charts:
-        lines = []
-        for line in sorted(chart.lines, key=lambda line: order[line.name]):
+        ordered = sorted(chart.lines, key=lambda line: order[line.name])
+        kept = []
+        for line in ordered:
             keep = thinned(len(line.x), most)
-            x = _numbers(line.x[keep])
+            ends = () if line.low is None or line.high is None else (line.low, line.high)
+            kept += [values[keep] for values in (line.x, line.y, *ends)]
+        numbers = iter(_numbers(kept))
+        lines = []
+        for line in ordered:
+            x = next(numbers)
             if x not in shared:
                 shared.append(x)
-            value: dict[str, Any] = {"name": line.name, "x": shared.index(x), "y": _numbers(line.y[keep])}
+            value: dict[str, Any] = {"name": line.name, "x": shared.index(x), "y": next(numbers)}
             if line.low is not None and line.high is not None:
-                value |= {"low": _numbers(line.low[keep]), "high": _numbers(line.high[keep])}
+                value |= {"low": next(numbers), "high": next(numbers)}
             lines.append(value)
         drawn.append(
             {
@@ -198,10 +205,15 @@ def _axis(axis: Axis) -> dict[str, Any]:
     return {"label": axis.text, "log": axis.log, "signed": axis.signed, "limits": axis.limits}
 
 
+@functools.lru_cache(maxsize=256)
 def thinned(p: int, most: int) -> np.ndarray:
     """Which of `p` points are kept, `most` of them at the most."""
-    return np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
+    kept = np.arange(p) if most >= p else np.unique(np.rint(np.linspace(0, p - 1, most)).astype(np.int64))
+    kept.flags.writeable = False
+    return kept
 
 
-def _numbers(x: np.ndarray) -> list[float | None]:
-    return x.tolist() if np.issubdtype(x.dtype, np.integer) else [rounded(value) for value in x.tolist()]
+def _numbers(arrays: Sequence[np.ndarray]) -> list[list[float | None]]:
+    """The numbers of some arrays as they are if they are whole, and rounded otherwise."""
+    found = iter(rounded_each([values for values in arrays if values.dtype.kind not in "iu"]))
+    return [values.tolist() if values.dtype.kind in "iu" else next(found) for values in arrays]

@@ -19,7 +19,7 @@ from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import performance_profile, score_interval
+from leaderboards.score.statistics import performance_profile
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
 from leaderboards.show.format import duration, number
@@ -143,7 +143,7 @@ def frontier_chart(view: TaskView) -> Chart | None:
     lines = []
     for name, scores in view.scores.items():
         seconds = float(scores.finals["policy_seconds"].mean()) / float(scores.t[-1])
-        regret = score_interval(scores.finals["cumulative_regret"])
+        regret = scores.intervals["cumulative_regret"]
         if not (math.isfinite(regret.estimate) and seconds > 0):
             continue
         points[name] = (seconds, regret.estimate)
@@ -174,7 +174,7 @@ def guarantee_chart(view: TaskView) -> Chart | None:
     lines, texts = [], []
     for name, scores in view.scores.items():
         band = view.audits[name].band if name in view.audits else None
-        regret = score_interval(scores.finals["cumulative_regret"])
+        regret = scores.intervals["cumulative_regret"]
         if band is None or not math.isfinite(regret.estimate):
             continue
         held = band.coverage()

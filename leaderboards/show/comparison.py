@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leaderboards.score.comparison import PairedComparison, compare
+from leaderboards.score.comparison import PairedComparison, compare_with
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.statistics import ALPHA, LEAST_BLOCKS
 from leaderboards.show.chart import page_json, styles_json
@@ -63,10 +63,12 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
     Each has its table rows, its charts, and the tasks on which the two cannot be compared. The charts have no styles,
     which the page holds for all of them.
     """
-    tasks, pairs = site.summary.tasks, {}
-    for second in _seconds(site, first):
-        made = {task: compare(site.summary, task, first, second, site.rankings[task], site.ranked_by) for task in tasks}
-        found = {task: one for task, one in made.items() if one is not None}
+    tasks, pairs, seconds = site.summary.tasks, {}, _seconds(site, first)
+    made = {
+        task: compare_with(site.summary, task, first, seconds, site.rankings[task], site.ranked_by) for task in tasks
+    }
+    for second in seconds:
+        found = {task: by_second[second] for task, by_second in made.items() if second in by_second}
         charts = [
             difference_chart(_FIRST, _SECOND, found, METRICS[name])
             for name in dict.fromkeys(("regret_ratio", "cumulative_regret", site.ranked_by))

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import METRICS, Metric, has_batches
-from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_interval
+from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
@@ -31,6 +31,7 @@ from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     LAST,
     TableCell,
+    deed_rows,
     fitted_slope,
     gap_rows,
     number_cell,
@@ -109,6 +110,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     return {
         "task": about,
         "lede": _first_sentence(about.env.id),
+        "references": next((row.references for row in (*ENVIRONMENTS, TABLE) if row.id == about.env.id), ()),
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
         "members": _members_text(about),
         "facts": [
@@ -134,6 +136,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
+        "deeds": deed_rows(site, ((task, agent) for agent in site.best_agents(task)), of="agent"),
     }
 
 
@@ -204,14 +207,10 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
     if found is None or len(found.blocks) < 2:
         return []
     rows = []
-    for i, name in enumerate(found.agents):
-        x = found.Y[:, i]
-        median = quantile_interval(x, 0.5)
-        others = (float(iqm(x)), float(np.quantile(x, 0.95)), float(x.min()), float(x.max()))
-        cells = [
-            TableCell(number(median.estimate), median.estimate, between(median)),
-            *(number_cell(value) for value in others),
-        ]
+    X = np.ascontiguousarray(found.Y.T)
+    others = (iqm(X), np.quantile(X, 0.95, axis=1), X.min(axis=1), X.max(axis=1))
+    for name, median, *values in zip(found.agents, quantile_intervals(X, 0.5), *(each.tolist() for each in others)):
+        cells = [TableCell(number(median.estimate), median.estimate, between(median)), *map(number_cell, values)]
         rows.append(AgentNumbers(name, svg.swatch(site.styles[name]), cells))
     return sorted(rows, key=lambda row: row.cells[0].sort)
 

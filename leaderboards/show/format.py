@@ -6,10 +6,12 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, source_of, suite_names
@@ -29,6 +31,7 @@ __all__ = [
     "number",
     "percent",
     "rounded",
+    "rounded_each",
     "row_command",
     "signed",
     "size",
@@ -37,6 +40,9 @@ __all__ = [
 ]
 
 # ---- numbers ----
+
+_EXACT = 22  # powers of ten up to this one are doubles
+_POWERS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
 
 NONE = "–"
 BETWEEN = " – "
@@ -74,6 +80,28 @@ def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
 def rounded(x: float, digits: int = 4) -> float | None:
     """`x` to `digits` significant digits for JSON, which has no NaN."""
     return float(f"{x:.{digits}g}") if math.isfinite(x) else None
+
+
+def rounded_each(arrays: Sequence[np.ndarray]) -> list[list[float | None]]:
+    """`rounded` of the numbers of many arrays at once, in a twentieth of the time."""
+    if not arrays:
+        return []
+    x = np.concatenate(arrays).astype(np.float64, copy=False)
+    size = np.abs(x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.nan_to_num(np.floor(np.log10(size)), posinf=99, neginf=99).astype(np.int64) - 3
+        up, down = (_POWERS[np.clip(part, 0, _EXACT)] for part in (power, -power))
+        scaled = size / up * down
+        whole = np.rint(scaled)
+        found = whole * up / down  # one of the two is 1, and whole numbers times powers of ten are rounded once
+        # Where `scaled` may have crossed a half, or has not four digits, text decides.
+        is_sure = (np.abs(power) <= _EXACT) & (scaled >= 1000) & (whole < 10_000)
+        is_sure &= np.abs(scaled - np.floor(scaled) - 0.5) > 1e-6
+    numbers: list[float | None] = np.copysign(found, x).tolist()
+    for at in np.flatnonzero(~is_sure).tolist():
+        numbers[at] = rounded(float(x[at]))
+    ends = np.cumsum([len(values) for values in arrays]).tolist()
+    return [numbers[start:stop] for start, stop in zip([0, *ends], ends)]
 
 
 def sort_key(x: float) -> str:

@@ -9,26 +9,47 @@ SITE/docs/             the documentation
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.describe import citation, describe_board
-from leaderboards.archive.read import Board, board, board_names
-from leaderboards.score.summary import score_table, summarise
+from leaderboards.archive.read import board, board_names, newest_generation
+from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
-from leaderboards.show.build import build_page, page_templates
+from leaderboards.show.build import page_templates, rare_collections, whole_site, write_site
+from leaderboards.show.guarantee import GuaranteeCard, guarantee_card
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
-from leaderboards.show.scores import ScoreTab, class_scores
-from leaderboards.show.shared import Site, make_site
+from leaderboards.show.scores import ScoreRow, ScoreTab, ScoreTable, class_scores
+from leaderboards.show.shared import Site
 from leaderboards.store.intact import own_folder
+from leaderboards.work.local import ExecutorError, process_pool
 
 __all__ = ["build_front"]
 
 _SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Leader:
+    """An agent on the front page.
+
+    Attributes:
+        row: Its row.
+        leads: As JSON, whether it is among the first of all, of those told as much, of those that batch as it does, and
+            of those that do both; as `leaderboards.show.scores.ScoreRow.places`.
+        is_shown: Whether it is among the first of all.
+    """
+
+    row: ScoreRow
+    leads: str
+    is_shown: bool
 
 
 @dataclass(frozen=True)
@@ -42,11 +63,15 @@ class BoardCard:
         agents: How many agents have runs.
         tasks: How many tasks.
         basis: On what the scores rest.
-        tabs: The leaders by each criterion.
+        tabs: The criteria, each with its leaders.
+        kernels: Classes by what is told, if there are several.
+        batchings: Classes by how agents batch, likewise.
+        guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
         stale: Agents whose code has changed since.
         whole: The board that holds all its runs, packed: itself, or the one whose suite its own is a part of.
         sha256: Of that packed board, as `--against` takes it.
         citation: BibTeX of that board.
+        newest: The board of a newer generation that has taken its place; "" if none has.
     """
 
     name: str
@@ -55,18 +80,23 @@ class BoardCard:
     agents: int
     tasks: int
     basis: str
-    tabs: tuple[ScoreTab, ...]
+    tabs: tuple[tuple[ScoreTab, list[Leader]], ...]
+    kernels: list[str]
+    batchings: list[str]
+    guarantees: GuaranteeCard | None
     stale: tuple[str, ...]
     whole: str
     sha256: str
     citation: str
+    newest: str
 
 
-def build_front(out: str | os.PathLike[str]) -> Path:
+def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     """Write the pages of all boards that come with the package, and the front page.
 
     Args:
         out: Folder of the site; the documentation is looked for below `docs`, and linked if it is there.
+        workers: Processes, each of which writes one board at a time; 1 works in this one.
 
     Returns:
         The front page, which a browser opens without a network.
@@ -74,16 +104,14 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     Raises:
         OSError: if the folder cannot be written.
         StoreError: if a board is damaged.
+        ExecutorError: if a worker dies.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
-    cards: list[BoardCard] = []
-    packed: dict[str, tuple[str, str]] = {}
-    for name in board_names():  # a part comes after its whole
-        found = board(name)
-        if found.done_keys():
-            cards.append(_card(found, name, folder, packed))
+    found = [card for card in _cards(folder, workers) if card is not None]
+    named = {card.name: card for card in found}
+    cards = [replace(card, sha256=named[card.whole].sha256, citation=named[card.whole].citation) for card in found]
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -97,21 +125,48 @@ def build_front(out: str | os.PathLike[str]) -> Path:
     return folder / "index.html"
 
 
-def _card(found: Board, name: str, front: Path, packed: dict[str, tuple[str, str]]) -> BoardCard:
-    """Write the pages and the downloads of a board; `packed` gets the hash of its archive and its BibTeX."""
-    summary, folder = summarise(found), front / "board" / name
-    build_page(found, out=folder, front=front)
-    site = make_site(summary)
+def _cards(front: Path, workers: int) -> list[BoardCard | None]:
+    """Write the pages of all boards."""
+    names = board_names()
+    if min(workers, len(names)) <= 1:
+        return [_card(name, front) for name in names]
+    from loky.process_executor import BrokenProcessPool
+
+    pool = process_pool(min(workers, len(names)))
+    try:
+        return [future.result() for future in [pool.submit(_card, name, front) for name in names]]
+    except BrokenProcessPool:
+        raise ExecutorError(
+            "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "
+            "again with fewer --workers"
+        ) from None
+    finally:
+        # Also after an interrupt: no worker goes on.
+        pool.shutdown(kill_workers=True)
+
+
+@rare_collections()
+def _card(name: str, front: Path) -> BoardCard | None:
+    """Write the pages and the downloads of a board, or nothing where no run is done.
+
+    Of a part, whose archive and BibTeX are those of its whole, the card has neither.
+    """
+    found = board(name)
+    if not found.done_keys():
+        return None
+    site, folder = whole_site(found), front / "board" / name
+    write_site(site, found, folder, front)
+    summary = site.summary
     suite, files = found.suite(), own_folder(folder / "files")
     stale = set(files.iterdir()) - _write_scores(site, files)
-    whole = suite.part_of or name
+    whole, sha256 = suite.part_of or name, ""
     if whole == name:
         archive, *described = describe_board(found, files)
-        packed[name] = hashlib.sha256(archive.read_bytes()).hexdigest(), citation(found)
+        sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
         stale -= {archive, *described}
     for path in stale:
         path.unlink()
-    basis, tabs = _leaders(site)
+    basis, table = _scores(site)
     return BoardCard(
         name,
         suite.description,
@@ -119,28 +174,48 @@ def _card(found: Board, name: str, front: Path, packed: dict[str, tuple[str, str
         len(summary.agents),
         len(summary.tasks),
         basis,
-        tabs,
+        () if table is None else tuple((tab, _leaders(tab.rows)) for tab in table.tabs),
+        [] if table is None else table.kernels,
+        [] if table is None else table.batchings,
+        None if site.guarantees is None else guarantee_card(site, site.guarantees),
         tuple(sorted(set(found.stale().values()))),
         whole,
-        *packed[whole],
+        sha256,
+        citation(found) if whole == name else "",
+        newest_generation(whole),
     )
 
 
-def _leaders(site: Site) -> tuple[str, tuple[ScoreTab, ...]]:
-    """On what the scores of the largest class of tasks rest, and its leaders by each criterion."""
+def _scores(site: Site) -> tuple[str, ScoreTable | None]:
+    """On what the scores of the largest class of tasks rest, and these; None if there are none."""
     sized = [(len(one.tasks), i) for i, one in enumerate(site.classes) if site.scores(one.name) is not None]
     if not sized:
-        return "no agent has a score on every task yet", ()
+        return "no agent has a score on every task yet", None
     # Of classes of one size the last, as of feedback at once and late ones.
     one = site.classes[max(sized)[1]]
-    table = class_scores(site, one, "leaders", filtered=False)
+    table = class_scores(site, one, "leaders")
     assert table is not None
+    scores = site.scores(one.name, table.tabs[0].by)
+    assert scores is not None
     among = "" if len(site.classes) == 1 else f" ({one.name})"
     basis = (
-        f"mean score over {len(one.tasks)} tasks{among}, from 0, as good as uniform draws, to 100, no regret, with the "
-        f"95 % interval {'on tasks like these' if table.wide else 'on these tasks'}"
+        f"mean score over {len(one.tasks)} tasks{among}, from 0, one uniform draw, to 100, no regret, with the "
+        f"95 % interval {scores.where}"
     )
-    return basis, tuple(replace(tab, rows=tab.rows[:_SHOWN]) for tab in table.tabs)
+    return basis, table
+
+
+def _leaders(rows: Iterable[ScoreRow]) -> list[Leader]:
+    """The first of all, and of each class of entrants."""
+    found, seen = [], Counter[tuple[str, str]]()
+    for row in rows:
+        # In the order of `ScoreRow.places`.
+        classes = [("", ""), (row.kernel, ""), ("", row.batching), (row.kernel, row.batching)]
+        leads = [seen[one] < _SHOWN for one in classes]
+        seen.update(set(classes))
+        if any(leads):
+            found.append(Leader(row, json.dumps([int(one) for one in leads]), leads[0]))
+    return found
 
 
 def _write_scores(site: Site, folder: Path) -> set[Path]:

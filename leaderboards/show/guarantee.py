@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -12,15 +12,21 @@ from markupsafe import Markup
 from leaderboards.audit.guarantee import Cell, GuaranteeRow
 from leaderboards.audit.guarantee_board import GuaranteeBoard, ValidList, ValidRow
 from leaderboards.audit.price import Price
-from leaderboards.audit.validity import most_violated
+from leaderboards.audit.validity import NEAR, most_violated
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, number_cell
 
-__all__ = ["GUARANTEE_FILE", "guarantee_page"]
+__all__ = ["GUARANTEE_FILE", "GuaranteeCard", "guarantee_card", "guarantee_page"]
 
 GUARANTEE_FILE = "guarantees.html"
+
+FIRST = 8
+"""Rows of a ranking that are shown until it is unfolded, so that a common screen has the line below the valid rows."""
+
+_LEADERS = 3
+_TOP = 100  # slack beyond is drawn there: widths of large batches are millions of times what is needed
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,8 @@ class BandRow:
         theorem: Source of the theorem behind its band; "" without one.
         held: In how many runs the band held.
         limit: One-sided lower limit of that share.
-        slack: Stated over required width.
+        slack: Stated over required width in the runs that held.
+        shortfall: The same in the violated runs; without text if there are none.
         regret: Over that of uniform sampling.
         claimed: On how many tasks it claims a theorem.
         reason: Why it is not valid; "" if it is.
@@ -52,6 +59,7 @@ class BandRow:
     held: TableCell
     limit: TableCell
     slack: TableCell
+    shortfall: TableCell
     regret: TableCell
     claimed: int
     reason: str
@@ -109,43 +117,75 @@ class Mark:
     why: str
 
 
+@dataclass(frozen=True)
+class GuaranteeCard:
+    """What the front page says of a board of guarantees.
+
+    Attributes:
+        file: File name of its page.
+        sentence: How many rows keep their word, and what that costs.
+        tasks: How many tasks decide.
+        lists: The leading valid rows of each group of tasks that has any.
+        below: The first rows below the line.
+    """
+
+    file: str
+    sentence: str
+    tasks: int
+    lists: list[RankedRows]
+    below: list[BandRow]
+
+
+def guarantee_card(site: Site, board: GuaranteeBoard) -> GuaranteeCard:
+    """The sentence of a board, the leaders of its valid rows, and those with the least regret of all others."""
+    lists = [
+        replace(found, rows=found.rows[:_LEADERS]) for one in board.lists if (found := _list(site, board, one)).rows
+    ]
+    below = [_row(site, board, row, board.tasks) for row in board.below[:_LEADERS]]
+    return GuaranteeCard(GUARANTEE_FILE, board.sentence, len(board.tasks), lists, below)
+
+
 def guarantee_page(site: Site, board: GuaranteeBoard) -> dict[str, Any]:
     """Context of `guarantee.html.j2`."""
-    lists = [_list(site, ranking) for ranking in board.lists]
+    lists = [_list(site, board, ranking) for ranking in board.lists]
     return {
         "board": board,
+        "first": FIRST,
+        "near": NEAR,
         "scatter": _scatter(board),
         "lists": lists,
-        "unlisted": [_row(site, row, board.tasks) for row in board.unlisted],
-        "below": [_row(site, row, board.tasks) for row in board.below],
+        "unlisted": [_row(site, board, row, board.tasks) for row in board.unlisted],
+        "below": [_row(site, board, row, board.tasks) for row in board.below],
         "prices": [_price_row(site, task, price) for task, price in board.prices.items()],
         "columns": [(task, site.task_files[task], task in board.tasks) for task in site.summary.tasks],
         "matrix": [
-            (_row(site, row, board.tasks), [_mark(board, row, task) for task in site.summary.tasks])
+            (_row(site, board, row, board.tasks), [_mark(board, row, task) for task in site.summary.tasks])
             for row in board.rows
             if row.cells
         ],
     }
 
 
-def _list(site: Site, ranking: ValidList) -> RankedRows:
+def _list(site: Site, board: GuaranteeBoard, ranking: ValidList) -> RankedRows:
     price = ""
     if ranking.price is not None:
         ends = between(ranking.price.ratio)
         price = number(ranking.price.ratio.estimate) + (f" ({ends})" if ends else "")
-    return RankedRows(
-        ranking.name, len(ranking.tasks), [_row(site, one.row, ranking.tasks, one) for one in ranking.rows], price
-    )
+    rows = [_row(site, board, one.row, ranking.tasks, one) for one in ranking.rows]
+    return RankedRows(ranking.name, len(ranking.tasks), rows, price)
 
 
-def _row(site: Site, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow | None = None) -> BandRow:
+def _row(
+    site: Site, board: GuaranteeBoard, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow | None = None
+) -> BandRow:
     verdict, played = row.verdict, row.played(tasks)
     regret = number_cell(row.mean_regret(tasks))
     if played < len(tasks):
         regret = TableCell(regret.text, LAST, f"on {played} of {len(tasks)}", "not played on all environments")
     held = limit = TableCell(NONE)
     if verdict.runs:
-        held = TableCell(f"{verdict.held} / {verdict.runs}", verdict.held / verdict.runs)
+        why = f"measured after every evaluation in {row.throughout(board.plan)} of {verdict.runs} runs"
+        held = TableCell(f"{verdict.held} / {verdict.runs}", verdict.held / verdict.runs, why=why)
         limit = TableCell(f"{verdict.least_held:.3f}", verdict.least_held)
     return BandRow(
         name=row.agent,
@@ -157,6 +197,7 @@ def _row(site: Site, row: GuaranteeRow, tasks: tuple[str, ...], ranked: ValidRow
         held=held,
         limit=limit,
         slack=_slack(row.mean_slack(tasks)),
+        shortfall=_shortfall(row, tasks),
         regret=regret,
         claimed=len(verdict.claimed),
         reason=row.reason,
@@ -174,6 +215,15 @@ def _slack(x: float) -> TableCell:
     return TableCell(f"×{number(x)}", x) if math.isfinite(x) else TableCell(NONE)
 
 
+def _shortfall(row: GuaranteeRow, tasks: tuple[str, ...]) -> TableCell:
+    x = row.mean_shortfall(tasks)
+    if math.isnan(x):
+        return TableCell("")
+    n = sum(row.cells[task].count.violated for task in tasks if task in row.cells)
+    runs = "the violated run" if n == 1 else f"the {n} violated runs"
+    return TableCell(f"×{number(x)}", x, why=f"stated over required width in {runs}")
+
+
 def _price_row(site: Site, task: str, price: Price) -> PriceRow:
     cell = TableCell(number(price.ratio.estimate), price.ratio.estimate, between(price.ratio))
     return PriceRow(task, site.task_files[task], cell, price.valid[task], price.best[task])
@@ -184,20 +234,27 @@ def _mark(board: GuaranteeBoard, row: GuaranteeRow, task: str) -> Mark:
     if cell is None:
         return Mark(NONE, "none", "not played, or without a band")
     k, n = cell.count.violated, cell.count.runs
-    words = f"held in {n - k} of {n} runs, slack {number(cell.slack)}"
+    slacks = [f"slack {number(cell.slack)}"] if k < n else []
+    slacks += [f"×{number(cell.shortfall)} in the violated ones"] if k else []
+    words = f"held in {n - k} of {n} runs, {', '.join(slacks)}"
     reason = f"; {cell.why_not}" if cell.why_not else "; claims a theorem"
-    if k > most_violated(n, board.delta, len(board.tasks)):
+    if k > most_violated(n, board.plan.delta, len(board.tasks)):
         return Mark("✕", "broken", words + reason)
     few = f"−{k}" if k else ""
     return Mark(f"●{few}", "claimed", words + reason) if cell.count.claims else Mark(f"○{few}", "held", words + reason)
 
 
 def _scatter(board: GuaranteeBoard) -> Markup:
-    """Regret against slack: the valid rows filled, all others hollow, those that fail in red."""
+    """Regret against slack: the valid rows filled, all others hollow; those that fail in red, with their shortfall."""
     points = []
     for row in board.rows:
-        x, y = row.mean_regret(board.tasks), row.mean_slack(board.tasks)
+        fails = row.verdict.category == "fails"
+        x = row.mean_regret(board.tasks)
+        y = row.mean_shortfall(board.tasks) if fails else row.mean_slack(board.tasks)
         if row.cells and row.played(board.tasks) == len(board.tasks) and x > 0 and y > 0 and math.isfinite(x * y):
             kind = {"valid": "valid", "fails": "failed"}.get(row.verdict.category, "hollow")
-            points.append((x, y, kind, f"{row.agent}: regret {number(x)}, slack {number(y)}, {row.verdict.category}"))
-    return svg.scatter(points, "Regret over that of uniform sampling", "Slack", "Regret against slack of each row")
+            slack = f"×{number(y)} in its violated runs" if fails else f"slack {number(y)}"
+            points.append((x, min(y, _TOP), kind, f"{row.agent}: regret {number(x)}, {slack}, {row.verdict.category}"))
+    return svg.scatter(
+        points, "Regret over that of uniform sampling", f"Slack, up to {_TOP}", "Regret against slack of each row"
+    )

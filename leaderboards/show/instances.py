@@ -17,7 +17,7 @@ from leaderboards.score.instances import Instance, check_size
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
-__all__ = ["first_instance", "task_theory"]
+__all__ = ["built_agent", "first_instance", "task_theory"]
 
 _log = logging.getLogger("gpbandit")
 
@@ -57,7 +57,8 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         if points is None and not env.recipe.family.expensive:
             points = box_points(problem.dim)
         mean = None if points is None else np.asarray(env.mean(_actions(problem, points)), np.float64)
-    return Instance(problem, block, points, mean)
+        low, high = (None, None) if problem.is_finite else (env.low, env.high)
+    return Instance(problem, block, points, mean, low, high)
 
 
 def task_theory(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
@@ -80,12 +81,12 @@ def task_theory(summary: Summary, task: str, instance: Instance | None = None) -
     instance = first_instance(summary, task) if instance is None else instance
     if instance is None:
         return None
-    built = {name: agent for name in summary.on(task) if (agent := _built(summary.agents[name])) is not None}
+    built = {name: agent for name in summary.on(task) if (agent := built_agent(summary.agents[name])) is not None}
     with one_blas_thread():  # many small products, which threads only slow down
         return theory_report(summary, task, instance.problem, built)
 
 
-def _built(ref: Ref) -> Agent | None:
+def built_agent(ref: Ref) -> Agent | None:
     """The agent; None if it is not loaded, or cannot be built, as third-party ones may be."""
     if loaded_agent(ref.id) is None:
         return None

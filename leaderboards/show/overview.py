@@ -16,6 +16,7 @@ from leaderboards.score.criteria import why_no_score
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
+from leaderboards.score.spent import spent
 from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
@@ -158,7 +159,7 @@ class TaskCard:
 def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
     """Context of `index.html.j2`, for results in `directory`; None for those of a board."""
     summary = site.summary
-    cards = {task: _card(site, task) for task in summary.tasks}
+    cards = _cards(site)
     charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
     done = summary.runs[summary.runs["status"] == "done"]
     return {
@@ -179,6 +180,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, site.guarantees.sentence),
         "bands": coverage_table(site),
         "origins": summary.origins,
+        "spent": spent(list(summary.runs["seconds"])),
         "command": suite_command(summary, directory),
     }
 
@@ -203,7 +205,7 @@ the ranking, and its rows in the order of the whole one."""
 
 def filtered_rankings(site: Site) -> list[Subsets]:
     """The rankings that filters leave, one entry a class of tasks."""
-    cards = {task: _card(site, task) for task in site.summary.tasks}
+    cards = _cards(site)
     filters = _filters(list(cards.values()))
     found = []
     for one in site.classes:
@@ -223,7 +225,7 @@ def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
 
     The charts over all tasks of a class are on the overview itself.
     """
-    cards = {task: _card(site, task) for task in site.summary.tasks}
+    cards = _cards(site)
     filters = _filters(list(cards.values()))
     found = []
     for one in site.classes:
@@ -444,6 +446,14 @@ def _rank_interval(interval: Interval, k: int) -> str:
         return ""
     # A mean rank lies between 1 and k, whatever the normal approximation says.
     return f"{max(interval.low, 1):.2f} – {min(interval.high, k):.2f}"
+
+
+def _cards(site: Site) -> dict[str, TaskCard]:
+    """The cards of all tasks."""
+    if "cards" not in site.made:
+        site.made["cards"] = {task: _card(site, task) for task in site.summary.tasks}
+    cards: dict[str, TaskCard] = site.made["cards"]
+    return cards
 
 
 def _card(site: Site, task: str) -> TaskCard:

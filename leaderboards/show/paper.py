@@ -17,7 +17,7 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import open_results
 from leaderboards.audit.report import audit_reports
 from leaderboards.score.metrics import METRICS, Metric
-from leaderboards.score.statistics import Interval, score_interval
+from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
 from leaderboards.show.charts import metric_chart
@@ -485,7 +485,7 @@ def _score(site: Site, task: str, agent: str) -> Interval | None:
     cell, found = site.shown.scores.get((task, agent)), site.rankings[task]
     if cell is None or found is None or not np.isfinite(cell.finals[found.metric]).all():
         return None
-    return score_interval(cell.finals[found.metric])
+    return cell.intervals[found.metric]
 
 
 def _text(interval: Interval) -> str:

@@ -78,7 +78,7 @@ class _Picture:
         """The mean function."""
         where = "feature" if self.finite else "coordinate"
         labels = {
-            "line": [f"{where} of the {'arm' if self.finite else 'unit interval'}", "mean"],
+            "line": [f"{where} of the {'arm' if self.finite else 'box'}", "mean"],
             "rank": [f"{'arms' if self.finite else 'sampled points'} by their mean, the best first", "mean"],
         }.get(self.kind, [f"{where} 1", f"{where} 2"])
         place = self.place(self.points[self.best : self.best + 1], self.mean[self.best : self.best + 1])
@@ -95,7 +95,7 @@ class _Picture:
         if self.kind == "line":
             order = np.argsort(self.points[:, 0], kind="stable")
             kept = order[_some(len(order), _MOST_POINTS)]
-            return found | {"x": _short(self.points[kept, 0]), "y": _short(self.mean[kept])}
+            return found | {"x": _short(self._true(self.points[kept])[:, 0]), "y": _short(self.mean[kept])}
         if self.kind == "arms":
             kept = _some(len(self.points), _MOST_ARMS)
             x, y = self.points[kept].T
@@ -103,13 +103,20 @@ class _Picture:
         x, y = (np.unique(column) for column in self.points.T)
         z = np.empty((len(y), len(x)))
         z[np.searchsorted(y, self.points[:, 1]), np.searchsorted(x, self.points[:, 0])] = self.mean
-        return found | {"x": _short(x), "y": _short(y), "z": [_short(row) for row in z]}
+        corners = self._true(np.stack([x, y], axis=1))
+        return found | {"x": _short(corners[:, 0]), "y": _short(corners[:, 1]), "z": [_short(row) for row in z]}
 
     def place(self, points: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both coordinates of actions in the picture."""
         if self.kind == "rank":
             return np.searchsorted(-self.descending, -means) + 1, means
-        return points[:, 0], means if self.kind == "line" else points[:, 1]
+        true = self._true(points)
+        return true[:, 0], means if self.kind == "line" else true[:, 1]
+
+    def _true(self, points: np.ndarray) -> np.ndarray:
+        """Points in the units of the box; those of arms are features, which stay as they are."""
+        low, high = self.instance.low, self.instance.high
+        return points if low is None or high is None else low + points * (high - low)
 
     def pulls(self, trace: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The actions of a run that were taken most often, with their number and the first time."""

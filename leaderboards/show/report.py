@@ -1,22 +1,18 @@
-"""One page on an agent for a paper's appendix, as PDF and as LaTeX.
+"""What one page on an agent for a paper's appendix says.
 
 Its score among its rivals, its score in groups of tasks, the share of targets that it reaches, what is proven of its
-regret beside what was measured, and how it was run.
+regret beside what was measured, and how it was run. `report_page` draws it, `report_latex` sets it.
 """
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpbandit_envs.arguments import did_you_mean
-from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import Board, Joined
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.build import build_agent, loaded_agent
@@ -28,28 +24,18 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.score.targets import evaluation_grid, share_solved, targets, times_to_targets
 from leaderboards.score.theory import TheoryReport
-from leaderboards.show.agent import best_in_group, tuned_on
-from leaderboards.show.format import number
-from leaderboards.show.paper import booktabs, draw_rows, escape_latex, paper_style, plain
+from leaderboards.show.agent import best_in_group, checked_by, tuned_on
 from leaderboards.show.scores import first_by
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import StoreView
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["AgentReport", "agent_report", "write_report"]
+__all__ = ["AgentReport", "agent_report"]
 
 _LEADERS = 8  # rivals that are shown whatever the agent's place
 _BESIDE = 2  # and so many on either side of it
-_CURVES = 3  # rivals in the chart of targets
-_PROVEN = 16  # tasks in the chart of bounds
-_LABEL = 40  # characters
-_OWN = "#0072b2"
-_PAGE = (8.27, 11.69)  # A4, inches
-_WRAP = 118  # characters of a line of the last part
+_CURVES = 3  # rivals whose share of targets is shown
+_ALIKE = " = "  # between the names of agents that played alike
 
 
 @dataclass(frozen=True)
@@ -118,6 +104,24 @@ class AgentReport:
     proven: tuple[ProvenRow, ...]
     facts: tuple[tuple[str, str], ...]
 
+    @property
+    def guarantee(self) -> str:
+        """What its band is, and what the numbers of `proven` amount to."""
+        band = f"Confidence {self.band}. " if self.band else "It states no confidence width. "
+        stated = [row for row in self.proven if row.bound is not None]
+        if not stated:
+            return f"{band}No regret bound is stated as a number on the {len(self.proven)} tasks with the true model."
+        kept = sum(row.measured <= row.bound for row in stated if row.bound is not None)
+        theorems = "; ".join(dict.fromkeys(row.theorem for row in stated if row.theorem))
+        return (
+            f"{band}Bounds are those of {theorems} with the theorem's own width, on the {len(stated)} tasks with the "
+            f"true model that have one; the mean regret is below them on {kept}."
+        )
+
+    def is_own(self, row: RivalRow) -> bool:
+        """Whether a line of the ranking is the agent's, alone or with those that played alike."""
+        return self.agent in row.agent.split(_ALIKE)
+
 
 def agent_report(store: StoreView, agent: str) -> AgentReport:
     """Everything that the page of an agent says.
@@ -152,41 +156,21 @@ def agent_report(store: StoreView, agent: str) -> AgentReport:
     )
 
 
-def write_report(report: AgentReport, folder: Path, stem: str) -> list[Path]:
-    """Write the page as `STEM.pdf` and `STEM.tex`; the LaTeX needs the package booktabs.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    pdf, tex = folder / f"{stem}.pdf", folder / f"{stem}.tex"
-    with paper_style(), written_whole(pdf) as temporary:
-        _drawn(report).savefig(temporary, format="pdf", metadata={"CreationDate": None})
-    with written_whole(tex) as temporary:
-        temporary.write_text(_latex(report), encoding="utf-8")
-    return [pdf, tex]
-
-
-# ---- what is said ----
-
-
 def _basis(one: TaskClass, scores: BoardScores | None) -> str:
     if scores is None:
         return "no agent has a score on every task"
-    where = "on tasks like these" if scores.is_wide else "on these tasks"
-    return f"{METRICS[scores.by].title.lower()}, {len(scores.tasks)} tasks ({one.name}), 95 % intervals {where}"
+    return f"{METRICS[scores.by].title.lower()}, {len(scores.tasks)} tasks ({one.name}), 95 % intervals {scores.where}"
 
 
 def _rivals(scores: BoardScores, row: int) -> Iterator[RivalRow]:
     """The leaders, the agent, and those beside it; of agents that played alike one."""
     order = [scores.agents.index(name) for name in scores.ordered]
     at = order.index(row)
-    intervals = scores.wide if scores.is_wide else scores.narrow
     for position, i in enumerate(order):
         if position < _LEADERS or abs(position - at) <= _BESIDE:
             place = scores.ranking.marked(int(scores.ranking.group[i]))
-            names = " = ".join((scores.agents[i], *scores.aliases.get(scores.agents[i], ())))
-            yield RivalRow(place, names, intervals[i], float(scores.wins[i]))
+            names = _ALIKE.join((scores.agents[i], *scores.aliases.get(scores.agents[i], ())))
+            yield RivalRow(place, names, scores.shown[i], float(scores.wins[i]))
 
 
 def _profile(site: Site, agent: str) -> Iterator[tuple[str, float, float, str]]:
@@ -256,6 +240,8 @@ def _facts(site: Site, store: StoreView, agent: str) -> Iterator[tuple[str, str]
     runs = [run for run in store.entries().values() if run.spec.agent.key == ref.key]
     yield "settings", json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults"
     yield "tuned on", tuned_on(site, ref) or "not declared"
+    if (checked := checked_by(site, agent)) is not None:
+        yield "checked by", f"{checked.by}, {checked.link}"
     yield "told", site.entrant(agent) or "unknown, as its class is not loaded"
     if card is not None and card.references:
         yield "source", "; ".join(card.references)
@@ -288,167 +274,3 @@ def _origin(run: RunEntry) -> str:
     loops = f", loops {' '.join(origin.machine.loops)}" if origin.machine.loops else ""
     lock = f"; {origin.lock}" if origin.lock else ""
     return f"gpbandit-envs {origin.gpbandit_envs}, Python {origin.python}, {libraries}{lock}; {machine}{loops}"
-
-
-def _proven_text(report: AgentReport) -> str:
-    """What its band is, and what the numbers of `proven` amount to."""
-    band = f"Confidence {report.band}. " if report.band else "It states no confidence width. "
-    stated = [row for row in report.proven if row.bound is not None]
-    if not stated:
-        return f"{band}No regret bound is stated as a number on the {len(report.proven)} tasks with the true model."
-    kept = sum(row.measured <= row.bound for row in stated if row.bound is not None)
-    theorems = "; ".join(dict.fromkeys(row.theorem for row in stated if row.theorem))
-    return (
-        f"{band}Bounds are those of {theorems} with the theorem's own width, on the {len(stated)} tasks with the true "
-        f"model that have one; the mean regret is below them on {kept}."
-    )
-
-
-# ---- as a page ----
-
-
-def _drawn(report: AgentReport) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_PAGE)
-    grid = figure.add_gridspec(
-        3, 2, left=0.31, right=0.96, top=0.91, bottom=0.26, hspace=0.42, wspace=0.62, height_ratios=(1.15, 1.0, 1.0)
-    )
-    figure.text(0.06, 0.955, plain(report.agent), fontsize=15, fontweight="bold")
-    figure.text(0.06, 0.935, plain(f"on {report.suite}, among {report.of} agents: {report.basis}"), fontsize=8)
-    _draw_rivals(figure.add_subplot(grid[0, :]), report)
-    _draw_profile(figure.add_subplot(grid[1, 0]), report)
-    _draw_targets(figure.add_subplot(grid[1, 1]), report)
-    _draw_proven(figure.add_subplot(grid[2, :]), report)
-    lines = [
-        line
-        for name, text in report.facts
-        for line in textwrap.wrap(f"{name}: {text}", _WRAP, subsequent_indent="    ", break_long_words=True)
-    ]
-    figure.text(0.06, 0.205, "How it was run", fontsize=9, fontweight="bold", va="top")
-    figure.text(0.06, 0.19, plain("\n".join(lines)), fontsize=6.5, family="monospace", va="top", linespacing=1.3)
-    return figure
-
-
-def _draw_rivals(ax: Axes, report: AgentReport) -> None:
-    ax.set_title("Score among rivals: 0 as good as uniform draws, 100 no regret", fontsize=9, loc="left")
-    if not report.rivals:
-        _say(ax, "It has no score, since it lacks runs on some task.")
-        return
-    rows = [(row, report.agent in row.agent.split(" = ")) for row in reversed(report.rivals)]
-    draw_rows(ax, [(f"{row.place}  {_short(row.agent)}", row.score, _OWN if own else "0.45") for row, own in rows])
-    ax.tick_params(labelsize=7)
-    for label, (_, own) in zip(ax.get_yticklabels(), rows):
-        label.set_fontweight("bold" if own else "normal")
-
-
-def _draw_profile(ax: Axes, report: AgentReport) -> None:
-    ax.set_title("Profile (ring: the best agent)", fontsize=9, loc="left")
-    if not report.profile:
-        _say(ax, "It has finished no group of tasks.")
-        return
-    titles, own, best, _ = zip(*report.profile)
-    places = np.arange(len(titles))[::-1]
-    ax.barh(places, own, color=_OWN, height=0.55)
-    ax.plot(best, places, "o", color="0.3", markerfacecolor="white", markersize=5, linestyle="none")
-    ax.set_yticks(places, [plain(title) for title in titles], fontsize=7)
-    ax.axvline(0, color="0.3", linewidth=0.8)
-    _bare(ax)
-
-
-def _draw_targets(ax: Axes, report: AgentReport) -> None:
-    ax.set_title("Share of targets reached", fontsize=9, loc="left")
-    if not report.targets:
-        _say(ax, "No scale of regret is known.")
-        return
-    for (name, share), line in zip(report.targets.items(), ("-", "--", "-.", ":")):
-        own = name == report.agent
-        ax.plot(
-            report.evaluations, share, line, drawstyle="steps-post", color=_OWN if own else "0.45", label=plain(name)
-        )
-    ax.set(xscale="log", ylim=(0, 1.02))
-    ax.legend(fontsize=6, frameon=False, loc="upper left")
-    ax.set_xlabel("evaluations", fontsize=7)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=7)
-
-
-def _draw_proven(ax: Axes, report: AgentReport) -> None:
-    ax.set_title("\n".join(textwrap.wrap(f"Guarantee. {plain(_proven_text(report))}", 105)), fontsize=7.5, loc="left")
-    shown = [row for row in report.proven if row.measured > 0][:_PROVEN][::-1]
-    if not shown:
-        _say(ax, "No task here states the true model and has arms.")
-        return
-    places = np.arange(len(shown))
-    ax.plot([row.measured for row in shown], places, "o", color=_OWN, markersize=4, linestyle="none")
-    bounded = [(row.bound, place) for row, place in zip(shown, places) if row.bound is not None]
-    if bounded:
-        ax.plot(*zip(*bounded), "|", color="0.2", markersize=8, linestyle="none")
-    ax.set_yticks(places, [plain(f"{_short(row.task)}, t = {row.t:,}") for row in shown], fontsize=6)
-    ax.set_xscale("log")
-    ax.set_xlabel("cumulative regret: measured (dot), proven (bar)", fontsize=7)
-    _bare(ax)
-
-
-def _short(name: str) -> str:
-    """A name that fits beside a chart."""
-    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _bare(ax: Axes) -> None:
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(left=False, labelsize=7)
-
-
-def _say(ax: Axes, text: str) -> None:
-    ax.set_axis_off()
-    ax.text(0.0, 0.5, text, fontsize=8, transform=ax.transAxes)
-
-
-# ---- as LaTeX ----
-
-
-def _latex(report: AgentReport) -> str:
-    """Tables with booktabs rules, to be included in an appendix; no preamble."""
-    lines = [
-        "% \\usepackage{booktabs}",
-        rf"\subsection*{{{escape_latex(report.agent)} on {escape_latex(report.suite)}}}",
-        escape_latex(f"Among {report.of} agents: {report.basis}. Scores go from 0, as good as uniform draws, to 100."),
-        "",
-    ]
-    if report.rivals:
-        rows = [
-            (row.place, row.agent, f"{row.score.estimate:.1f}", _ends(row.score), _share(row.wins))
-            for row in report.rivals
-        ]
-        bold = [report.agent in row.agent.split(" = ") for row in report.rivals]
-        lines += _tabular("rlrcr", ("Place", "Agent", "Score", "95 % interval", "Won"), rows, bold)
-    if report.profile:
-        groups = [(title, f"{own:.0f}", f"{best:.0f}", who) for title, own, best, who in report.profile]
-        lines += _tabular("lrrl", ("Tasks", "Score", "Best", "of"), groups)
-    lines += [escape_latex(_proven_text(report)), ""]
-    if report.proven:
-        bounds = [
-            (row.task, f"{row.t:,}", number(row.measured), "--" if row.bound is None else number(row.bound))
-            for row in report.proven
-        ]
-        lines += _tabular("lrrr", ("Task", "t", "Regret", "Proven"), bounds)
-    lines += [r"\begin{description}"]
-    lines += [rf"\item[{escape_latex(name)}] {escape_latex(text)}" for name, text in report.facts]
-    return "\n".join([*lines, r"\end{description}", ""])
-
-
-def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[bool] = ()) -> list[str]:
-    lines = []
-    for i, row in enumerate(rows):
-        cells = [escape_latex(cell) for cell in row]
-        lines.append([rf"\textbf{{{cell}}}" for cell in cells] if i < len(bold) and bold[i] else cells)
-    return [*booktabs(columns, [escape_latex(cell) for cell in head], lines), ""]
-
-
-def _ends(interval: Interval) -> str:
-    return f"{interval.low:.1f} to {interval.high:.1f}" if interval.is_known else ""
-
-
-def _share(x: float) -> str:
-    return f"{x:.0%}" if np.isfinite(x) else ""

@@ -6,10 +6,10 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from markupsafe import Markup
 
 from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
@@ -17,7 +17,7 @@ from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, 
 from leaderboards.score.design import design_of
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, TaskClass
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_intervals
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -150,15 +150,22 @@ def first_by(site: Site, tasks: Sequence[str]) -> str:
     return "inference_regret" if boxes else RANKED_BY[0]
 
 
-def class_scores(site: Site, one: TaskClass, key: str, filtered: bool = True) -> ScoreTable | None:
+def class_scores(site: Site, one: TaskClass, key: str) -> ScoreTable | None:
     """The table of scores over a class of tasks; None if no criterion has any.
 
     Args:
         site: The site.
         one: The class.
         key: Text for ids, unique on the page.
-        filtered: Whether to place agents within their classes of entrants too.
     """
+    name = f"scores of {one.name}"
+    if name not in site.made:  # places within classes of entrants take a second
+        site.made[name] = _class_scores(site, one, key)
+    table: ScoreTable | None = site.made[name]
+    return None if table is None else replace(table, key=key)
+
+
+def _class_scores(site: Site, one: TaskClass, key: str) -> ScoreTable | None:
     found = {by: scores for by in _ordered(site, one.tasks) if (scores := site.scores(one.name, by)) is not None}
     if not found:
         return None
@@ -166,7 +173,7 @@ def class_scores(site: Site, one: TaskClass, key: str, filtered: bool = True) ->
     levels = [level for level in STATED if len(_on_level(site, first, level)) not in (0, len(first.tasks))]
     heads = [(STATED[level], _titles(_on_level(site, first, level))) for level in levels]
     kinds = {agent: (site.entrant(agent), batching(site.summary, agent)) for agent in site.summary.agents}
-    kernels, batchings = (_several(kind[i] for kind in kinds.values()) if filtered else [] for i in (0, 1))
+    kernels, batchings = (_several(kind[i] for kind in kinds.values()) for i in (0, 1))
     tabs = []
     for by, scores in found.items():
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
@@ -195,8 +202,9 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
             continue
         names, blocks, S = found
         rows = []
+        intervals = mean_intervals(S.T)
         for i in np.argsort(-S.mean(axis=0), kind="stable"):
-            agent, score = names[i], mean_interval(S[:, i])
+            agent, score = names[i], intervals[i]
             group = int(ranked.ranking.group[ranked.agents.index(agent)])
             rows.append(
                 ScoreRow(
@@ -235,7 +243,7 @@ def _row(
 ) -> ScoreRow:
     i = scores.agents.index(agent)
     told, group = scores.ranking.is_told, int(scores.ranking.group[i])
-    shown, other = (scores.wide[i], scores.narrow[i]) if scores.is_wide else (scores.narrow[i], scores.wide[i])
+    shown, other = scores.shown[i], (scores.narrow if scores.is_wide else scores.wide)[i]
     hint = "on these tasks alone" if scores.is_wide else "on tasks like these"
     on_levels = [
         scores.S[[scores.tasks.index(task) for task in _on_level(site, scores, level)], i].mean() for level in levels
@@ -291,6 +299,7 @@ def _filtered_places(
     site: Site, tasks: Sequence[str], scores: BoardScores, kinds: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
     """By agent, its places as `ScoreRow.places` has them."""
+    known = functools.cache(functools.partial(task_scores, site.summary))
 
     @functools.cache
     def among(kernel: str, how: str) -> BoardScores | None:
@@ -301,7 +310,7 @@ def _filtered_places(
         }
         if len(agents) == len(scores.agents):
             return scores
-        return board_scores(site.summary, tasks, scores.by, agents, site.aliases)
+        return board_scores(site.summary, tasks, scores.by, agents, site.aliases, known)
 
     found = {}
     for agent in scores.agents:

@@ -38,6 +38,7 @@ from leaderboards.show.agent_card import AgentCard, agent_card
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.instances import first_instance, task_theory
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
+from leaderboards.show.why import Why
 
 __all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
 
@@ -70,6 +71,7 @@ class Site:
         groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
+        why: What each agent did on each task; None where no page says it.
     """
 
     summary: Summary
@@ -90,6 +92,7 @@ class Site:
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
     guarantees: GuaranteeBoard | None = None
+    why: Why | None = None
 
     @property
     def title(self) -> str:
@@ -152,18 +155,30 @@ class Site:
         return self._scores[name, criterion]
 
     @functools.cached_property
+    def made(self) -> dict[str, Any]:
+        """Tables that several pages show, by a name of each."""
+        return {}
+
+    @functools.cached_property
     def _scores(self) -> dict[tuple[str, str], BoardScores | None]:
         return {}
 
     def task_ranking(self, task: str, by: str) -> TaskRanking | None:
-        """The ranking on a task by a criterion, which may be another than what the site ranks by."""
+        """The ranking on a task by a criterion; by another than what the site ranks by it has no intervals."""
         if by == self.ranked_by:
             return self.rankings[task]
-        return task_ranking(self.summary, task, by)
+        return task_ranking(self.summary, task, by, ends=False)
 
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
-        return ranking_over(self.summary, tasks, self.rankings, agents)
+        listed, names = tuple(tasks), frozenset(self.summary.agents if agents is None else agents)
+        if (listed, names) not in self._over:
+            self._over[listed, names] = ranking_over(self.summary, listed, self.rankings, names)
+        return self._over[listed, names]
+
+    @functools.cached_property
+    def _over(self) -> dict[tuple[tuple[str, ...], frozenset[str]], OverallRanking | None]:
+        return {}
 
     def of(self, agents: Collection[str], own: Collection[str] | None = None) -> Site:
         """The same with some agents alone, ranked among themselves and in styles of their own.

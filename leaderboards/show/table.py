@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.metrics import has_batches
-from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_interval
+from leaderboards.score.statistics import Interval, Slope
 from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.shared import Site
 
 __all__ = [
     "LAST",
+    "DeedRow",
     "GapRow",
     "TableCell",
+    "deed_rows",
     "fitted_slope",
     "gap_rows",
     "number_cell",
@@ -52,6 +56,25 @@ class TableCell:
     why: str = ""
     lead: bool = False
     rank: str = ""
+
+
+@dataclass(frozen=True)
+class DeedRow:
+    """What an agent did on a task, in a sentence.
+
+    Attributes:
+        name: The agent, or the task.
+        file: File name of its page.
+        rank: Rank of the agent's tie group there, such as "2="; "" if it is not ranked.
+        rank_sort: The same as a number.
+        text: The sentence.
+    """
+
+    name: str
+    file: str
+    rank: str
+    rank_sort: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +126,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     if cell is None or not np.isfinite(cell.finals[metric]).all():
         gap = site.gap(task, agent)
         return TableCell(STATUS_WORDS[gap["status"]], why=gap["reason"] or "") if gap else TableCell("unknown")
-    interval = score_interval(cell.finals[metric])
+    interval = cell.intervals[metric]
     rank = site.rank(task, agent)
     return TableCell(
         number(interval.estimate),
@@ -118,7 +141,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
 def fitted_slope(site: Site, task: str, agent: str) -> TableCell:
     """The growth exponent of the regret that is shown of an agent on a task."""
     cell = site.shown.scores.get((task, agent))
-    return slope_cell(loglog_slope(cell.t, cell.curves["cumulative_regret"]) if cell else None)
+    return slope_cell(cell.growth if cell else None)
 
 
 def slope_cell(slope: Slope | None) -> TableCell:
@@ -134,6 +157,24 @@ def slope_cell(slope: Slope | None) -> TableCell:
 
 def _with_minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], of: Literal["task", "agent"]) -> list[DeedRow]:
+    """What agents did on tasks, of those of which anything is known.
+
+    Args:
+        site: The site.
+        pairs: Tasks and agents.
+        of: What the rows are named by.
+    """
+    rows = []
+    for task, agent in pairs:
+        text = "" if site.why is None else site.why.sentence(task, agent)
+        if text:
+            name, file = (task, site.task_files[task]) if of == "task" else (agent, site.agent_files[agent])
+            rank = site.rank(task, agent)
+            rows.append(DeedRow(name, file, tie_mark(site, task, rank), rank or LAST, text))
+    return rows
 
 
 def tie_mark(site: Site, task: str, rank: int | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
@@ -83,7 +83,7 @@ class Watcher:
         else:
             # A bar ends without a new line, and what follows it would be cut at the terminal's width.
             parts.append(Padding(ProgressBar(total=len(wanted), completed=ended, width=60), 0))
-            parts.append(Text(f"{counts} of {len(wanted)}{self._pace(runs, len(wanted) - ended)}"))
+            parts.append(Text(f"{counts} of {len(wanted)} runs{self._pace(runs, len(wanted) - ended)}"))
         parts.extend(_rankings(summary, self.ranked_by))
         # Nothing is wanted before the first run of an agent that the board has too.
         return Group(*parts), bool(wanted) and ended == len(wanted or ())

@@ -35,6 +35,8 @@ class KeptAudit:
             without a band.
         regret_bound: The number that the policy's theorem has for its cumulative regret; None where there is none.
         regret_held: Whether the regret of this run is within it; None where either is unknown.
+        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; False too where it was not
+            recorded.
     """
 
     width: str
@@ -52,6 +54,7 @@ class KeptAudit:
     informative: float
     regret_bound: float | None
     regret_held: bool | None
+    every_turn: bool = False
 
     @property
     def held(self) -> bool:
@@ -70,5 +73,6 @@ class KeptAudit:
         Raises:
             KeyError: if a value is missing.
         """
-        found = {field.name: values[field.name] for field in fields(cls)}
+        stated = {"every_turn": False} | dict(values)
+        found = {field.name: stated[field.name] for field in fields(cls)}
         return cls(**found | {name: math.nan if found[name] is None else float(found[name]) for name in _NOT_NUMBERS})

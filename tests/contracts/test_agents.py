@@ -16,6 +16,9 @@ from agents import AgentCheckError, Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
+# Tracing lines would be a third of their time, and finds here what the tests of each policy find.
+pytestmark = pytest.mark.no_cover
+
 # The search for the next point on a box, cut down: what is tested is the protocol, not how well it searches.
 FEW = {"candidates": 16, "starts": 1, "iterations": 5}
 # Fits likewise: one climb each, from the fewest data.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpbandit_envs.datasets import Table, cache, download, load
+from gpbandit_envs.datasets import FetchError, Table, cache, cached_only, download, fetch, load
 
 REPOSITORY = Path(__file__).parents[2]
 TEST_DATA = "GPBANDIT_TEST_DATA"
@@ -23,12 +24,37 @@ BESIDE = {
 Load = Callable[..., Table]
 
 
+def folder_of_data() -> Path:
+    """The folder of test data, whether or not it exists."""
+    return Path(os.environ.get(TEST_DATA, REPOSITORY.parent / "shared" / "data"))
+
+
 def beside(name: str) -> Path:
     """A file or folder of test data; skips the test where it is absent."""
-    folder = Path(os.environ.get(TEST_DATA, REPOSITORY.parent / "shared" / "data"))
+    folder = folder_of_data()
     if not (folder / name).exists():
         pytest.skip(f"{name} is not in {folder}; set {TEST_DATA} to the folder that holds it")
     return folder / name
+
+
+def at_hand(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a data set loadable by its name, in other processes too; skips the test where it cannot be had.
+
+    It is taken from the user's cache, from the files beside the repository, by way of a cache in `folder`, or from its
+    public address.
+    """
+    with contextlib.suppress(FetchError), cached_only():
+        fetch(name)
+        return
+    data = folder_of_data()
+    if name in BESIDE and (data / BESIDE[name]).exists():
+        monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(folder))
+        fetch(name, file=data / BESIDE[name])
+        return
+    try:
+        fetch(name)
+    except FetchError as error:
+        pytest.skip(error.reason)
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import itertools
 import logging
 import os
 import random
@@ -23,7 +25,7 @@ import pytest
 from gpbandit_envs.datasets import download
 from gpbandit_envs.datasets.data_set import DataFile
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
-from gpbandit_envs.datasets.errors import FetchError, IntegrityError
+from gpbandit_envs.datasets.errors import DataError, FetchError, IntegrityError
 from tests.datasets import toy
 from tests.datasets.conftest import REPOSITORY
 
@@ -150,6 +152,28 @@ def test_a_fault_that_does_not_pass_is_one_line(fresh_cache: Path, impatient: No
     with unreliable(*["other"] * 9) as server, pytest.raises(IntegrityError, match="hash"):
         fetch_file(toy.web_card(server.url), toy.web_card(server.url).files[0])
     assert server.counts == {"other": 2}  # other bytes hardly ever pass
+
+
+@pytest.mark.parametrize("fault", FAULTS[1:])
+def test_no_connection_is_left_open(
+    fault: str, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that a kept error still holds warns when it is collected, in whichever test that happens."""
+    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", SECONDS)
+    with unreliable(*[fault] * 9) as server:
+        card = toy.web_card(server.url)
+        with pytest.raises(DataError) as kept:
+            fetch_file(card, card.files[0])
+        assert kept.value is not None
+        sockets = [thing for thing in gc.get_objects() if isinstance(thing, socket.socket) and thing.fileno() != -1]
+        assert server.server_address not in [_peer(each) for each in sockets]
+
+
+def _peer(connection: socket.socket) -> object:
+    try:
+        return connection.getpeername()
+    except OSError:
+        return None
 
 
 @pytest.mark.slow
@@ -298,3 +322,25 @@ def test_in_a_block_of_what_is_cached_no_source_is_asked(fresh_cache: Path) -> N
         asked = fetch_file(card, card.files[0])
         with download.cached_only():
             assert fetch_file(card, card.files[0]).read_bytes() == asked.read_bytes() == toy.CONTENT
+
+
+def test_in_a_block_a_source_that_fails_is_asked_for_a_file_once(fresh_cache: Path, impatient: None) -> None:
+    with unreliable(endless=itertools.repeat("refuse")) as server:
+        card = toy.web_card(server.url)
+
+        def reason() -> str:
+            with pytest.raises(FetchError) as error:
+                fetch_file(card, card.files[0])
+            return error.value.reason
+
+        with download.asked_once():
+            first = reason()
+            tries = server.counts["refuse"]
+            assert tries > 1
+            assert reason() == first
+        assert server.counts["refuse"] == tries
+        reason()
+        assert server.counts["refuse"] == 2 * tries
+        server.faults = itertools.repeat("none")
+        with download.asked_once():
+            assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT

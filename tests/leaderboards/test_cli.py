@@ -21,6 +21,7 @@ import agents
 import leaderboards
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import registered
+from leaderboards.api.results import Results
 from leaderboards.cli import main
 from leaderboards.play.suite import AgentEntry, parse_suite, suite_names
 from leaderboards.store.store import Store
@@ -78,7 +79,14 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     assert [line.split()[1] for line in lines[2:5]] == ["GP-UCB", "Uniform", "Worst"]
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
+    assert lines[lines.index(warned) + 1] == f"  what it did: gpbandit ranking {tmp_path / 'r'} --why Worst"
     assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'} --import-agents"
+    _, why, _ = call("ranking", tmp_path / "r", "--why", "Worst")
+    said = Results(tmp_path / "r").why("Worst")["RKHS"]
+    assert why.splitlines()[1] == f"  RKHS: {said}"
+    assert call("ranking", tmp_path / "r", "--why", "Worse")[0] == 2
+    with pytest.raises(ValueError, match="agent: no agent 'Worse'"):
+        Results(tmp_path / "r").why("Worse")
     alone = tmp_path / "alone.toml"
     alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
     _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
@@ -104,6 +112,44 @@ def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> N
             "--rank-by: expected one of cumulative_regret, simple_regret, inference_regret, best_so_far, got 'fame'"
             in err
         )
+
+
+def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_path: Path) -> None:
+    text = suite.read_text() + '[[agents]]\nid = "tests.leaderboards.play.players:Raises"\nlabel = "Raises"\n'
+    suite.write_text(text)
+    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    _, out, _ = call("ranking", tmp_path / "r")
+    assert out.splitlines()[-1] == "  without a place, no finished run on all environments: Raises"
+    alone = tmp_path / "alone.toml"
+    alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
+    call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
+    _, out, _ = call("ranking", tmp_path / "alone")
+    assert "1 environment, 1 agent; a place needs a rival" in out
+    assert "one first" not in out
+    for given in (
+        ("--valid", "--by", "simple_regret"),
+        ("--valid", "--why", "Uniform"),
+        ("--why", "Uniform", "--by", "simple_regret"),
+    ):
+        code, _, err = call("ranking", tmp_path / "r", *given)
+        assert code == 2
+        assert f"{given[0]}: expected n" in err
+
+
+def test_a_board_without_the_tasks_is_no_rival(call: Call, suite: Path, tmp_path: Path) -> None:
+    code, _, err = call("run", suite, "--out", tmp_path / "r", "--agent", "Random", "--against", "feedback-v1")
+    assert code == 2
+    assert "--against: 'feedback-v1' has no run of a task of suite 'tiny'" in err
+    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    code, _, err = call("ranking", tmp_path / "r", "--against", "feedback-v1")
+    assert code == 2
+    assert "has no run of a task" in err
+
+
+def test_a_part_of_a_board_is_not_packed(call: Call, tmp_path: Path) -> None:
+    code, _, err = call("board", "pack", "core-v2-lite", "--out", tmp_path / "x.zip")
+    assert code == 2
+    assert "expected a whole board, such as 'core-v2'" in err
 
 
 def test_a_ranking_names_a_board_that_there_is_not(call: Call, suite: Path, tmp_path: Path) -> None:
@@ -707,6 +753,22 @@ def test_data(call: Call) -> None:
         assert f"  {name}  (" in text
     check_error(call("data", "fetch", "abalona"), "'abalona'", "Abalone")
     check_error(call("data", "fetch", "abalone", "--file", "/no/such/file"), "/no/such/file")
+    check_error(call("data", "fetch"), "expected the name of a data set, or --suite NAME")
+    check_error(call("data", "fetch", "--suite", "quick", "--file", "/no/such/file"), "--file is for one data set")
+    check_error(call("data", "fetch", "--suite", "no-suite"), "no-suite")
+
+
+def test_the_data_of_a_suite_are_fetched_together(call: Call, suite: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    fetched = f'[[environments]]\nid = "Test/Fetched-v0"\nkwargs = {{ file = "{file}" }}\n[[agents]]'
+    suite.write_text(SUITE.replace("[[agents]]", fetched, 1))
+    code, text, _ = call("data", "fetch", "--suite", suite)
+    assert code == 1
+    assert text.startswith("without its data: could not get it: everything failed (")
+    file.touch()
+    code, text, _ = call("data", "fetch", "--suite", suite)
+    assert code == 0
+    assert text.rstrip().endswith("the data of its 2 tasks are here")
 
 
 def test_an_environment_that_cannot_be_built_stops_before_anything_runs(
@@ -758,7 +820,7 @@ def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
     assert (tmp_path / "figures" / "cumulative_regret.pdf") in map(Path, text.split())
     code, text, _ = call("watch", out, "--once")
     assert code == 0
-    assert "4 done of 4" in text
+    assert "4 done of 4 runs" in text
     assert call("watch", out, "--interval", 0)[0] == 2
 
 

@@ -113,7 +113,7 @@
   };
   const tableRows = (table) => {
     const headers = all("thead th", table).map((header, column) => ({ header, column, title: header.textContent.trim(), kind: header.dataset.kind }));
-    const rows = all("tbody > tr", table).filter(shown).map((row) => Object.assign({}, ...headers
+    const rows = all("tbody > tr:not(.group)", table).filter(shown).map((row) => Object.assign({}, ...headers
       .filter(({ header }) => shown(header)).map(({ column, title, kind }) => cellValues(row.children[column], title, kind))));
     const columns = headers.flatMap(({ title }) => [title, `${title}, low`, `${title}, high`]).filter((name) => rows.some((row) => name in row));
     return rows.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])));
@@ -239,9 +239,11 @@
     form.addEventListener("change", () => {
       const chosen = Object.fromEntries(selects.map((select) => [select.name, select.value]));
       for (const row of all("tbody > tr", group)) {
-        row.hidden = selects.some((select) => select.value && row.dataset[select.name] !== select.value);
-        // Places among all, among those told as much, among those that batch as it does, among those that do both.
-        const place = JSON.parse(row.dataset.places)[(chosen.kernel ? 1 : 0) + (chosen.batching ? 2 : 0)];
+        // Among all, among those told as much, among those that batch as it does, among those that do both.
+        const among = (chosen.kernel ? 1 : 0) + (chosen.batching ? 2 : 0);
+        const leads = row.dataset.leads === undefined || JSON.parse(row.dataset.leads)[among];
+        row.hidden = !leads || selects.some((select) => select.value && row.dataset[select.name] !== select.value);
+        const place = JSON.parse(row.dataset.places)[among];
         row.children[0].textContent = place;
         row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10)) : "1e9";
       }

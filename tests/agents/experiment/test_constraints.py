@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -235,6 +235,7 @@ class TestRegion:
         np.testing.assert_allclose(found, [0.3, 0.55, 0.15, 0, 1], atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:.* does not use it")
 @pytest.mark.parametrize(
     "agent",
     [
@@ -255,6 +256,33 @@ def test_whatever_the_policy_all_that_is_proposed_is_allowed(agent: Any) -> None
     lab.tell(lab.ask(), failed=True)
     lab._choices.stated(lab.ask())
     assert lab.recommend()["a"] <= 0.3
+
+
+class TestListedCombinations:
+    RANGES: ClassVar = {"a": np.arange(0, 0.41, 0.1), "b": ["u", "v"]}
+
+    def test_rounded_numbers_are_the_levels_they_stand_for(self, tmp_path: Path) -> None:
+        forbidden = {"a": 0.3, "b": "u"}  # the level is 0.30000000000000004
+        lab = Experiment(self.RANGES, "Random", constraints=[agents.forbid([forbidden])], repeats=True)
+        for each in (lab, Experiment.load(lab.save(tmp_path / "lab.json"))):
+            assert not any(point["b"] == "u" and 0.25 < point["a"] < 0.35 for point in each.ask(60))
+            with pytest.raises(ValueError, match="forbid"):
+                each.tell(forbidden, 3.0)
+
+    def test_a_value_that_is_no_level_is_refused(self) -> None:
+        forbidden = agents.forbid([{"solvent": "Water", "base": "NaH"}])
+        with pytest.raises(ValueError, match=r"constraint 'forbid.*': solvent: expected .* did you mean 'water'"):
+            Experiment({"solvent": ["DMF", "water"], "base": ["NaH", "KOAc"]}, constraints=[forbidden])
+
+
+def test_names_are_compared_as_they_are_written() -> None:
+    lab = Experiment({"\u00b5": (0.0, 1.0), "b": (0.0, 1.0)}, "Random", constraints=["\u00b5 + b <= 0.5"])
+    assert all(point["\u00b5"] + point["b"] <= 0.5 for point in lab.ask(9))
+
+
+def test_fixed_values_have_the_types_of_their_parameters() -> None:
+    point = Experiment({"n": range(1, 5), "x": (0.0, 1.0)}, "Random").ask(fixed={"n": 2.0, "x": 1 + 1e-10})
+    assert (point["n"], type(point["n"]), point["x"]) == (2, int, 1.0)
 
 
 def test_a_mixture_is_optimised_and_its_file_holds_the_constraints(tmp_path: Path) -> None:
@@ -292,6 +320,7 @@ class TestFixed:
         again = Experiment.load(lab.save(tmp_path / "lab.json"))
         assert again.ask(2, fixed={"n": 2}) == lab.ask(2, fixed={"n": 2})
 
+    @pytest.mark.filterwarnings("ignore:.* does not use it")
     def test_on_a_table(self) -> None:
         table = [{"base": base, "t": t} for base in ("KOAc", "CsOPiv") for t in (60, 80, 100)]
         for agent in (QUICK, "Random", ("GP-BUCB", {"width": 1.0, "batch_size": 2})):

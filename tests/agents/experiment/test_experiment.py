@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class TestUnits:
         ],
     )
     def test_levels_from_ranges_in_steps_and_from_arrays(self, setting: Any, levels: list[Any], tmp_path: Path) -> None:
-        lab = Experiment({"x": setting}, "Random")
+        lab = Experiment({"x": setting}, "Random", repeats=True)
         assert lab.parameters is not None
         assert lab.parameters.all[0].labels == tuple(levels)
         values = [point["x"] for point in lab.ask(60)]
@@ -142,6 +143,7 @@ class TestTables:
         with pytest.raises(ValueError, match="ask: all 9 candidates have been proposed or told; none is left"):
             lab.ask()
 
+    @pytest.mark.filterwarnings("ignore:.* does not use it")
     @pytest.mark.parametrize("agent", [QUICK, "Random", "EpsGreedy", ("GP-BUCB", {"width": 1.0, "batch_size": 3})])
     def test_a_candidate_that_failed_is_never_proposed_again(self, agent: Any) -> None:
         lab = Experiment(TABLE, agent, repeats=True, kernel={"name": "se", "lengthscale": 0.5}, noise_std=1.0)
@@ -527,6 +529,139 @@ def test_tellings_that_are_refused() -> None:
     twice.tell(POINT, 3.0)
     twice.tell(POINT, 5.0)
     assert twice.best() == (POINT, 4.0)
+
+
+@pytest.mark.parametrize("agent", [QUICK, "Random"])
+def test_on_ranges_a_point_is_proposed_once(agent: Any) -> None:
+    lab = Experiment({"x": range(1, 5), "y": [0.5, 1.0, 2.0]}, agent)
+    seen = []
+    for _ in range(3):
+        for point in lab.ask(4):
+            seen.append(tuple(point.values()))
+            lab.tell(point, -abs(point["x"] - 2) - point["y"])
+    assert len(set(seen)) == len(seen) == 12
+    with pytest.raises(ValueError, match=r"ask: no point was found that is new, .*; repeats=True allows a point twice"):
+        lab.ask()
+    assert len(Experiment({"a": [1, 2], "b": ["x", "y"]}, agent).ask(10)) == 4
+    assert len(Experiment({"a": [1, 2], "b": ["x", "y"]}, agent, repeats=True).ask(10)) == 10
+
+
+def test_what_is_measured_again_and_again_is_new_on_a_box() -> None:
+    lab = Experiment({"x": (0.0, 1.0), "y": (0.0, 1.0)}, QUICK)
+    for _ in range(5):
+        for point in lab.ask(4):
+            lab.tell(point, point["x"] + point["y"])
+    assert not lab.results().duplicated(["x", "y"]).any()
+    assert lab.best()[1] > 1.9
+
+
+def test_what_has_failed_is_not_recommended() -> None:
+    for agent in (QUICK, "EpsGreedy"):
+        lab = Experiment(pd.DataFrame({"x": range(1, 21)}), agent)
+        for x in range(1, 17):
+            lab.tell({"x": x}, float(x))
+        for x in (19, 20):
+            lab.tell({"x": x}, failed=True)
+        assert 16 <= lab.recommend()["x"] <= 18
+    lab = Experiment(pd.DataFrame({"x": [1, 2]}), QUICK)
+    for x in (1, 2):
+        lab.tell({"x": x}, failed=True)
+    with pytest.raises(ValueError, match="recommend: all candidates have failed"):
+        lab.recommend()
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{"kernel": {"name": "se", "lengthscale": 0.5}}, {"noise_std": 0.1}, {"horizon": 9}],
+    ids=lambda s: next(iter(s)),
+)
+def test_what_the_default_learns_need_not_be_stated(stated: dict[str, Any]) -> None:
+    with pytest.warns(UserWarning, match=f"{next(iter(stated))}: 'MAP-BUCB' learns from the outcomes alone"):
+        Experiment(RANGES, QUICK, **stated)
+
+
+def test_single_precision_is_what_it_looks_like() -> None:
+    lab = Experiment(pd.DataFrame({"x": np.array([0.1, 0.2, 0.3], np.float32)}), QUICK)
+    lab.tell({"x": 0.1}, 1.0)
+    assert lab.ask()["x"] in (0.2, 0.3)
+    before = pd.DataFrame({"x": np.array([0.1, 0.3], np.float32), "outcome": np.array([0.7, 1.5], np.float32)})
+    assert Experiment({"x": np.array([0.1, 0.2, 0.3], np.float32)}, QUICK, data=before).best() == ({"x": 0.3}, 1.5)
+
+
+def test_a_table_of_nothing_has_its_columns() -> None:
+    assert list(Experiment(RANGES, QUICK, outcome="yield").results()) == [*RANGES, "yield", "status"]
+
+
+class TestFilesThatWereEdited:
+    def saved(self, folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+        lab = Experiment({"x": (0.0, 1.0), "base": ["a", "b"]}, QUICK, outcome="yield")
+        for point in lab.ask(2):
+            lab.tell(point, point["x"])
+        lab.ask()
+        path = lab.save(folder / "lab.json")
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+        return path
+
+    @pytest.mark.parametrize("id", ["os:system", "subprocess:Popen"])
+    def test_no_file_says_what_is_called(self, id: str, tmp_path: Path) -> None:
+        made = tmp_path / "made"
+        path = self.saved(tmp_path, lambda c: c["setup"].update(agent=[id, {"command": f"touch {made}"}]))
+        with pytest.raises(ValueError, match=f"lab.json: its policy is '{id}', a class outside this package, which"):
+            Experiment.load(path)
+        with pytest.raises(ValueError, match="a class outside this package"):
+            Experiment.load(path, agent="agents.basic.random:Random")
+        assert not made.exists()
+
+    def test_a_class_of_ones_own_is_named_again(self, tmp_path: Path) -> None:
+        id = "tests.agents.experiment.test_experiment:Own"
+        lab = Experiment(TABLE, id)
+        path = lab.save(tmp_path / "lab.json")
+        assert Experiment.load(path, agent=id).ask() == lab.ask()
+        with pytest.raises(ValueError, match="agent: expected a policy, got dict from 'builtins:dict'"):
+            Experiment({"x": (0.0, 1.0)}, "builtins:dict")
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda c: c["setup"].pop("minimise"), "expected a setup with agent, candidates, "),
+            (lambda c: c["setup"].update(minimize=True), "expected a setup with agent, candidates, "),
+            (lambda c: c.update(setup=[]), "expected a setup with agent, candidates, "),
+            (lambda c: c.pop("setup"), "expected a setup with agent, candidates, "),
+            (lambda c: c.update(events=None), "expected a list of events, got None"),
+            (lambda c: c.pop("events"), "expected a list of events, got None"),
+            (lambda c: c["setup"].update(parameters=None), "its setup cannot be read"),
+            (lambda c: c["setup"].update(minimise="false"), "minimise: expected True or False, got 'false'"),
+            (lambda c: c["setup"].update(seed="x"), "seed: expected an integer >= 0, got 'x'"),
+            (lambda c: c["setup"].update(agent="MAP"), "no agent 'MAP'; did you mean 'MAP-UCB'"),
+            (lambda c: c["setup"].update(agent=["MAP-UCB"]), "agent: expected an id such as 'MAP-BUCB', or a pair"),
+            (lambda c: c["events"][1].update(tell=-1), "event 1 (counted from 0): expected the number of a point"),
+            (lambda c: c["events"][2].update(tell=0), "event 2 (counted from 0): expected the number of a point"),
+            (lambda c: c["events"][1].update(tell=True), "event 1 (counted from 0): expected the number of a point"),
+            (lambda c: c["events"].append({"withdraw": 0}), "event 4 (counted from 0): expected the number of a point"),
+            (lambda c: c["events"][1].update(failed="no"), "event 1 (counted from 0): expected an outcome or"),
+            (lambda c: c["events"][1].update(failed=True), "event 1 (counted from 0): expected an outcome or"),
+            (lambda c: c["events"][0].update(fixed={"y": 1}), "event 0 (counted from 0): fixed: no parameter 'y'"),
+            (
+                lambda c: c["events"].append({"tell": 3, "outcome": 1.0, "point": c["events"][0]["ask"][0]}),
+                "event 4 (counted from 0): point: ",
+            ),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, change: Any, message: str, tmp_path: Path) -> None:
+        path = self.saved(tmp_path, change)
+        with pytest.raises(ValueError, match=re.escape(f"{path}: ")) as refused:
+            Experiment.load(path)
+        assert message in str(refused.value)
+
+    def test_what_editors_add_is_no_damage(self, tmp_path: Path) -> None:
+        path = self.saved(tmp_path, lambda content: content)
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert len(Experiment.load(path).open) == 1
+        path.write_text("[" * 100_000)
+        with pytest.raises(ValueError, match=r"expected a file written by Experiment\.save"):
+            Experiment.load(path)
 
 
 def test_points_of_a_table_that_are_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,22 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
+from leaderboards.archive import near_limit as near_limit_module
+from leaderboards.archive.check import check_board
+from leaderboards.archive.files import read_agent, read_index, write_agent, write_index
 from leaderboards.archive.make import play_board, write_board
+from leaderboards.archive.near_limit import audit_near_limit, near_limit
 from leaderboards.archive.read import Board
 from leaderboards.audit.guarantee import guarantee_rows
 from leaderboards.audit.kept import keep_audit, kept_audits
 from leaderboards.audit.replay import audit_run
+from leaderboards.audit.store import AuditStore
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
 from leaderboards.score.summary import summarise
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import Store
+from leaderboards.verify.audit_check import other_audit
+from leaderboards.work.local import SerialExecutor
 
 PLAN: dict[str, Any] = {"delta": 0.1, "checkpoints": 4, "every": 2, "groups": {"one": ["flat"], "two": ["steep"]}}
 
@@ -82,6 +91,141 @@ def test_a_board_that_is_written_again_keeps_its_audits(made: tuple[Store, Board
     assert again.suite().audit == audited().audit
 
 
+def test_rows_near_the_limit_are_measured_after_every_turn(
+    made: tuple[Store, Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six runs confirm nothing at 0.1: AMM, none violated, is within 5 of the limit, `none`, with 6, is not."""
+    store, board = made
+    due = near_limit(board)
+    assert {
+        row: {task: [spec.repetition for spec in specs] for task, specs in tasks.items()} for row, tasks in due.items()
+    } == {"AMM": {"flat": [1], "steep": [1]}}, (
+        "repetitions 0 and 2 are by the plan, and the third task is not held against a row"
+    )
+    results = Store(shutil.copytree(store.directory, tmp_path / "results"))
+    said: list[str] = []
+    assert audit_near_limit(board, results, SerialExecutor(), said.append) == 2
+    assert said == ["AMM, near the limit: 2 runs measured after every turn"]
+    # A board that has the runs takes the audits, and keeps them without the folder.
+    shutil.copytree(board.directory, tmp_path / "board")
+    write_board(audited(), tmp_path / "board", results)
+    again = write_board(audited(), tmp_path / "board")
+    for key, audit in kept_audits(again, again.entries()).items():
+        spec, before = again.spec(key), kept_audits(board, [key])[key]
+        if spec in [spec for specs in due["AMM"].values() for spec in specs]:
+            assert (before.times, before.every_turn) == (4, False)
+            assert audit == keep_audit(audit_run(spec, 15))
+            assert (audit.times, audit.every_turn) == (15, True)
+        elif not audit.no_band:
+            assert audit == before
+    assert near_limit(again) == {}
+    plan = audited().audit
+    assert plan is not None
+    rows = {row.agent: row for row in guarantee_rows(again, summarise(again), plan)}
+    assert [cell.throughout for cell in rows["AMM"].cells.values()] == [3, 3, 2]
+    assert [cell.throughout for cell in rows["none"].cells.values()] == [2, 2, 2]
+    # What has been begun is finished, though the row has left the limit meanwhile.
+    AuditStore(results.directory).path(due["AMM"]["steep"][0].key).unlink()
+    half = write_board(audited(), tmp_path / "half", store)
+    monkeypatch.setattr(near_limit_module, "is_near_limit", lambda *_: False)
+    assert near_limit(half) == {}
+    write_board(audited(), tmp_path / "half", results)
+    assert near_limit(Board(tmp_path / "half")) == {"AMM": {"steep": due["AMM"]["steep"]}}
+
+
+def test_a_check_measures_again_what_a_board_keeps_of_audits(made: tuple[Store, Board], tmp_path: Path) -> None:
+    _, board = made
+    keys = [key for key in board.done_keys() if board.spec(key).env.label == "flat"]
+    (key,) = [one for one in keys if board.spec(one).agent.label == "AMM" and board.spec(one).repetition == 1]
+    assert audit_near_limit(board, Store(tmp_path / "near"), SerialExecutor(), lambda _: None) == 2
+    board = write_board(audited(), Path(shutil.copytree(board.directory, tmp_path / "board")), Store(tmp_path / "near"))
+    report = check_board(board, keys, tmp_path / "same", SerialExecutor())
+    assert {(verdict.level, verdict.text) for verdict in report.verdicts} == {
+        ("identical", "identical, as is its audit")
+    }, "at every evaluation too"
+    changed = with_audit(board, key, None, half_width=2.0)
+    (verdict,) = check_board(changed, [key], tmp_path / "other", SerialExecutor()).verdicts
+    assert verdict.level == "disagrees"
+    assert verdict.text.startswith("identical; its audit differs: half_width was 2.0, and is ")
+    stated = kept_audits(board, [key])[key]
+    near = with_audit(board, key, "another", half_width=stated.half_width * (1 + 1e-6))
+    (verdict,) = check_board(near, [key], tmp_path / "near-again", SerialExecutor()).verdicts
+    assert (verdict.level, verdict.text) == ("agrees", "identical; its audit within 0.001")
+
+
+def with_audit(board: Board, key: str, cpu: str | None, **changed: Any) -> Board:
+    """The board with another audit of a run, from another CPU."""
+    index, instances = read_index(board.directory)
+    name = board.entry(key).file
+    runs = []
+    for entry, kept in read_agent(board.directory, name, index.files[name], instances):
+        if cpu is not None:
+            machine = entry.origin.machine.model_copy(update={"cpu": cpu})
+            entry = entry.model_copy(update={"origin": entry.origin.model_copy(update={"machine": machine})})
+        if entry.key == key:
+            assert kept is not None
+            assert kept.audit is not None
+            kept = replace(kept, audit=replace(kept.audit, **changed))
+        runs.append((entry, kept))
+    file = write_agent(board.directory / name, runs, index.files[name].source)
+    write_index(board.directory, index.suite, {**index.files, name: file}, instances)
+    return Board(board.directory)
+
+
+HELD = KeptAudit("amm", "proven", "source", "", "", 0.1, False, 9, None, 0, 0.9995, 1.25, 0.5, 30.0, True)
+LEFT = replace(HELD, first_violation=5, violations=1, required_scaling=1.0005)
+
+
+@pytest.mark.parametrize(
+    ("found", "exact", "parted", "text"),
+    [
+        (HELD, True, False, ""),
+        (replace(HELD, every_turn=True), True, False, ""),
+        (replace(HELD, informative=0.6), True, False, "informative was 0.5, and is 0.6"),
+        (replace(HELD, informative=0.6), False, False, ""),
+        (replace(HELD, half_width=1.2501), False, False, ""),
+        (replace(HELD, half_width=1.26), False, False, "half_width was 1.25, and is 1.26"),
+        (replace(HELD, half_width=1.26), False, True, ""),
+        (replace(HELD, no_guarantee="heavy tails"), False, True, "no_guarantee was '', and is 'heavy tails'"),
+        (LEFT, False, False, ""),
+        (LEFT, True, False, "required_scaling"),
+        (replace(LEFT, required_scaling=1.2), False, False, "required_scaling was 0.9995, and is 1.2"),
+        (replace(HELD, regret_bound=None), False, False, "regret_bound was 30.0, and is None"),
+    ],
+)
+def test_audits_differ_in_words_in_numbers_and_in_what_held(
+    found: KeptAudit, exact: bool, parted: bool, text: str
+) -> None:
+    said = other_audit(HELD, found, exact=exact, parted=parted)
+    assert (said == "") == (text == "")
+    assert text in said
+
+
+def test_a_band_that_holds_in_one_audit_alone_is_another_unless_both_are_at_the_edge() -> None:
+    held, left = (replace(one, required_scaling=1.0009) for one in (HELD, LEFT))
+    assert other_audit(held, left, exact=False) == ""
+    held, left = (replace(one, required_scaling=1.002) for one in (HELD, LEFT))
+    assert other_audit(held, left, exact=False) == "its audit differs: the band held, and failed at evaluation 5 now"
+
+
+def test_a_run_that_plays_otherwise_keeps_its_audit(
+    made: tuple[Store, Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, board = made
+    monkeypatch.setattr(near_limit_module, "trace_digest", lambda _: "of another trace")
+    said: list[str] = []
+    results = Store(tmp_path / "results")
+    assert audit_near_limit(board, results, SerialExecutor(), said.append) == 0
+    assert said[1].startswith("  and 2 are not, such as AMM on flat, repetition 1 plays otherwise than on the board")
+    assert AuditStore(results.directory).keys() == set()
+
+
+def test_a_row_of_which_runs_are_missing_waits(made: tuple[Store, Board], tmp_path: Path) -> None:
+    store, _ = made
+    more = audited().model_copy(update={"repetitions": 4})
+    assert near_limit(write_board(more, tmp_path / "board", store)) == {}
+
+
 def test_a_suite_with_a_plan_is_audited_whoever_plays_it(tmp_path: Path) -> None:
     run_suite(audited(), out=tmp_path)
     store = Store(tmp_path)
@@ -93,7 +237,7 @@ def test_a_suite_without_a_plan_is_written_as_before() -> None:
     plan = load_suite("guarantee-v1").audit
     assert plan is not None
     assert plan.among(["OERPlates"]) == plan.model_copy(
-        update={"groups": {"off the RKHS, and real tables": ("OERPlates",)}}
+        update={"groups": {"misspecified, and real data": ("OERPlates",)}}
     )
     assert plan.among(["SE, d = 2, corrupted"]) is None
 

@@ -18,7 +18,7 @@ from leaderboards.archive import read as boards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.keep import keep
 from leaderboards.archive.make import play_board, write_board
-from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board
+from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board, rivals_of
 from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
@@ -34,6 +34,8 @@ from tests.leaderboards.archive.boards import HORIZON, REPETITIONS, small_suite
 from tests.leaderboards.folders import record
 
 Made = tuple[Store, Board]
+
+LARGEST_BOARD = 10e6  # bytes; `tests/test_wheel.py` bounds what all take together
 
 
 def test_a_board_scores_as_its_results_do(made: Made) -> None:
@@ -224,6 +226,28 @@ def test_part_of_a_suite_has_the_runs_of_the_whole(own: Board) -> None:
         board_of("board", small_suite("other"))
 
 
+def test_the_board_that_is_named_is_the_one_that_is_read() -> None:
+    part = load_suite("core-v2-lite")
+    with pytest.raises(
+        ValueError, match="against: 'feedback-v1' has no run of a task of suite 'core-v2-lite'; the same"
+    ):
+        rivals_of("feedback-v1", part)
+    assert board("feedback-v1", part).directory.name == "feedback-v1"
+    other = part.model_copy(update={"part_of": "", "environments": part.environments[:1]})
+    assert len(rivals_of("core-v2-lite", other).entries()) == 53 * 10
+    with pytest.raises(ValueError, match="against: 'core-v2-lite' has no run of a task of suite 'quick'"):
+        rivals_of("core-v2-lite", load_suite("quick"))
+
+
+def test_what_is_missing_is_said_by_repetition(own: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own.missing_repetitions() == []
+    kept = {key: run for key, run in own.entries().items() if run.spec.repetition != 1}
+    monkeypatch.setattr(own, "entries", lambda: kept)
+    ((agents, repetitions, envs),) = own.missing_repetitions()
+    assert (len(agents), repetitions, len(envs)) == (3, (1,), 2)
+    assert own.missing() == {agent: list(envs) for agent in agents}
+
+
 def test_the_folder_counts_where_both_have_a_run(made: Made, tmp_path: Path) -> None:
     store, found = made
     assert {*store.runs()["standing"]} == {"local"}
@@ -283,7 +307,7 @@ def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkey
     store = Store(tmp_path / "anew")
     play_board(small_suite(), store, stale, say=said.append)
     assert set(store.runs()["agent"]) == {"EpsGreedy"}
-    assert said == ["EpsGreedy, repetitions 0 to 3: 8 done", "EpsGreedy, repetitions 4 to 7: 4 done"]
+    assert said == ["repetitions 0 to 3: 8 done", "repetitions 4 to 5: 4 done"]
     now = write_board(small_suite(), own.directory, store)
     assert now.stale() == {}
     assert len(now.done_keys()) == len(stale.done_keys())
@@ -318,6 +342,18 @@ def test_fingerprints_see_code_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     one, other, changed = (plain_source(tmp_path / name) for name in ("a.py", "b.py", "c.py"))
     assert one == other != changed
+
+
+def test_fingerprints_see_what_is_imported_and_not_where(tmp_path: Path) -> None:
+    above = "from é import (\n    x,  # é\n    y as z,\n)\nimport b\n\ndef f(): return x, z, b\n"
+    within = 'def f():\n    import b; "é"; from é import x\n    from é import y as z\n    return x, z, b\n'
+    other = above.replace("y as", "w as")
+    for name, text in (("a.py", above), ("b.py", within), ("c.py", other)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ours = ["from é import x as None", "from é import y as z", "import b as None"]
+    assert plain_source(tmp_path / "a.py").split("\n") == [*ours, "def f(): return x, z, b"]
+    assert plain_source(tmp_path / "b.py").split("\n")[:4] == [*ours, "def f():"]
+    assert plain_source(tmp_path / "c.py").split("\n")[0] == "from é import w as z"
 
 
 def test_what_is_imported_for_the_type_checker_alone_is_no_part_of_a_fingerprint(tmp_path: Path) -> None:
@@ -356,14 +392,30 @@ def test_lite_suites_are_parts(kind: str) -> None:
     assert {spec.key for spec in lite.specs()} < whole
 
 
+def test_boards_of_the_newest_generation_come_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("a-v9", "a-v10", "core-v1", "core-v2", "word"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.json").touch()
+    monkeypatch.setattr(boards, "_BOARDS", tmp_path)
+    assert [name for name in boards.board_names() if "lite" not in name] == [
+        "core-v2",
+        "a-v10",
+        "word",
+        "core-v1",
+        "a-v9",
+    ]
+    newest = {name: boards.newest_generation(name) for name in ("a-v9", "a-v10", "core-v1", "word", "b-v1")}
+    assert newest == {"a-v9": "a-v10", "a-v10": "", "core-v1": "core-v2", "word": "", "b-v1": ""}
+
+
 @pytest.mark.slow
 def test_boards_of_the_package_are_sound_and_small() -> None:
-    total = 0
-    for name in leaderboards.board_names():
+    names = leaderboards.board_names()
+    assert names
+    for name in names:
         found = leaderboards.board(name)
         if not found.suite().part_of:
-            total += sum(path.stat().st_size for path in found.directory.iterdir())
+            assert sum(path.stat().st_size for path in found.directory.iterdir()) <= LARGEST_BOARD
             assert {spec.key for spec in load_suite(name).specs()} >= {
                 key for key, run in found.entries().items() if found.source(run).fingerprint is not None
             }
-    assert 0 < total < 10e6

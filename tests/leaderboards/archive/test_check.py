@@ -22,6 +22,7 @@ from leaderboards.play.loops import are_portable, portable_environment
 from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
+from leaderboards.score.spent import spent
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
@@ -103,13 +104,17 @@ def test_the_list_says_what_a_board_lacks(
     further = own.suite().with_agents([AgentEntry(id="GP-EI")])
     one = next(key for key, run in own.entries().items() if run.spec.agent.id == "Uniform")
     left_out = {key: run for key, run in own.entries().items() if key != one}
-    where = own.entry(one).spec.env.label
+    where, repetition = own.entry(one).spec.env.label, own.entry(one).spec.repetition
     monkeypatch.setattr(Board, "suite", lambda _: further)
     monkeypatch.setattr(Board, "entries", lambda _: left_out)
     assert play(["board", "list"]) == 0
-    first, *missing = capsys.readouterr().out.splitlines()
+    first, took, *missing = capsys.readouterr().out.splitlines()
     assert first.startswith("small: 35 of 48 runs of 3 agents")
-    assert sorted(missing) == ["  missing: GP-EI on all environments", f"  missing: Uniform on {where}"]
+    assert took == f"  took {spent([run.seconds for run in left_out.values()])}"
+    assert sorted(missing) == [
+        f"  missing: repetition {repetition} of Uniform on {where}",
+        f"  missing: repetitions 0 to {own.suite().repetitions - 1} of GP-EI on all environments",
+    ]
 
 
 @pytest.mark.slow

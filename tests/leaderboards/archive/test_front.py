@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from markupsafe import Markup
 
 import leaderboards
 from leaderboards.archive.read import Board
 from leaderboards.show import front as front_page
 from leaderboards.show.front import build_front
+from leaderboards.show.scores import ScoreRow
+from leaderboards.show.table import TableCell
 from tests.browser import Open
 from tests.leaderboards.archive.boards import small_suite
 
@@ -49,7 +53,7 @@ def test_the_front_page_has_the_theme_of_the_others(own: Board, tmp_path: Path, 
         page.get_by_role("button", name="Switch to the dark theme").click()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         page.get_by_role("link", name="small", exact=True).first.click()
-        assert page.get_by_role("button", name="Switch to the light theme").is_visible()
+        page.get_by_role("button", name="Switch to the light theme").wait_for()
 
 
 @pytest.mark.slow
@@ -71,6 +75,15 @@ def test_the_runs_of_a_part_are_downloaded_with_its_whole(
         assert f'<a href="board/small/files/small.zip">{said}</a>' in section
         assert f"--against ADDRESS/small.zip#sha256={sha256}" in section
     assert len(leaderboards.board(f"{archive}#sha256={sha256}", part).done_keys()) == 12
+
+
+@pytest.mark.slow
+def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_page, "board_names", lambda: ["boxes-v1", "feedback-v1"])
+    front = build_front(tmp_path, workers=2)
+    for name in ("boxes-v1", "feedback-v1"):
+        assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()
+        assert (tmp_path / "board" / name / "index.html").is_file()
 
 
 @pytest.mark.slow
@@ -140,3 +153,20 @@ def test_boards_share_one_plotting_library(own: Board, tmp_path: Path, open_page
         with open_page(board / name) as page:
             page.locator("#chart-section").scroll_into_view_if_needed()
             page.locator("#plot .main-svg").first.wait_for()
+
+
+def test_the_first_of_each_class_are_on_the_front_page() -> None:
+    """Twelve told the kernel, one at a time, are better than three that batch and two that are told nothing."""
+    kinds = [("told", "one")] * 12 + [("told", "batch")] * 3 + [("not told", "one")] * 2
+    cell = TableCell("1.0", 1.0)
+    rows = [
+        ScoreRow(str(i), "", Markup(""), (), "", 0.0, "", cell, Markup(""), cell, [], kernel, batching, False)
+        for i, (kernel, batching) in enumerate(kinds)
+    ]
+    found = front_page._leaders(rows)
+    assert [leader.row.agent for leader in found] == [str(i) for i in range(17) if i not in (10, 11)]
+    assert [leader.is_shown for leader in found] == [True] * 10 + [False] * 5
+    by_agent = {leader.row.agent: json.loads(leader.leads) for leader in found}
+    assert by_agent["9"] == [1, 1, 1, 1]
+    assert by_agent["12"] == [0, 0, 1, 1], "the first of those that batch"
+    assert by_agent["15"] == [0, 1, 0, 1], "the first of those that are told nothing"

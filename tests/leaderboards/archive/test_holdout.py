@@ -134,3 +134,23 @@ def test_a_record_that_is_too_good_is_found() -> None:
     assert worse(one, one) > 0.3
     constant = {"a": np.ones(20)}
     assert worse(constant, {"a": np.ones(5)}) == 1.0
+
+
+@pytest.mark.slow
+def test_a_board_alone_is_played_on_instances_of_a_new_seed(
+    own: Board, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(secrets, "randbits", lambda _bits: 987_654_321)
+    assert play(["board", "holdout", "small", "--repetitions", "4"]) == 0
+    *rows, last = capsys.readouterr().out.splitlines()
+    # The rows' mean is 1 by definition, on record and anew.
+    assert {line.split(": ")[0].removeprefix("ok  ").removeprefix("NOT ") for line in rows} == {
+        "GP-UCB, width 2",
+        "EpsGreedy",
+        "Uniform",
+    }
+    anew = [float(line.split(": ")[1].split(" ")[0]) for line in rows]
+    assert np.mean(anew) == pytest.approx(1.0, abs=2e-3)
+    assert all("over 2 environments" in line and line.endswith("(row of the board)") for line in rows)
+    assert last.startswith("the root seed was 987654321;")

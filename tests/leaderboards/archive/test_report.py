@@ -15,7 +15,11 @@ from leaderboards.cli.errors import UserError
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.rankings import task_classes
 from leaderboards.score.summary import summarise
-from leaderboards.show.report import AgentReport, agent_report, write_report
+from leaderboards.show import report_page
+from leaderboards.show.paper import paper_style
+from leaderboards.show.report import AgentReport, agent_report
+from leaderboards.show.report_latex import write_latex
+from leaderboards.show.report_page import write_pdf
 
 AGENT = "GP-UCB, width 2"
 
@@ -66,8 +70,10 @@ def test_it_says_how_it_was_run(made: tuple[object, Board], found: AgentReport) 
 
 
 def test_it_is_one_page_and_the_same_bytes_again(found: AgentReport, tmp_path: Path) -> None:
-    pdf, tex = write_report(found, tmp_path / "a", "page")
-    again, _ = write_report(found, tmp_path / "b", "page")
+    pdf, again, tex = tmp_path / "page.pdf", tmp_path / "again.pdf", tmp_path / "page.tex"
+    write_pdf(found, pdf)
+    write_pdf(found, again)
+    write_latex(found, tex)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) == 1
     assert pdf.read_bytes() == again.read_bytes()
     text = tex.read_text()
@@ -77,17 +83,50 @@ def test_it_is_one_page_and_the_same_bytes_again(found: AgentReport, tmp_path: P
         assert f"{row.score.estimate:.1f}" in text
 
 
+def test_nothing_leaves_the_page_or_covers_what_is_below(found: AgentReport) -> None:
+    rivals = tuple(replace(found.rivals[0], agent=f"{i} {'long name ' * 6}") for i in range(13))
+    proven = tuple(replace(found.proven[0], task=f"{i} {'long task ' * 6}", t=1_000_000) for i in range(16))
+    facts = (*found.facts, ("source", "A paper, A theorem; " * 40))
+    for report in (found, replace(found, rivals=rivals, proven=proven, facts=facts)):
+        with paper_style():
+            figure = report_page._page(report)
+            figure.set_dpi(72)
+            figure.draw_without_rendering()
+            page = figure.bbox
+            boxes = [text.get_window_extent() for text in figure.texts]
+            boxes += [box for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
+        assert len(boxes) == len(figure.axes) + len(figure.texts)
+        for box in boxes:
+            assert page.x0 <= box.x0 < box.x1 <= page.x1
+            assert page.y0 <= box.y0 < box.y1 <= page.y1
+        assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_only_known_bounds_are_drawn_and_listed(found: AgentReport, tmp_path: Path) -> None:
+    unknown = replace(found, proven=tuple(replace(row, bound=None) for row in found.proven))
+    texts = []
+    for report in (found, unknown):
+        write_latex(report, tmp_path / "page.tex")
+        texts.append((tmp_path / "page.tex").read_text())
+    assert ["Proven" in text for text in texts] == [True, False]
+    with paper_style():
+        assert len(report_page._page(found).axes) == len(report_page._page(unknown).axes) + 1
+
+
 def test_names_are_no_commands(found: AgentReport, tmp_path: Path) -> None:
     wild = r"$x_$ \input{a} 50% & #1"
     rows = tuple(replace(row, agent=wild if row.agent == AGENT else row.agent) for row in found.rivals)
-    _, tex = write_report(replace(found, agent=wild, rivals=rows), tmp_path, "wild")
+    tex = tmp_path / "wild.tex"
+    write_latex(replace(found, agent=wild, rivals=rows), tex)
     assert r"\input" not in tex.read_text()
     assert r"\$x\_\$ \textbackslash{}input\{a\} 50\% \& \#1" in tex.read_text()
 
 
 def test_without_anything_to_show_it_says_so(found: AgentReport, tmp_path: Path) -> None:
     bare = replace(found, rivals=(), profile=(), targets={}, band="", proven=())
-    pdf, tex = write_report(bare, tmp_path, "bare")
+    pdf, tex = tmp_path / "bare.pdf", tmp_path / "bare.tex"
+    write_pdf(bare, pdf)
+    write_latex(bare, tex)
     assert pdf.stat().st_size > 0
     assert "It states no confidence width. No regret bound is stated" in tex.read_text()
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from leaderboards.audit.validity import SIGNIFICANCE, Count, Verdict, judge, least_held, most_violated
+from leaderboards.audit.validity import (
+    SIGNIFICANCE,
+    Count,
+    Verdict,
+    is_near_limit,
+    judge,
+    least_held,
+    most_confirmed,
+    most_violated,
+)
 
 TASKS = [f"task {i}" for i in range(17)]
 
@@ -33,6 +42,14 @@ def test_refutation_is_by_the_binomial_tail(runs: int, delta: float, tasks: int)
     tail = [float(scipy.stats.binom.sf(j - 1, runs, delta)) for j in range(runs + 1)]
     assert tail[k] >= SIGNIFICANCE / tasks
     assert k == runs or tail[k + 1] < SIGNIFICANCE / tasks
+
+
+def test_near_the_limit_are_those_within_five_violated_runs_on_either_side() -> None:
+    assert [most_confirmed(n, 0.1) for n in (510, 240, 30, 29, 28, 0)] == [39, 16, 0, 0, -1, -1]
+    near = [k for k in range(511) if is_near_limit(Verdict("valid", (), k, 510, 0.0, ()), 0.1)]
+    assert near == list(range(34, 45))
+    assert [k for k in range(21) if is_near_limit(Verdict("few", (), k, 20, 0.0, ()), 0.1)] == [0, 1, 2, 3, 4]
+    assert not is_near_limit(judge({}, 0.1, 17), 0.1)
 
 
 def test_nine_of_thirty_refute() -> None:

@@ -232,7 +232,7 @@ def power_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
         yield "| " + " | ".join([*cells, other.text("power, task"), counts.text("false, task")]) + " |"
 
 
-def t_tests(Y: np.ndarray, rng: np.random.Generator, family: np.ndarray | None = None) -> FlipTest:
+def t_tests(Y: np.ndarray, rng: np.random.Generator, family: np.ndarray | None = None, ends: bool = True) -> FlipTest:
     """What most would write: paired t-tests of all pairs with Holm's correction, in the place of `flip_test`."""
     nowhere = np.full((Y.shape[1], Y.shape[1]), np.nan)
     return FlipTest(holm_t(Y), nowhere, nowhere, nowhere)

@@ -20,7 +20,7 @@ from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins
 from leaderboards.score.design import design, design_of, participation_ratio
 from leaderboards.score.metrics import best_so_far
-from leaderboards.score.rankings import RANKED_BY
+from leaderboards.score.rankings import RANKED_BY, overall_ranking, task_ranking
 from leaderboards.score.scale import MeanGaps, instance_mean_gap
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
@@ -204,6 +204,24 @@ def test_clones_move_no_score_no_order_and_no_wins(core: Summary) -> None:
         assert np.array_equal(after.wins, before.wins)
         assert np.array_equal(after.ranking.group, before.ranking.group)
         assert len(after.aliases["GP-UCB, width 2"]) == 10
+
+
+def test_ranks_do_not_depend_on_the_order_of_a_sum(core: Summary) -> None:
+    rng = np.random.default_rng(0)
+    exact = {task: task_ranking(core, task) for task in core.tasks}
+    twins = {task: replace(one, Y=one.Y.copy()) for task, one in exact.items() if one is not None}
+    for one in twins.values():
+        one.Y[:, 1] = one.Y[:, 0]
+    dusty = {
+        task: replace(one, Y=one.Y * (1 + 1e-14 * rng.standard_normal(one.Y.shape))) for task, one in twins.items()
+    }
+    plain, moved = overall_ranking(dict(twins)), overall_ranking(dict(dusty))
+    assert plain is not None
+    assert moved is not None
+    assert [x.estimate for x in plain.mean_rank] == [x.estimate for x in moved.mean_rank]
+    assert plain.mean_rank[0].estimate == plain.mean_rank[1].estimate
+    S = np.array([[1.0, 1.0 + 1e-14], [2.0, 2.0 - 1e-14]])
+    assert wins(S, ["A", "B"]).tolist() == [0.5, 0.5]
 
 
 def test_settings_of_one_policy_share_its_weight() -> None:

@@ -14,17 +14,22 @@ from leaderboards.score.statistics import (
     LEAST_BLOCKS,
     flip_test,
     improvement,
+    improvements,
     iqm,
     loglog_slope,
     mean_band,
     mean_interval,
+    mean_intervals,
     paired_difference,
     pairwise_p,
     performance_profile,
     quantile_interval,
+    quantile_intervals,
     rank,
     repetitions_needed,
+    repetitions_needed_each,
     score_interval,
+    score_intervals,
     simultaneous_intervals,
     stratified_mean,
 )
@@ -45,10 +50,44 @@ def test_the_mean_interval_is_scipys() -> None:
     assert found.n == 7
 
 
+@given(hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 30)), elements=st.floats(-1e3, 1e3)))
+def test_samples_side_by_side_have_the_intervals_that_each_has_alone(X: np.ndarray) -> None:
+    X[0, 0] = np.nan
+    for many, one in ((mean_intervals, mean_interval), (score_intervals, score_interval)):
+        assert repr(many(X)) == repr([one(x) for x in X])
+    assert repr(quantile_intervals(X, 0.3)) == repr([quantile_interval(x, 0.3) for x in X])
+    assert improvements(X[0], X) == [improvement(X[0], x) for x in X]
+
+
+def test_the_repetitions_that_pairs_need_are_those_that_each_needs_alone() -> None:
+    differences, sds = np.append(rng(40).normal(0, 1, 60), [0.0, 1.0, 1e-9]), np.append(np.full(61, 0.7), [0.0, 1.0])
+    alphas = np.geomspace(1e-12, 0.05, len(sds))
+    alone = [repetitions_needed(difference, sd, alpha=alpha) for difference, sd, alpha in zip(differences, sds, alphas)]
+    assert repetitions_needed_each(differences, sds, alphas) == alone
+    assert alone[-3:] == [None, 2, None]
+    for n, difference, sd, alpha in zip(alone[:60], differences, sds, alphas):
+        assert n is not None
+        powers = [
+            1 - scipy.stats.nct(m - 1, math.sqrt(m) * abs(difference) / sd).cdf(scipy.stats.t(m - 1).isf(alpha / 2))
+            for m in (n - 1, n)
+            if m > 1
+        ]
+        assert powers[-1] >= 0.8 - 1e-9
+        assert len(powers) == 1 or powers[0] < 0.8 + 1e-9
+
+
 def test_one_repetition_has_no_interval() -> None:
     found = mean_interval(np.array([2.0]))
     assert found.estimate == 2.0
     assert not found.is_known
+
+
+def test_p_values_are_the_same_without_intervals() -> None:
+    Y = rng(41).normal(size=(12, 9)) + np.arange(9) / 4
+    whole, short = flip_test(Y, rng(42)), flip_test(Y, rng(42), ends=False)
+    np.testing.assert_array_equal(whole.p, short.p)
+    assert np.isfinite(whole.low[0, 1])
+    assert np.isnan([short.low[0, 1], short.high[0, 1], short.levels[0, 1]]).all()
 
 
 def test_a_band_is_the_interval_of_each_point() -> None:

@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboards.api.run_suite import run_suite
+from leaderboards.archive.make import play_board, write_board
 from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
+from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.price import price_of
 from leaderboards.cli.app import app
 from leaderboards.play.spec import Ref
@@ -19,7 +21,11 @@ from leaderboards.play.suite import parse_suite
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page
+from leaderboards.show import front as front_page
+from leaderboards.show import guarantee as guarantee_module
+from leaderboards.show.front import build_front
 from leaderboards.store.store import Store
+from tests.browser import DESKTOP, Open
 
 TASKS = [f"norm {i}" for i in range(1, 9)]
 
@@ -47,10 +53,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 {"id": "GP-UCB", "label": "DMM", "kwargs": {"width": "dmm", "delta": 0.1}},
                 {"id": "GP-UCB", "label": "point", "kwargs": {"width": 0.0, "delta": 0.1}},
                 {"id": "GP-UCB", "label": "wide", "kwargs": {"width": 50.0, "delta": 0.1}},
+                {"id": "GP-UCB", "label": "narrow", "kwargs": {"width": 2.5, "delta": 0.1}},
             ],
         }
     )
-    run_suite(suite, out=directory)
+    play_board(suite, Store(directory), None, native=True)
     return directory
 
 
@@ -76,18 +83,44 @@ def test_valid_rows_are_ranked_and_all_others_are_below_with_a_reason(board: Gua
         assert sum(means) == pytest.approx(3), "two rows are ranked among themselves"
         for row in one.rows:
             assert row.regret == pytest.approx(np.mean([row.row.regret[task] for task in one.tasks]))
-            assert row.slack > 1
+            assert row.row.mean_slack(one.tasks) > 1
     assert {row.agent: row.verdict.category for row in board.below} == {
         "Uniform": "no band",
         "GP-EI": "no band",
         "point": "fails",
         "wide": "holds, no theorem",
+        "narrow": "not confirmed",
     }, "GP-EI shows its beliefs, and states no width"
     regrets = [row.mean_regret(board.tasks) for row in board.below]
     assert regrets == sorted(regrets)
     assert all(row.reason for row in board.below)
     assert board.unlisted == ()
-    assert board.sentence.startswith("2 of 4 rows with a band keep their word; the best of them costs ")
+    costs = r"keeping it costs at least \S+ times \(first\) and \S+ times \(others\) the least regret"
+    assert re.fullmatch(f"2 of 5 rows with a band keep their word; {costs}", board.sentence)
+
+
+def test_slack_is_never_averaged_over_violated_runs(board: GuaranteeBoard, played: Path) -> None:
+    audits = kept_audits(Store(played), Store(played).done_keys())
+    specs = {key: Store(played).spec(key) for key in audits}
+    for row in board.rows:
+        for task, cell in row.cells.items():
+            runs = [
+                audits[key] for key, spec in specs.items() if (spec.agent.label, spec.env.label) == (row.agent, task)
+            ]
+            for value, held in ((cell.slack, True), (cell.shortfall, False)):
+                logs = [-np.log(run.required_scaling) for run in runs if run.held == held]
+                np.testing.assert_allclose(value, np.exp(np.mean(logs)) if logs else np.nan, rtol=1e-12)
+                assert not value < 1 if held else not value >= 1
+    rows = {row.agent: row for row in board.rows}
+    point, wide = rows["narrow"], rows["wide"]
+    assert 0 < point.verdict.violated < point.verdict.runs, "some runs of each kind"
+    counts = [
+        (cell.count.runs - cell.count.violated, cell.slack) for task, cell in point.cells.items() if task in TASKS
+    ]
+    held, slacks = np.array([one for one in counts if one[0]]).T
+    assert point.mean_slack(TASKS) == pytest.approx(np.exp(held @ np.log(slacks) / held.sum()))
+    assert point.mean_shortfall(TASKS) < 1 < point.mean_slack(TASKS)
+    assert np.isnan(wide.mean_shortfall(TASKS))
 
 
 def test_the_price_is_that_of_the_best_rows(board: GuaranteeBoard, played: Path) -> None:
@@ -96,7 +129,7 @@ def test_the_price_is_that_of_the_best_rows(board: GuaranteeBoard, played: Path)
     for task, price in board.prices.items():
         means = {
             agent: scores[task, agent].finals["cumulative_regret"].mean()
-            for agent in ("Uniform", "GP-EI", "AMM", "DMM", "point", "wide")
+            for agent in ("Uniform", "GP-EI", "AMM", "DMM", "point", "wide", "narrow")
         }
         assert price.ratio.estimate == pytest.approx(min(means["AMM"], means["DMM"]) / min(means.values()))
         assert price.valid[task] == min(("AMM", "DMM"), key=means.__getitem__)
@@ -173,19 +206,79 @@ def test_the_page_shows_both_rankings_and_the_matrix(played: Path, board: Guaran
     assert re.findall(r'data-sort="(\w[\w-]*)"><svg', below) == [row.agent for row in board.below]
     for row in board.below:
         assert row.reason in below
+    assert "measured after every evaluation in 0 of 16 runs" in page
+    assert "After every evaluation of all runs" not in page, "of no row"
     matrix = page[page.index('id="matrix"') :]
     marks = {name: re.findall(r'class="mark (\w+)"', line) for name, line in _lines(matrix).items()}
-    kinds = {"AMM": "claimed", "DMM": "claimed", "point": "held", "wide": "held"}
+    kinds = {"AMM": "claimed", "DMM": "claimed", "point": "held", "wide": "held", "narrow": "held"}
     assert marks == {name: [kind] * 9 for name, kind in kinds.items()}, "two runs of a task refute nothing"
     assert _lines(matrix)["point"].count("○−2<") == 9
     assert "(aside)" in matrix, "decides nothing"
     assert len(re.findall('circle class="valid"', page)) == 2
-    assert len(re.findall('circle class="hollow"', page)) == 1
+    assert len(re.findall('circle class="hollow"', page)) == 2
+    slack = {row.agent: _slack(below, row.agent) for row in board.below}
+    assert slack["point"] == ["0"], "in red alone, as no run held"
+    assert len(slack["narrow"]) == 2
+    assert slack["Uniform"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_rankings_are_folded_and_sorted_and_saved_whole(
+    played: Path, monkeypatch: pytest.MonkeyPatch, open_page: Open
+) -> None:
+    monkeypatch.setattr(guarantee_module, "FIRST", 2)
+    build_page(played, theory=False)
+    with open_page(played / "site" / "guarantees.html", DESKTOP) as page:
+        assert page.locator("#below").bounding_box()["y"] < 800, "on the first screen of 1,280 x 800"
+        below = page.locator(".no-guarantee")
+        rows, summary = below.locator("tbody tr:visible"), below.locator("summary")
+        assert (rows.count(), summary.inner_text()) == (2, "3 more rows without a guarantee")
+        first = rows.first.inner_text()
+        below.locator("button.sort", has_text="Regret").click()
+        assert rows.count() == 2
+        assert first == rows.first.inner_text(), "the order of regret"
+        below.locator("button.sort", has_text="Regret").click()
+        assert first != rows.first.inner_text(), "rows that were folded away take part"
+        with page.expect_download() as saved:
+            below.get_by_role("button", name="CSV").click()
+        assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 5
+        summary.click()
+        assert (rows.count(), summary.inner_text()) == (5, "the first 2 alone")
+        page.emulate_media(media="print")
+        summary.click()
+        assert rows.count() == 5, "paper has no buttons"
+    for width in (1280, 390):
+        with open_page(played / "site" / "guarantees.html", (width, 844)) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.slow
+def test_the_front_page_has_the_leaders_and_the_first_rows_below(
+    played: Path, board: GuaranteeBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = Store(played).suite()
+    assert suite is not None
+    found = write_board(suite, tmp_path / "word", Store(played))
+    monkeypatch.setattr(front_page, "board_names", lambda: ["word"])
+    monkeypatch.setattr(front_page, "board", {"word": found}.__getitem__)
+    text = build_front(tmp_path / "site").read_text()
+    assert f'<a href="board/word/site/guarantees.html">{board.sentence}</a>' in text
+    above, below = text[text.index("Valid rows: first, 3 environments") :].split("No guarantee, all 8 environments")
+    above, others = above.split("Valid rows: others, 5 environments")
+    for one, part in zip(board.lists, (above, others)):
+        assert re.findall(r">([\w-]+)</a>", part) == [row.row.agent for row in one.rows]
+    shown = re.findall(r'>([\w-]+)</a><small class="class">(.*?)</small>', below.split("</table>")[0])
+    assert shown == [(row.agent, row.reason) for row in board.below[:3]]
+
+
+def _slack(table: str, agent: str) -> list[str]:
+    return re.findall(r">×([\d.e−-]+)<", _lines(table.replace("\n", "").replace("<tr>", "\n<tr>"))[agent])
 
 
 def _lines(table: str) -> dict[str, str]:
     return {
         name: line
         for line in table.splitlines()
-        for name in re.findall(r'<tr><th scope="row".*?data-sort="(\w+)"', line)
+        for name in re.findall(r'<tr><th scope="row".*?data-sort="([\w-]+)"', line)
     }

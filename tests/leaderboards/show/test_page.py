@@ -26,7 +26,7 @@ from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, prose
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import metric_chart, time_chart
-from leaderboards.show.format import between, file_names, number, row_command
+from leaderboards.show.format import between, file_names, number, rounded, rounded_each, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles
 from leaderboards.show.registry import TaskView
@@ -120,6 +120,17 @@ def test_file_names_are_plain_and_unique() -> None:
 def test_numbers_have_three_digits(x: float, text: str) -> None:
     assert number(x) == text
     assert number(float("nan")) == "–"
+
+
+def test_many_numbers_are_rounded_as_text_rounds_each() -> None:
+    chance = np.random.default_rng(0)
+    ties = (chance.integers(10**4, 10**5, 2_000) + 0.5) / 10.0 ** chance.integers(0, 9, 2_000)
+    anything = chance.normal(size=5_000) * 10.0 ** chance.integers(-30, 30, 5_000)
+    edges = np.array([0.0, -0.0, np.nan, np.inf, 9.9995, 0.99995, 999.95, 99_995.0, 1e-300, 5e-324, 1e300])
+    for x in (ties, anything, -anything, edges, 10.0 ** np.arange(-40, 40)):
+        assert repr(rounded_each([x, x[:1]])) == repr(
+            [[rounded(float(value)) for value in part] for part in (x, x[:1])]
+        )
 
 
 def test_intervals_have_the_decimals_of_their_estimate_and_are_cut_at_zero() -> None:

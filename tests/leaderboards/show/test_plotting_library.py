@@ -1,9 +1,7 @@
-"""The plotting library of the pages is in the package when that is built, and Plotly need not be installed."""
+"""The plotting library of the pages is the one that the package was built with, else that of Plotly."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
@@ -12,7 +10,6 @@ import pytest
 
 from leaderboards.show import plotting_library
 
-ROOT = Path(__file__).resolve().parents[3]
 THEIRS = resources.files("plotly") / "package_data" / "plotly.min.js"
 
 
@@ -28,21 +25,3 @@ def test_without_either_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(ImportError, match=r"pages draw with plotly.min.js, .* pip install -e \. in the checkout"):
         plotting_library.plotting_library()
-
-
-@pytest.mark.slow
-def test_a_build_puts_it_beside_the_other_scripts(tmp_path: Path) -> None:
-    """As pip builds a wheel, but without its isolated environment; in a copy, since the build writes to its sources."""
-    sources, built = tmp_path / "sources", tmp_path / "built"
-    shutil.copytree(
-        ROOT / "leaderboards", sources / "leaderboards", ignore=shutil.ignore_patterns("results", "*.min.js")
-    )
-    for package in ("agents", "gpbandit_envs"):
-        shutil.copytree(ROOT / package, sources / package)
-    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, sources)
-    build = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(built)]
-    subprocess.run(build, cwd=sources, check=True, capture_output=True)
-    static = built / "leaderboards" / "show" / "static"
-    assert (static / "plotly.min.js").read_bytes() == THEIRS.read_bytes()
-    assert {"page.js", "style.css"} <= {path.name for path in static.iterdir()}

@@ -16,6 +16,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
+from leaderboards.show.environment import environment_page
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import REPEATED, repetition_data, three_digits
 from leaderboards.show.shared import Site, make_site
@@ -86,6 +87,21 @@ def test_a_plane_of_arms_is_thinned_and_a_box_is_a_grid(played: tuple[Store, Sit
     assert grid["best"] == pytest.approx([grid["x"][best[1]], grid["y"][best[0]]], abs=6e-3)
     mine = grid["agents"]["Random"]
     assert (mine["total"], mine["distinct"], len(mine["x"])) == (200, 200, 120), "what is pulled once is thinned"
+
+
+def test_a_box_is_drawn_in_its_own_units_and_says_where_it_comes_from(played: tuple[Store, Site]) -> None:
+    """Branin's, on [-5, 10] x [0, 15], with maxima at (-pi, 12.275), (pi, 2.275) and (3 pi, 2.475)."""
+    grid, trace = data(played, "grid"), trace_of(played, "grid", "Random")
+    for ends, values in (((-5, 10), grid["x"]), ((0, 15), grid["y"])):
+        assert ends[0] <= min(values) < ends[0] + 0.3
+        assert ends[1] - 0.3 < max(values) <= ends[1]
+    maxima = np.array([[-np.pi, 12.275], [np.pi, 2.275], [3 * np.pi, 2.475]])
+    assert np.abs(maxima - grid["best"]).max(axis=1).min() < 0.3
+    mine = grid["agents"]["Random"]
+    pulled = trace[["action_0", "action_1"]].to_numpy()[np.array(mine["t"]) - 1]
+    np.testing.assert_allclose(mine["x"], -5 + 15 * pulled[:, 0], rtol=6e-3)  # three digits
+    np.testing.assert_allclose(mine["y"], 15 * pulled[:, 1], rtol=6e-3)
+    assert any("Branin (1972)" in text for text in environment_page(played[1], "grid")["references"])
 
 
 @pytest.mark.parametrize("task", ["rank", "high"])
