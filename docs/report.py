@@ -346,12 +346,13 @@ def _guarantees(found: Board) -> Iterator[str]:
     assert suite.audit is not None
     verdicts = guarantee_board(found, summarise(found, _POINTS), suite.audit)
     played = len({run.spec.repetition for run in found.entries().values() if run.status == "done"})
+    of_all = f"all {played}" if played == suite.repetitions else f"{played} of {suite.repetitions}"
     yield f"## Which policies keep their word: {suite.name}"
     yield ""
     yield from _prose(
         f"""
         Each row's confidence bands, at delta = {suite.audit.delta:g}, are audited at all arms while it plays, on
-        {len(verdicts.tasks)} tasks with certified facts; {played} of {suite.repetitions} repetitions have been played.
+        {len(verdicts.tasks)} tasks with certified facts; {of_all} repetitions have been played.
         {verdicts.sentence}. [The rule](guides/certified.md) says when a row is valid. The regret is that over uniform
         sampling's, the slack by what factor the bands could have been narrower in runs that held."""
     )
