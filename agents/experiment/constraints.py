@@ -91,7 +91,7 @@ class Forbidden:
 
     def check(self, parameters: Mapping[str, Parameter]) -> None:
         """Raise unless it is about these parameters, all of them have levels, and what is listed are some of these."""
-        for name in self.names:
+        for name in self.named_as(parameters):
             if _known(self.text, name, parameters).dimension.levels is None:
                 raise ValueError(
                     f"constraint {self.text!r}: expected parameters with levels, got {name!r}, which takes any number "
@@ -99,17 +99,23 @@ class Forbidden:
                 )
         self._levels(parameters)
 
+    def named_as(self, parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
+        """Its names as the parameters have them: a function's arguments come in their compatibility form."""
+        written = {unicodedata.normalize("NFKC", name): name for name in parameters}
+        return tuple(name if name in parameters else written.get(name, name) for name in self.names)
+
     def tabled(self, parameters: Mapping[str, Parameter]) -> Forbidden:
         """The same, with its combinations in a table, so that the function is called once for each."""
+        names = self.named_as(parameters)
         if self.rows is not None:
-            return _forbidding(self.names, self._levels(parameters), self.text)
-        values = [parameters[name].values for name in self.names]
+            return _forbidding(names, self._levels(parameters), self.text)
+        values = [parameters[name].values for name in names]
         if math.prod(map(len, values)) > _MOST_COMBINATIONS:
             raise ValueError(
                 f"constraint {self.text!r}: expected at most {_MOST_COMBINATIONS:,} combinations of "
-                f"{', '.join(self.names)}, got {math.prod(map(len, values)):,}"
+                f"{', '.join(names)}, got {math.prod(map(len, values)):,}"
             )
-        return _forbidding(self.names, {each for each in product(*values) if self.forbids(*each)}, self.text)
+        return _forbidding(names, {each for each in product(*values) if self.forbids(*each)}, self.text)
 
     def _levels(self, parameters: Mapping[str, Parameter]) -> set[tuple[Any, ...]]:
         """The listed combinations, of the levels that their values stand for: 0.3 for 0.30000000000000004.
@@ -117,7 +123,7 @@ class Forbidden:
         Raises:
             ValueError: if a value is none of its parameter's.
         """
-        owners = [parameters[name] for name in self.names]
+        owners = [parameters[name] for name in self.named_as(parameters)]
         try:
             return {tuple(o.value(o.number(v)) for o, v in zip(owners, row, strict=True)) for row in self.rows or ()}
         except ValueError as error:

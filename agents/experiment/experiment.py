@@ -625,8 +625,11 @@ class Experiment:
 
         Raises:
             TypeError: if a setting of the policy has no JSON form.
+            ValueError: if `path` is a folder.
             OSError: if the file cannot be written.
         """
+        if Path(path).is_dir():
+            raise ValueError(f"path: expected a file, got the folder {str(path)!r}")
         first = self.goals[0]
         if len(self.goals) == 1 and first.limit is None:
             goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}

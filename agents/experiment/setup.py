@@ -131,6 +131,10 @@ def begin(
         ValueError: if there is none of that id, or it cannot play on the problem, or not for several outcomes.
     """
     parts = [_begin(id, settings, problem, seed, choices) for problem in problems]
+    first = problems[0]
+    for argument, given in (("kernel", first.kernel), ("noise_std", first.noise_std), ("horizon", first.horizon)):
+        if given is not None and isinstance(parts[0], MAPBUCB):
+            warnings.warn(f"{argument}: {id!r} learns from the outcomes alone and does not use it", stacklevel=3)
     if len(parts) == 1 and goals[0].limit is None:
         return parts[0]
     learned = [part for part in parts if isinstance(part, MAPBUCB)]
@@ -154,9 +158,6 @@ def _begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int, ch
     for need, argument in (("kernel", "kernel"), ("noise", "noise_std"), ("horizon", "horizon")):
         if need in lacking and stated[need] is None:
             raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise")
-    for argument, given in (("kernel", problem.kernel), ("noise_std", problem.noise_std), ("horizon", problem.horizon)):
-        if given is not None and isinstance(agent, MAPBUCB):
-            warnings.warn(f"{argument}: {id!r} learns from the outcomes alone and does not use it", stacklevel=4)
     agent.reset(problem, np.random.default_rng(seed))
     if isinstance(choices, Ranges) and choices.region.constraints and not hold_to(agent, choices.region):
         raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT_AGENT!r}, the default, can")

@@ -45,7 +45,7 @@ class RivalRow:
     Attributes:
         place: Place of its tie group, such as "2=".
         agent: Name.
-        score: Mean score from 0, as good as uniform draws, to 100, no regret, with its interval.
+        score: Mean score from 0, as good as one uniform draw, to 100, no regret, with its interval.
         wins: Mean share of tasks won against each other policy; NaN without another.
     """
 

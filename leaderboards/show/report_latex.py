@@ -34,7 +34,7 @@ def _latex(report: AgentReport) -> str:
     lines = [
         r"% \usepackage{booktabs}",
         rf"\subsection*{{{escape_latex(report.agent)} on {escape_latex(report.suite)}}}",
-        escape_latex(f"Among {report.of} agents: {report.basis}. Scores go from 0, as good as uniform draws, to 100."),
+        escape_latex(f"Among {report.of} agents: {report.basis}. Scores go from 0, one uniform draw, to 100."),
         "",
     ]
     if report.rivals:

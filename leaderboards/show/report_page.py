@@ -66,7 +66,7 @@ def _page(report: AgentReport) -> Figure:
     _write(figure, top, [plain(f"on {report.suite}, among {report.of} agents: {report.basis}")], fontsize=8)
     top += _HEAD
 
-    _head(figure, top, "Score among rivals: 0 as good as uniform draws, 100 no regret")
+    _head(figure, top, "Score among rivals: 0 as good as one uniform draw, 100 no regret")
     _draw_rivals(_axes(figure, left, top + _HEAD, right, rows[0] * row), report)
     top += _HEAD + rows[0] * row + _AXIS
 

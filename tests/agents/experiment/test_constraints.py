@@ -258,6 +258,18 @@ def test_whatever_the_policy_all_that_is_proposed_is_allowed(agent: Any) -> None
     assert lab.recommend()["a"] <= 0.3
 
 
+def test_a_function_s_argument_is_a_parameter_though_python_reads_its_name_in_another_form(tmp_path: Path) -> None:
+    micro = "\N{MICRO SIGN}mol"  # as an argument it arrives with the Greek letter
+    functions: dict[str, Any] = {}
+    exec(f"def dear({micro}, base): return {micro} == 3 and base == 'NaH'", functions)
+    lab = Experiment({micro: [1, 2, 3], "base": ["NaH", "KOH"]}, QUICK, constraints=[functions["dear"]])
+    points = [lab.ask() for _ in range(5)]
+    assert {(point[micro], point["base"]) for point in points} == {(1, "NaH"), (2, "NaH")} | {
+        (n, "KOH") for n in (1, 2, 3)
+    }
+    assert Experiment.load(lab.save(tmp_path / "lab.json")).results()[micro].tolist() == [p[micro] for p in points]
+
+
 class TestListedCombinations:
     RANGES: ClassVar = {"a": np.arange(0, 0.41, 0.1), "b": ["u", "v"]}
 

@@ -580,6 +580,17 @@ def test_what_the_default_learns_need_not_be_stated(stated: dict[str, Any]) -> N
         Experiment(RANGES, QUICK, **stated)
 
 
+def test_what_is_not_used_is_said_once_however_many_outcomes_there_are() -> None:
+    with pytest.warns(UserWarning, match="noise_std: 'MAP-BUCB' learns from the outcomes alone") as said:
+        Experiment(RANGES, outcome={"yield": "max", "cost": "min"}, noise_std=0.1)
+    assert len(said) == 1
+
+
+def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"path: expected a file, got the folder {str(tmp_path)!r}")):
+        Experiment(RANGES).save(tmp_path)
+
+
 def test_single_precision_is_what_it_looks_like() -> None:
     lab = Experiment(pd.DataFrame({"x": np.array([0.1, 0.2, 0.3], np.float32)}), QUICK)
     lab.tell({"x": 0.1}, 1.0)
