@@ -147,7 +147,7 @@ class _Terminal(Listener):
 
     def begins(self, todo: Sequence[RunSpec]) -> None:
         for id, breach in protocol_breaches(self._agents, todo):
-            say(f"warning: {id} breaks the protocol of agents: {breach} (agents.check_agent)", err=True)
+            say(f"warning: {id} {breach}", err=True)
         self.begun = True
 
 

@@ -22,7 +22,7 @@ _SECONDS = 5.0  # of which one is for imports; what takes longer is told by its 
 
 
 def protocol_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> Iterator[tuple[str, str]]:
-    """Agents named `module:Class` among `ids` that are to play and break the protocol, and where each does.
+    """Agents named `module:Class` among `ids` that are to play and break the protocol, and what is to be said of each.
 
     They may play all the same: a run says itself what is wrong, and some clauses, such as that of failed evaluations,
     may not matter to the suite.
@@ -34,7 +34,7 @@ def protocol_breaches(ids: Iterable[str], todo: Iterable[RunSpec]) -> Iterator[t
 
 
 def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
-    """What `agents.check_agent` finds wrong with an agent, in one line; None for nothing, or if it takes too long.
+    """What is to be said of an agent after `agents.check_agent`, in one line; None for nothing.
 
     Args:
         id: The agent, as `module:Class`, with its default settings.
@@ -51,12 +51,12 @@ def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:
-        return None
+        return f"was not checked within {seconds:g} s; agents.check_agent names a call that does not return"
     try:
         found = json.loads(done.stdout)
     except ValueError:
-        return f"the process that checks it ended with code {done.returncode}"
-    return None if found is None else " ".join(found.split())
+        found = f"the process that checks it ended with code {done.returncode}"
+    return None if found is None else f"breaks the protocol of agents: {' '.join(found.split())} (agents.check_agent)"
 
 
 def _found(id: str) -> str | None:

@@ -292,11 +292,12 @@ class Sleeps(Fine):
     assert "warning: own_checked:Forgetful breaks the protocol of agents: determinism: two plays with equal" in errors
     assert "breaks the protocol" not in call(*arguments, "own_checked:Forgetful")[2], "nothing is left to play"
     assert "breaks the protocol" not in call(*arguments, "own_checked:Fine")[2]
-    assert protocol_breach("own_checked:Leaves", seconds=120.0) == "the process that checks it ended with code 3"
-    assert protocol_breach("own_checked:Sleeps", seconds=2.0) is None
-    assert str(protocol_breach("nowhere_at_all:Mine", seconds=120.0)).startswith(
-        "ValueError: agent: 'nowhere_at_all:Mine' names a"
-    )
+    assert "the process that checks it ended with code 3" in str(protocol_breach("own_checked:Leaves", seconds=120.0))
+    hangs = protocol_breach("own_checked:Sleeps", seconds=2.0)
+    assert hangs == "was not checked within 2 s; agents.check_agent names a call that does not return"
+    said = protocol_breach("nowhere_at_all:Mine", seconds=120.0)
+    assert said is not None
+    assert "ValueError: agent: 'nowhere_at_all:Mine' names a" in said
 
 
 def test_further_agents_whose_labels_are_taken_have_another(
