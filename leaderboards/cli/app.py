@@ -19,6 +19,7 @@ import typer
 from leaderboards import own_agents
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
+from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import LogFormatter
 
 __all__ = ["app", "play"]
@@ -40,6 +41,7 @@ class _Command:
         """The command as Typer builds it."""
         module, _, attribute = self.target.partition(":")
         found = getattr(importlib.import_module(f"leaderboards.cli.{module}"), attribute)
+        raise_if_stopped()
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)

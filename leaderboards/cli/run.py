@@ -20,6 +20,7 @@ from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.guarantee import verdict_lines
 from leaderboards.cli.ranking import short_ranking
+from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import say, say_json
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
@@ -146,6 +147,7 @@ class _Terminal(Listener):
         say(f"warning: {text}", err=True)
 
     def begins(self, todo: Sequence[RunSpec]) -> None:
+        raise_if_stopped()
         for id, breach in protocol_breaches(self._agents, todo):
             say(f"warning: {id} {breach}", err=True)
         self.begun = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -134,7 +135,10 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
 
     pool = process_pool(min(workers, len(names)))
     try:
-        return [future.result() for future in [pool.submit(_card, name, front) for name in names]]
+        with warnings.catch_warnings():
+            # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
+            warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
+            return [future.result() for future in [pool.submit(_card, name, front) for name in names]]
     except BrokenProcessPool:
         raise ExecutorError(
             "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "

@@ -136,6 +136,36 @@ def test_a_signal_while_it_starts(folder: Folder, number: signal.Signals) -> Non
     folder.completes()
 
 
+SWALLOWING = """
+import os, signal, sys
+
+
+class Swallows:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            except KeyboardInterrupt:
+                pass
+
+
+sys.meta_path.insert(0, Swallows())
+from leaderboards.cli import main
+main(["run", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize("module", ["pandas", "leaderboards.work.plan"])
+def test_a_signal_that_an_import_swallows_is_heard_where_it_ends(folder: Folder, module: str) -> None:
+    """As once in some hundred times, where the signal comes while compiled modules are loaded."""
+    words = [sys.executable, "-c", SWALLOWING.format(module=module)]
+    words += [str(folder.suite), "--out", str(folder.out), "--executor", "serial"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=LONG)
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, "")
+    assert ended.stderr.startswith("stopped by SIGTERM")
+    folder.completes()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_while_workers_play(folder: Folder, number: signal.Signals) -> None:
     command = folder.run(pause=0.05)
