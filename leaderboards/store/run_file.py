@@ -21,7 +21,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,6 +89,8 @@ SUBMITTED = "submitted-"
 _METADATA = b"gpbandit"
 _LATEST = 253_402_300_799.0  # the last second of the year 9999, after which there are no dates
 _LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
+# What policies and environments of extras compute with.
+_OF_EXTRAS = ("botorch", "gpytorch", "optuna", "scikit-learn", "torch", "xgboost", "xgboost-cpu")
 
 
 class FileError(Exception):
@@ -131,7 +133,7 @@ class Origin(_Stored):
         gpbandit_envs: Version of this package.
         commit: Commit of the checkout, with `+` if files differ from it; None for an installed package.
         python: Version of Python.
-        libraries: Versions of libraries, NumPy and SciPy among them.
+        libraries: Versions of libraries, NumPy and SciPy among them, and of those of extras that are installed.
         machine: The computer.
         lock: The lock file of boards, and what was installed in another version, see `leaderboards.store.lock`; None
             in records of earlier versions.
@@ -156,9 +158,14 @@ class Origin(_Stored):
         """Whether sums round alike, bit for bit, in the two: the same loops of the same libraries, on one kind of CPU.
 
         False where one of them did not note its loops, as records of earlier versions: two processors may be of one
-        name and choose others.
+        name and choose others. A library of an extra counts where both had it: what a run used is not known.
         """
-        return self._rounding is not None and self._rounding == other._rounding
+        both = self.libraries.keys() & other.libraries.keys() & set(_OF_EXTRAS)
+        return (
+            self._rounding is not None
+            and self._rounding == other._rounding
+            and all(self.libraries[name] == other.libraries[name] for name in both)
+        )
 
     @property
     def _rounding(self) -> tuple[object, ...] | None:
@@ -274,10 +281,18 @@ def origin() -> Origin:
         gpbandit_envs=__version__,
         commit=_commit(),
         python=platform.python_version(),
-        libraries={name: importlib.metadata.version(name) for name in _LIBRARIES},
+        libraries=dict(_versions()),
         machine=machine,
         lock=lock_note(),
     )
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _LIBRARIES:
+        yield name, importlib.metadata.version(name)
+    for name in _OF_EXTRAS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            yield name, importlib.metadata.version(name)
 
 
 def _commit() -> str | None:

@@ -217,6 +217,18 @@ def test_records_that_do_not_note_their_loops_are_of_another_machine(records: li
     assert not other.rounds_as(ours)
 
 
+def test_another_version_of_an_extra_is_another_machine_where_both_note_it() -> None:
+    ours = run_file.origin()
+
+    def having(**libraries: str) -> run_file.Origin:
+        return ours.model_copy(update={"libraries": {"numpy": "2", "scipy": "1", **libraries}})
+
+    assert having(botorch="0.18").rounds_as(having(botorch="0.18"))
+    assert not having(botorch="0.18").rounds_as(having(botorch="0.19"))
+    assert having(botorch="0.18").rounds_as(having(torch="2.13"))
+    assert having(pandas="3").rounds_as(having(pandas="2")), "which computes nothing"
+
+
 def test_equal_bits_are_identical_on_whatever_machine(records: list[RunRecord], tmp_path: Path) -> None:
     store = written(tmp_path / "r", records[:1], lambda record: record, "another")
     (found,) = verdicts_on(store, tmp_path / "again")
