@@ -25,7 +25,10 @@ with one_blas_thread():
     assert record.status == "done", record.reason
 print(time.process_time() - start)
 """
-_PINNED = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR")
+_PINNED = (
+    *("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR"),
+    "GPBANDIT_COMPILED",
+)
 
 
 def episode_seconds(agent: str, n_arms: int, horizon: int, variables: dict[str, str]) -> float:
