@@ -147,7 +147,7 @@ dist: $(VENV)/.installed-release
 # The exact versions that boards are played with, on Python 3.11; `make board` and `make board-check` install them.
 lock: $(VENV)/.installed-release
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-header \
-	  --no-emit-index-url --no-emit-find-links --generate-hashes --extra optuna pyproject.toml -o leaderboards/boards.lock
+	  --no-emit-index-url --no-emit-find-links --generate-hashes --extra optuna --extra hpo pyproject.toml -o leaderboards/boards.lock
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
