@@ -27,12 +27,12 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
-TRACED = 3
-"""Cases of one test whose lines coverage records: tracing is a third of a test's time, and later cases repeat them."""
+TRACED = 1
+"""Cases of one test whose lines coverage records: tracing is a third of a test's time, and others repeat them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves all but the first cases of a test out of coverage, which is then of fewer lines than are tested."""
+    """Leaves all but the first case of a test out of coverage, which is then of fewer lines than are tested."""
     cases: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
