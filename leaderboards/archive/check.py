@@ -166,7 +166,9 @@ def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
         return Verdict(before.key, "disagrees", exact, text)
     if last == kept.t[-1]:
         return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine", finals)
-    return Verdict(before.key, "agrees", exact, parted_after(last), finals, parted=True)
+    first = int(np.searchsorted(kept.t, last, side="right"))
+    tie = (last, *(float(run.curves["cumulative_regret"][first]) for run in (kept, anew)))
+    return Verdict(before.key, "agrees", exact, parted_after(last), finals, parted=True, tie=tie)
 
 
 def _settled(run: KeptRun) -> dict[str, float]:

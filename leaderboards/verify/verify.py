@@ -5,7 +5,7 @@
   choice of the agent, where rounding breaks a tie, and the means of `SETTLED` over `FEWEST` or more repetitions are the
   same within `MARGIN`.
 - undecided: the traces part, and there are fewer repetitions than that, or a mean differs by more, but not all
-  repetitions in one direction.
+  repetitions in one direction; those that part at one tie, as of a policy that chooses without feedback, count as one.
 - disagrees: anything else.
 - cannot be played here: for want of data, of an extra, of the agent's code or of memory; no failure, and no proof.
 
@@ -91,6 +91,9 @@ class Verdict:
         text: The same in one line.
         finals: Values of `SETTLED` of the record and of the new trace; None if the run is not compared.
         parted: Whether the traces part at a choice on another machine, so that the finals have to be compared.
+        tie: Where they part: the evaluation, and the cumulative regret after it in the record and in the new trace.
+            Repetitions that choose alike until then, as those of a policy whose choices follow from no feedback, have
+            it in common.
     """
 
     key: str
@@ -99,6 +102,7 @@ class Verdict:
     text: str
     finals: tuple[Mapping[str, float], Mapping[str, float]] | None = None
     parted: bool = False
+    tie: tuple[float, ...] | None = None
 
     @property
     def agrees(self) -> bool | None:
@@ -202,18 +206,19 @@ def settled(verdicts: Iterable[Verdict], pairs: Mapping[str, str]) -> list[Verdi
         pairs: By key, text that is equal for the repetitions of an agent on a task.
     """
     verdicts = list(verdicts)
-    finals: dict[str, list[tuple[Mapping[str, float], Mapping[str, float]]]] = {}
+    compared: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.finals is not None:
-            finals.setdefault(pairs[verdict.key], []).append(verdict.finals)
-    return [_settle(verdict, finals[pairs[verdict.key]]) if verdict.parted else verdict for verdict in verdicts]
+            compared.setdefault(pairs[verdict.key], []).append(verdict)
+    return [_settle(verdict, compared[pairs[verdict.key]]) if verdict.parted else verdict for verdict in verdicts]
 
 
-def _settle(verdict: Verdict, finals: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> Verdict:
-    n = len(finals)
+def _settle(verdict: Verdict, repetitions: Sequence[Verdict]) -> Verdict:
+    n = len(repetitions)
     if n < FEWEST:
         text = f"{verdict.text}; that is judged from {FEWEST} or more repetitions, and there are {n}"
         return replace(verdict, level="undecided", text=text)
+    finals = [one.finals for one in repetitions if one.finals is not None]
     records, anew = ({name: np.array([run[name] for run in runs]) for name in SETTLED} for runs in zip(*finals))
     shares = {name: _share(float(records[name].mean()), float(anew[name].mean())) for name in SETTLED}
     worst = max(shares, key=lambda name: (math.isnan(shares[name]), shares[name]))
@@ -221,13 +226,26 @@ def _settle(verdict: Verdict, finals: Sequence[tuple[Mapping[str, float], Mappin
     if shares[worst] <= MARGIN:
         return replace(verdict, text=text)
     apart = [name for name in SETTLED if not shares[name] <= MARGIN]
-    if any(_one_sided(records[name], anew[name]) for name in apart):
+    ties = _ties(repetitions)
+    if any(_one_sided(ties @ records[name], ties @ anew[name]) for name in apart):
         return replace(verdict, level="disagrees", text=text)
     return replace(verdict, level="undecided", text=f"{text}, which may be chance")
 
 
+def _ties(repetitions: Sequence[Verdict]) -> Float[np.ndarray, "n r"]:
+    """Weights with which the repetitions that part at one tie count as one, and all others each alone."""
+    groups: dict[object, list[int]] = {}
+    for index, one in enumerate(repetitions):
+        tie = None if one.tie is None else (one.tie[0], *(f"{regret:.6g}" for regret in one.tie[1:]))
+        groups.setdefault(index if tie is None else tie, []).append(index)
+    weights = np.zeros((len(groups), len(repetitions)))
+    for row, members in zip(weights, groups.values(), strict=True):
+        row[members] = 1 / len(members)
+    return weights
+
+
 def _one_sided(records: Float[np.ndarray, " n"], anew: Float[np.ndarray, " n"]) -> bool:
-    """Whether `FEWEST` repetitions or more differ, all in one direction, or one is no number in one of the two.
+    """Whether `FEWEST` ties or more were broken otherwise, all in one direction, or one is no number in one of the two.
 
     Where rounding alone parts the traces, either is as likely as the other.
     """
@@ -363,7 +381,8 @@ def _judge(store: Store, again: Store, key: str) -> Verdict:
             f"; {before.spec.env.id!r} is no environment of this project: rewards were not computed without the agent"
         )
     finals = (_finals(one), _finals(other)) if len(one) else None
-    return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None)
+    tie = None if row is None else (row, *(float(_regret(trace)[: row + 1].sum()) for trace in (one, other)))
+    return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None, tie)
 
 
 def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
@@ -386,12 +405,15 @@ def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
 
 def _finals(trace: pd.DataFrame) -> dict[str, float]:
     """The metrics `SETTLED` at the end of a trace; where the optimum is unknown, regret is from a best mean of 0."""
-    regret = trace["regret"].to_numpy()
-    if not np.isfinite(regret).all():
-        regret = -trace["mean"].to_numpy()
+    regret = _regret(trace)
     last = trace.iloc[-1]
     finals = float(regret.sum()), float(regret.min()), float(last["inference_regret"]), float(last["batch"])
     return dict(zip(SETTLED, finals, strict=True))
+
+
+def _regret(trace: pd.DataFrame) -> Float[np.ndarray, " T"]:
+    regret = trace["regret"].to_numpy(np.float64)
+    return regret if np.isfinite(regret).all() else -trace["mean"].to_numpy(np.float64)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

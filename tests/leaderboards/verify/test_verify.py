@@ -18,7 +18,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store import run_file
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
-from leaderboards.verify.verify import FEWEST, Verdict, other_instance, verify
+from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, other_instance, settled, verify
 from leaderboards.work.local import SerialExecutor
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
@@ -128,6 +128,43 @@ def test_actions_of_an_agent_that_knows_the_best_arm_are_found(records: list[Run
     found = verdicts_on(written(tmp_path / "r", records, knowing, "another"), tmp_path / "again")
     assert "disagrees" in {verdict.level for verdict in found}
     assert not any(verdict.agrees for verdict in found if verdict.parted)
+
+
+@pytest.mark.parametrize(("ties", "level"), [(1, "undecided"), (FEWEST - 1, "undecided"), (FEWEST, "disagrees")])
+def test_repetitions_that_part_at_one_tie_are_one_piece_of_evidence(ties: int, level: str) -> None:
+    """As of a policy that chooses without feedback: VA-PE on NASBench201 is one sequence of arms in all repetitions."""
+
+    def finals(simple: float) -> dict[str, float]:
+        return {**dict.fromkeys(SETTLED, 1.0), "simple_regret": simple}
+
+    found = [
+        Verdict(
+            str(i),
+            "agrees",
+            False,
+            "apart",
+            (finals(0.2 + i / 1e3), finals(0.1)),
+            True,
+            (8, 3.0, 4.0 + min(i, ties - 1)),
+        )
+        for i in range(2 * FEWEST)
+    ]
+    assert {verdict.level for verdict in settled(found, dict.fromkeys(map(str, range(2 * FEWEST)), "pair"))} == {level}
+
+
+def test_runs_without_feedback_in_their_choices_part_at_one_tie(tmp_path: Path) -> None:
+    played = [run_spec(spec_of(Ref("GPBandit/BPEF1-v0"), "MVR", repetition)) for repetition in range(3)]
+
+    def otherwise(record: RunRecord) -> RunRecord:
+        actions = record.trace["action"].to_numpy().copy()
+        actions[2] += 1
+        return with_actions(record, actions)
+
+    found = verdicts_on(written(tmp_path / "r", played, otherwise, "another"), tmp_path / "again")
+    (tie,) = {verdict.tie for verdict in found}
+    assert tie is not None
+    assert tie[0] == 2
+    assert tie[1] != tie[2]
 
 
 def test_actions_that_are_none_disagree(records: list[RunRecord], tmp_path: Path) -> None:
