@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
-from leaderboards.archive.read import note_board, rivals_of
+from leaderboards.archive.read import board_names, note_board, rivals_of
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.suite import Suite, further
+from leaderboards.play.suite import Suite, SuiteError, further
 from leaderboards.store.store import Store
 from leaderboards.verify.edited import edited_agents
 from leaderboards.work.jobs import LEFT
@@ -86,7 +86,13 @@ def request(
         listed = as_suite(suite)
         rivals_of(against, listed)
         played = further(found, listed)
-    played.check()
+    try:
+        played.check()
+    except SuiteError as error:
+        if against is None and agents and found.name in board_names():
+            hint = "with --against board (in Python against='board') your agents play alone, among the runs that it has"
+            raise SuiteError(f"{error}; {hint}") from None
+        raise
     specs = tuple(played.specs() if part is None else shard(played.specs(), part))
     return Request(found, specs, None if against is None else os.fspath(against))
 

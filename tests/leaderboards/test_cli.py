@@ -136,6 +136,17 @@ def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_pa
         assert f"{given[0]}: expected n" in err
 
 
+def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    run = ("run", "boxes-v2-lite", "--out", tmp_path / "r")
+    check_error(call(*run, "--agent", "GP-UCB"), "Optuna is not installed", "with --against board", "your agents play")
+    code, _, errors = call(*run)
+    assert code == 2
+    assert "--against" not in errors, "there is no agent of one's own"
+
+
 def test_a_board_without_the_tasks_is_no_rival(call: Call, suite: Path, tmp_path: Path) -> None:
     code, _, err = call("run", suite, "--out", tmp_path / "r", "--agent", "Random", "--against", "feedback-v1")
     assert code == 2
