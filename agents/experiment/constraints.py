@@ -91,7 +91,7 @@ class Forbidden:
 
     def check(self, parameters: Mapping[str, Parameter]) -> None:
         """Raise unless it is about these parameters, all of them have levels, and what is listed are some of these."""
-        for name in self.named_as(parameters):
+        for name in self._named_as(parameters):
             if _known(self.text, name, parameters).dimension.levels is None:
                 raise ValueError(
                     f"constraint {self.text!r}: expected parameters with levels, got {name!r}, which takes any number "
@@ -99,14 +99,14 @@ class Forbidden:
                 )
         self._levels(parameters)
 
-    def named_as(self, parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
+    def _named_as(self, parameters: Mapping[str, Parameter]) -> tuple[str, ...]:
         """Its names as the parameters have them: a function's arguments come in their compatibility form."""
         written = {unicodedata.normalize("NFKC", name): name for name in parameters}
         return tuple(name if name in parameters else written.get(name, name) for name in self.names)
 
     def tabled(self, parameters: Mapping[str, Parameter]) -> Forbidden:
         """The same, with its combinations in a table, so that the function is called once for each."""
-        names = self.named_as(parameters)
+        names = self._named_as(parameters)
         if self.rows is not None:
             return _forbidding(names, self._levels(parameters), self.text)
         values = [parameters[name].values for name in names]
@@ -123,7 +123,7 @@ class Forbidden:
         Raises:
             ValueError: if a value is none of its parameter's.
         """
-        owners = [parameters[name] for name in self.named_as(parameters)]
+        owners = [parameters[name] for name in self._named_as(parameters)]
         try:
             return {tuple(o.value(o.number(v)) for o, v in zip(owners, row, strict=True)) for row in self.rows or ()}
         except ValueError as error:

@@ -227,21 +227,18 @@ def _settle(verdict: Verdict, repetitions: Sequence[Verdict]) -> Verdict:
         return replace(verdict, text=text)
     apart = [name for name in SETTLED if not shares[name] <= MARGIN]
     ties = _ties(repetitions)
-    if any(_one_sided(ties @ records[name], ties @ anew[name]) for name in apart):
+    if any(_one_sided(*(np.array([of[name][tie].mean() for tie in ties]) for of in (records, anew))) for name in apart):
         return replace(verdict, level="disagrees", text=text)
     return replace(verdict, level="undecided", text=f"{text}, which may be chance")
 
 
-def _ties(repetitions: Sequence[Verdict]) -> Float[np.ndarray, "n r"]:
-    """Weights with which the repetitions that part at one tie count as one, and all others each alone."""
+def _ties(repetitions: Sequence[Verdict]) -> list[list[int]]:
+    """The repetitions that part at one tie together, and each other one alone."""
     groups: dict[object, list[int]] = {}
     for index, one in enumerate(repetitions):
         tie = None if one.tie is None else (one.tie[0], *(f"{regret:.6g}" for regret in one.tie[1:]))
         groups.setdefault(index if tie is None else tie, []).append(index)
-    weights = np.zeros((len(groups), len(repetitions)))
-    for row, members in zip(weights, groups.values(), strict=True):
-        row[members] = 1 / len(members)
-    return weights
+    return list(groups.values())
 
 
 def _one_sided(records: Float[np.ndarray, " n"], anew: Float[np.ndarray, " n"]) -> bool:
