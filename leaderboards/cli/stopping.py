@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ SIGNALLED = 128
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 # A wrapper, such as `timeout` or `uv run`, forwards to the command what the terminal has sent it already.
 _ECHO_SECONDS = 0.1
+_AGAIN_SECONDS = 0.01
 
 
 class Stopped(KeyboardInterrupt):
@@ -41,8 +44,11 @@ def stoppable() -> Iterator[None]:
     """Raise `Stopped` in the main thread at the first signal; at the second, end this process without tidying up.
 
     Batch systems stop their jobs with SIGTERM, a terminal that closes sends SIGHUP: both are as clean as Ctrl-C.
-    What is ignored already, as under `nohup`, stays so.
+    What is ignored already, as under `nohup`, stays so. Where nothing can be raised (in `__del__`, or in the callback
+    of a weak reference, of which every import has one), it is raised a little later.
     """
+    report = sys.unraisablehook
+    again: list[threading.Timer] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if not _heard:
@@ -52,14 +58,26 @@ def stoppable() -> Iterator[None]:
             os.write(2, b"stopped at once\n")
             os._exit(SIGNALLED + number)
 
+    def raise_later(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, Stopped):
+            report(lost)
+            return
+        number, _ = _heard.pop()
+        again.append(threading.Timer(_AGAIN_SECONDS, signal.raise_signal, (number,)))
+        again[-1].start()
+
     before: dict[int, Any] = {}
     for name in _STOPPING:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, stop)
+    sys.unraisablehook = raise_later
     try:
         yield
     finally:
+        for timer in again:
+            timer.cancel()
+        sys.unraisablehook = report
         for number, handler in before.items():
             signal.signal(number, handler)
         _heard.clear()
