@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.record import InstanceData
 from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import Suite, parse_suite
@@ -339,6 +340,12 @@ def _shared_env(text: str) -> Ref:
     return Ref(**json.loads(text))
 
 
+@functools.lru_cache(maxsize=4096)
+def _shared_data(text: str) -> InstanceData:
+    """Where an instance with this JSON form comes from, which all agents of a board share."""
+    return InstanceData.model_validate(json.loads(text))
+
+
 _SAME = ("status", "reason", "seconds", "tries", "resumed", "finished")
 """Fields of an entry that are kept as they are; of an error only the reason is."""
 
@@ -369,7 +376,7 @@ def _run_from_json(
             "error": None,
             "seeds": Seeds(root=spec.seed, env=env_seed(spec)),
             "facts": instance.get("facts", {}),
-            "data": instance.get("data", {}),
+            "data": _shared_data(json.dumps(instance.get("data", {}))),
             "columns": ["t", *values["actions"]] if values["rows"] else [],
             "start": 0,
             "stop": values["rows"],

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -133,8 +134,7 @@ class RunSpec:
             raise TypeError(f"member: expected a mapping from names to values, got {self.member!r}")
         if both := [name for name in self.member if name in self.env.kwargs]:
             raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
-        member = Ref(self.env.id, self.member).kwargs if self.member else _NO_MEMBER  # checked and as JSON values
-        object.__setattr__(self, "member", member)
+        object.__setattr__(self, "member", _checked_member(self.env.id, self.member) if self.member else _NO_MEMBER)
         for name, least, most in (
             ("repetition", 0, MANY),
             ("horizon", 1, MANY),
@@ -154,7 +154,7 @@ class RunSpec:
     @functools.cached_property
     def built(self) -> Ref:
         """The environment that is built for the run: `env` with the settings of its member."""
-        return Ref(self.env.id, {**self.env.kwargs, **self.member}, self.env.label) if self.member else self.env
+        return _built(self.env, json.dumps(dict(self.member))) if self.member else self.env
 
     @functools.cached_property
     def key(self) -> str:
@@ -211,6 +211,26 @@ def _shared_ref(text: str) -> Ref:
     return Ref(**json.loads(text))
 
 
+def _checked_member(id: str, member: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a member of the environment `id`, as JSON values."""
+    with suppress(TypeError):  # of values that have no JSON form as they are
+        if all(isinstance(name, str) for name in member):
+            return _shared_member(id, json.dumps(dict(member)))
+    return Ref(id, member).kwargs
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared_member(id: str, text: str) -> Mapping[str, Any]:
+    """The settings with this JSON form, which all agents of a board share."""
+    return Ref(id, json.loads(text)).kwargs
+
+
+@functools.lru_cache(maxsize=4096)
+def _built(env: Ref, member: str) -> Ref:
+    """An environment with the settings of a member, in JSON."""
+    return Ref(env.id, {**env.kwargs, **json.loads(member)}, env.label)
+
+
 def task_key(env: Ref, horizon: int, feedback: str) -> str:
     """Text that is equal for equal tasks: what agents are compared on, an environment, a horizon and a feedback."""
     return f"{env.key} {horizon} {feedback}"
@@ -241,12 +261,12 @@ def describe(value: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     """Write 5.0 as 5: both are the same setting and must have the same key."""
-    if isinstance(value, str | int):
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)
-    if isinstance(value, Mapping):
-        return {name: _whole(entry) for name, entry in value.items()}
     if isinstance(value, list):
         return [_whole(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {name: _whole(entry) for name, entry in value.items()}
     return value
