@@ -25,15 +25,11 @@ with one_blas_thread():
     assert record.status == "done", record.reason
 print(time.process_time() - start)
 """
-_PINNED = (
-    *("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR"),
-    "GPBANDIT_COMPILED",
-)
 
 
 def episode_seconds(agent: str, n_arms: int, horizon: int, variables: dict[str, str]) -> float:
     """Processor seconds of an episode in a fresh interpreter, with no other variables of loops than these."""
-    rest = {name: value for name, value in os.environ.items() if name not in _PINNED}
+    rest = {name: value for name, value in os.environ.items() if name not in portable_environment()}
     code = _EPISODE.format(agent=agent, n_arms=n_arms, horizon=horizon)
     done = subprocess.run(
         [sys.executable, "-c", code], env=rest | variables, check=True, capture_output=True, text=True

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 # Here alone: Playwright starts once in a process, and a fixture exists once for each conftest that names it.
 from tests.browser import browser, open_page
@@ -20,6 +21,11 @@ __all__ = ["browser", "enforced_annotations", "open_page"]
 
 # Tests see the plain forms, those of `tests/gp/test_compiled.py` the machine code as well.
 os.environ.setdefault("GPBANDIT_COMPILED", "0")
+
+# As the Makefile has it: beside another worker, BLAS with several threads takes ten times as long for small matrices.
+if "OPENBLAS_NUM_THREADS" not in os.environ:
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    threadpool_limits(1, "blas")  # a plugin has loaded that of NumPy already
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]

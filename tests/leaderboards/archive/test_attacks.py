@@ -469,7 +469,7 @@ def _descriptors() -> int:
 
 @pytest.mark.slow
 def test_watching_for_long_takes_no_more(tmp_path: Path) -> None:
-    """200 looks at a folder that grows, and 200 at one that stands still: an hour at the usual pace is 1,800."""
+    """200 looks at a folder that grows, and 100 at one that stands still: an hour at the usual pace is 1,800."""
     refs = [Ref("Uniform"), Ref("GP-UCB")]
     folder(tmp_path, [ARMS], refs, 2)
     watcher = Watcher(tmp_path)
@@ -490,10 +490,10 @@ def test_watching_for_long_takes_no_more(tmp_path: Path) -> None:
     looks(3)
     tracemalloc.start()
     before = looks(20)
-    after = looks(200)
+    after = looks(100)
     tracemalloc.stop()
     assert after[0] <= before[0]
-    assert after[1] - before[1] < 200_000, "a kilobyte a look would be 200 KB"
+    assert after[1] - before[1] < 100_000, "a kilobyte a look would be 100 KB"
 
 
 # ---- killed ----
@@ -622,9 +622,12 @@ def test_a_command_that_is_killed_goes_on(
     seconds = whole.give(*command)
     expected = state(whole)
     dice, killed = random.Random(0), 0
-    for number in range(3):
+    for number in range(12):
         place = anew(f"killed-{number}")
-        killed += place.kill(seconds * (0.5 + 0.5 * dice.random()), *command)
+        if place.kill(seconds * (0.5 + 0.5 * dice.random()), *command):
+            killed += 1
+        else:
+            seconds *= 0.7  # on a machine that has become quicker
         process = place.start(*command)
         said = "".join(process.communicate(timeout=300))
         done_before = "is on the board already" in said  # it was killed after the index had been written
@@ -632,4 +635,6 @@ def test_a_command_that_is_killed_goes_on(
         assert "Traceback" not in said
         assert state(place) == expected
         assert not list(place.directory.glob(".gpbandit-*"))
-    assert killed, "no kill came in time"
+        if killed == 2:
+            return
+    pytest.fail("fewer than two kills came in time")

@@ -269,3 +269,16 @@ def test_a_member_cannot_overrule_the_entry() -> None:
         replace(spec, member={"n_arms": 5})
     with pytest.raises(TypeError, match=r"member.*mapping.*3"):
         replace(spec, member=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"mapping from names.*4"):
+        replace(spec, member={4: 3})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match=r"finite.*RKHS"):
+        replace(spec, member={"norm": float("nan")})
+
+
+def test_a_member_is_what_its_settings_say_whatever_their_types() -> None:
+    spec = of_family(family())[0]
+    texts = [replace(spec, member={"norm": 2.0, "kernel": {"name": "se", "lengthscale": 1}})]
+    texts.append(replace(spec, member={"kernel": {"lengthscale": np.float64(1.0), "name": "se"}, "norm": np.int64(2)}))
+    assert len({each.key for each in texts}) == len({each.built.key for each in texts}) == 1
+    assert replace(spec, member={"norm": 3.0}).built.kwargs["norm"] == 3.0
+    assert replace(spec, member={"norm": 3.0}).key != texts[0].key
