@@ -38,7 +38,10 @@ def say_screen(results: StoreView, *, every: bool = True, err: bool = False) -> 
     flagged = any(one.flagged for one in found)
     if not every and not flagged:
         told = sum(one.runs > 0 for one in found)
-        say(f"screen: none of {told} agents pulls the best arm first more often than chance allows")
+        if told:
+            say(f"screen: none of {told} agents pulls the best arm first more often than chance allows")
+        else:
+            say("screen: no run is on drawn functions of finite arms, of whose first choice something can be told")
     return flagged
 
 

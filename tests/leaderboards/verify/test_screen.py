@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 from leaderboards.archive.read import board
+from leaderboards.cli.trust import say_screen
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
@@ -49,6 +50,16 @@ def test_cheats_are_flagged_and_others_are_not(tmp_path: Path) -> None:
     assert (found["Frames"].hits, found["Frames"].runs) == (6, 6)
     assert "6 of 6 runs" in str(found["Frames"])
     assert str(found["Frames"]).endswith("read its code, and play it on hold-out seeds")
+
+
+def test_commands_say_of_a_board_what_can_be_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaderboards.verify.screen._INSTANCES", 2)
+    assert not say_screen(played(tmp_path / "arms", "Uniform", n=2), every=False)
+    assert capsys.readouterr().out.startswith("screen: none of 1 agents pulls the best arm first")
+    assert not say_screen(board("boxes-lite"), every=False)
+    assert capsys.readouterr().out.startswith("screen: no run is on drawn functions of finite arms")
 
 
 def test_what_everybody_may_know_tells_nothing(tmp_path: Path) -> None:
