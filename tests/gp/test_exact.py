@@ -52,7 +52,7 @@ def error(
     condition = np.linalg.cond(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)))
     allowed = max(smallest, rounding * condition)
     assert np.isfinite(posterior.mean).all()
-    at_mean, at_var = posterior.at(posterior.rows.X)
+    at_mean, at_var = (found[::-1] for found in posterior.at(posterior.rows.X[::-1]))  # computed anew in this order
     means = max(np.abs(posterior.mean - mean).max(), np.abs(at_mean - mean).max()) / max(1.0, np.abs(y).max())
     variance = np.maximum(var, 0)
     return float(max(means, *(np.abs(v - variance).max() for v in (posterior.variance, at_var))) / allowed)
@@ -260,6 +260,24 @@ def test_branches_begin_with_what_is_known_and_go_on_apart() -> None:
         anew.update(distinct, counts.astype(float), np.array([rewards[pulls == each].sum() for each in distinct]))
         np.testing.assert_allclose(branch.at(points), anew.at(points), atol=1e-8)
     np.testing.assert_array_equal(posterior.mean, before)
+
+
+def test_at_all_arms_is_what_is_kept_of_them() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.random((40, 2))
+    posterior = ExactPosterior(SE(0.3), X, 1e-2)
+    play(posterior, rng, 30)
+    for same in (X, X.copy(), pickle.loads(pickle.dumps(posterior)).rows.X):
+        mean, variance = posterior.at(same)
+        np.testing.assert_array_equal(mean, posterior.mean)
+        np.testing.assert_array_equal(variance, posterior.variance)
+        mean[:], variance[:] = 7.0, 7.0
+        assert (posterior.mean != 7).all()
+        assert (posterior.v != 7).all()
+    with_one_more = np.concatenate([X, rng.random((1, 2))])
+    for found, kept in zip(posterior.at(with_one_more), (posterior.mean, posterior.variance)):
+        np.testing.assert_allclose(found[:-1], kept, atol=1e-10)
+        assert (found[:-1] != kept).any()
 
 
 def test_interpolation_is_the_posterior_mean_of_other_feedback() -> None:
