@@ -234,8 +234,10 @@ def write_board(
     stated = dict(sources or {})
     before = _before(Board(folder), wanted) if (folder / INDEX).is_file() else _Before()
     by_agent, where_from = before.counting, before.sources | stated
+    played = {} if results is None else {key: run for key, run in results.entries().items() if key in wanted}
+    # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
     audits = {} if results is None else kept_audits(results, wanted)
-    for key, run in () if results is None else _further(results, wanted, stated, audits):
+    for key, run in () if results is None else _further(results, played, wanted, stated, audits):
         agent = wanted[key].agent.key
         is_new = by_agent.setdefault(agent, {}).setdefault(key, run) is run
         if is_new and agent in where_from and where_from[agent].seconds != seconds:
@@ -312,14 +314,17 @@ def _lacked_data(run: RunEntry) -> bool:
 
 
 def _further(
-    results: Store, wanted: Mapping[str, RunSpec], sources: Mapping[str, Source], audits: Mapping[str, KeptAudit]
+    results: Store,
+    entries: Mapping[str, RunEntry],
+    wanted: Mapping[str, RunSpec],
+    sources: Mapping[str, Source],
+    audits: Mapping[str, KeptAudit],
 ) -> Iterator[tuple[str, tuple[RunEntry, KeptRun | None]]]:
-    """The runs of a results folder that a board keeps, with the labels of the suite.
+    """Those of the runs `entries` of a results folder that a board keeps, with the labels of the suite.
 
     Those of this project's agents are left out unless they were played with the code that is there now.
     """
     notes = _notes(results)
-    entries = {key: entry for key, entry in results.entries().items() if key in wanted}
     for key, entry in entries.items():
         played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
         if not played_now and entry.spec.agent.key not in sources:
@@ -332,15 +337,15 @@ def _further(
 
 
 def _take_fuller_audits(by_agent: Runs, audits: Mapping[str, KeptAudit], results: Store) -> None:
-    """Replace audits of runs by those of a results folder that were measured after every turn, where these were not."""
+    """Give runs the audits of a results folder: those that have none, or one that was not measured after every turn."""
     notes = _notes(results)
     for agent, runs in by_agent.items():
         if agent in notes and notes[agent] != fingerprint(next(iter(runs.values()))[0].spec.agent):
             continue
         for key, (entry, kept) in runs.items():
-            if kept is None or key not in audits or not audits[key].every_turn:
+            if kept is None or key not in audits:
                 continue
-            if kept.audit is None or not kept.audit.every_turn:
+            if kept.audit is None or (audits[key].every_turn and not kept.audit.every_turn):
                 runs[key] = entry, replace(kept, audit=audits[key])
 
 

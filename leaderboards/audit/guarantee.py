@@ -28,20 +28,23 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """The audited runs of a row on a task.
+    """The runs of a row on a task, of which some at least are audited.
 
     Attributes:
-        count: Violated runs, all runs, and whether the row's theorem applies.
+        count: Violated runs, all runs, and whether the row's theorem applies. A run without an audit counts as
+            violated: nobody has seen that its band held.
+        unaudited: How many of the violated runs are those without an audit.
         why_not: Why it does not; "" if it does.
         theorem: Its source; "" without one.
         slack: Stated over required width, geometric mean over the runs in which the band held: 1 has nothing to spare.
             Infinite where a band was exact; NaN if it held in none.
-        shortfall: The same over the violated runs, below 1; NaN if there are none.
+        shortfall: The same over the runs with a violation, below 1; NaN if there are none.
         informative: Share of arms whose band at the end is narrower than the range of the means, mean over runs.
         throughout: In how many runs the band was measured after every turn.
     """
 
     count: Count
+    unaudited: int
     why_not: str
     theorem: str
     slack: float
@@ -90,9 +93,9 @@ class GuaranteeRow:
         return _geometric_mean(np.array([cell.slack for cell in cells]), np.array(held))
 
     def mean_shortfall(self, tasks: Iterable[str]) -> float:
-        """Shortfall over all violated runs on `tasks`; NaN for none."""
+        """Shortfall over all runs with a violation on `tasks`; NaN for none."""
         cells = [self.cells[task] for task in tasks if task in self.cells]
-        violated = [float(cell.count.violated) for cell in cells]
+        violated = [float(cell.count.violated - cell.unaudited) for cell in cells]
         return _geometric_mean(np.array([cell.shortfall for cell in cells]), np.array(violated))
 
     @property
@@ -107,12 +110,14 @@ class GuaranteeRow:
         refuted = self.verdict.refuted
         named = ", ".join(refuted) if len(refuted) <= _NAMED else f"{len(refuted)} tasks"
         where = f"; refuted on {named}" if refuted else ""
+        blind = sum(self.cells[task].unaudited for task in self.verdict.claimed or self.cells)
+        unseen = f"; {blind} without an audit" if blind else ""
         return {
             "valid": "",
-            "few": f"held in {held} on {tasks}, too few for a rank",
-            "not confirmed": f"held in {held}, too few to confirm it{without}",
-            "holds, no theorem": f"held in {held}{without}",
-            "fails": f"held in {held}{where}{without}",
+            "few": f"held in {held} on {tasks}, too few for a rank{unseen}",
+            "not confirmed": f"held in {held}, too few to confirm it{unseen}{without}",
+            "holds, no theorem": f"held in {held}{unseen}{without}",
+            "fails": f"held in {held}{unseen}{where}{without}",
             "no band": "states no band",
         }[self.verdict.category]
 
@@ -128,15 +133,17 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
     done = summary.runs[summary.runs["status"] == "done"]
     audits = kept_audits(view, (str(key) for key in done.index))
     found: dict[tuple[str, str], list[KeptAudit]] = {}
-    throughout = Counter[tuple[str, str]]()
+    unaudited, throughout = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for key, task, agent in zip(done.index, done["task"], done["agent"]):
-        if (audit := audits.get(str(key))) is not None:
+        if (audit := audits.get(str(key))) is None:
+            unaudited[str(agent), str(task)] += 1
+        else:
             found.setdefault((str(agent), str(task)), []).append(audit)
             throughout[str(agent), str(task)] += measured_throughout(audit, view.spec(str(key)), plan)
     rows = []
     for agent in dict.fromkeys(str(name) for name in done["agent"]):
         cells = {
-            task: _cell(runs, throughout[agent, task])
+            task: _cell(runs, unaudited[agent, task], throughout[agent, task])
             for task in summary.tasks
             if (runs := [audit for audit in found.get((agent, task), []) if _states_band(audit, summary.agents[agent])])
         }
@@ -162,14 +169,15 @@ def _states_band(audit: KeptAudit, agent: Ref) -> bool:
     return not audit.no_band and (bool(audit.width) or ":" in agent.id)
 
 
-def _cell(runs: list[KeptAudit], throughout: int) -> Cell:
+def _cell(runs: list[KeptAudit], unaudited: int, throughout: int) -> Cell:
     with np.errstate(divide="ignore"):
         ratios = 1 / np.array([run.required_scaling for run in runs])
     held = np.array([float(run.held) for run in runs])
     claims = all(not run.no_guarantee for run in runs)
     why = Counter(run.no_guarantee for run in runs if run.no_guarantee).most_common(1)
     return Cell(
-        Count(sum(not run.held for run in runs), len(runs), claims),
+        Count(sum(not run.held for run in runs) + unaudited, len(runs) + unaudited, claims),
+        unaudited,
         why[0][0] if why else "",
         runs[0].theorem,
         _geometric_mean(ratios, held),

@@ -2,7 +2,7 @@
 
 | symbol | meaning |
 |---|---|
-| `k`, `n` | violated and audited runs of a row on a task; a run is violated if some mean was ever outside its band |
+| `k`, `n` | violated runs and all runs of a row on a task; one is violated if some mean was ever outside its band |
 | `delta` | failure probability that all bands are held to |
 | `m` | tasks that decide |
 
@@ -57,10 +57,10 @@ refuted on a task, or by all runs together at 0.05; `"not confirmed"`: neither; 
 
 @dataclass(frozen=True)
 class Count:
-    """Audited runs of a row on a task.
+    """Runs of a row on a task.
 
     Attributes:
-        violated: In how many some mean was outside the band, at least 0.
+        violated: In how many some mean was outside the band, or nobody looked, at least 0.
         runs: How many there are, at least 1.
         claims: Whether the row's theorem applies to the task.
 
@@ -87,7 +87,7 @@ class Verdict:
         category: What the row is.
         claimed: Tasks that decide on which it claims a theorem.
         violated: Violated runs on the tasks that are held against it: those it claims, or all if it claims none.
-        runs: Audited runs there.
+        runs: Runs there.
         least_held: One-sided lower limit of the share of runs that hold there; NaN without runs.
         refuted: The tasks among them that refute it.
     """
@@ -143,7 +143,7 @@ def judge(counts: Mapping[str, Count], delta: float, tasks: int) -> Verdict:
     """The verdict on a row.
 
     Args:
-        counts: Audited runs by the label of the task, of the tasks that decide; empty for a row without a band.
+        counts: Runs by the label of the task, of the tasks that decide; empty for a row without a band.
         delta: Failure probability that it is held to, in (0, 1).
         tasks: How many tasks decide, at least as many as there are counts.
 

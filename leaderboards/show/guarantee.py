@@ -219,7 +219,8 @@ def _shortfall(row: GuaranteeRow, tasks: tuple[str, ...]) -> TableCell:
     x = row.mean_shortfall(tasks)
     if math.isnan(x):
         return TableCell("")
-    n = sum(row.cells[task].count.violated for task in tasks if task in row.cells)
+    cells = [row.cells[task] for task in tasks if task in row.cells]
+    n = sum(cell.count.violated - cell.unaudited for cell in cells)
     runs = "the violated run" if n == 1 else f"the {n} violated runs"
     return TableCell(f"×{number(x)}", x, why=f"stated over required width in {runs}")
 
@@ -234,9 +235,10 @@ def _mark(board: GuaranteeBoard, row: GuaranteeRow, task: str) -> Mark:
     if cell is None:
         return Mark(NONE, "none", "not played, or without a band")
     k, n = cell.count.violated, cell.count.runs
-    slacks = [f"slack {number(cell.slack)}"] if k < n else []
-    slacks += [f"×{number(cell.shortfall)} in the violated ones"] if k else []
-    words = f"held in {n - k} of {n} runs, {', '.join(slacks)}"
+    notes = [f"slack {number(cell.slack)}"] if k < n else []
+    notes += [f"×{number(cell.shortfall)} in the violated ones"] if k > cell.unaudited else []
+    notes += [f"{cell.unaudited} without an audit"] if cell.unaudited else []
+    words = f"held in {n - k} of {n} runs, {', '.join(notes)}"
     reason = f"; {cell.why_not}" if cell.why_not else "; claims a theorem"
     if k > most_violated(n, board.plan.delta, len(board.tasks)):
         return Mark("✕", "broken", words + reason)

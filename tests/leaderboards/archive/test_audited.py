@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
+from leaderboards.archive import make
 from leaderboards.archive import near_limit as near_limit_module
 from leaderboards.archive.check import check_board
 from leaderboards.archive.files import read_agent, read_index, write_agent, write_index
@@ -89,6 +90,53 @@ def test_a_board_that_is_written_again_keeps_its_audits(made: tuple[Store, Board
         name: file.sha256 for name, file in board.index.files.items()
     }
     assert again.suite().audit == audited().audit
+
+
+def test_runs_that_end_while_a_board_is_written_come_with_their_audits_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command may play into the same folder."""
+    suite, store = audited(), Store(tmp_path / "results")
+    play_board(suite.model_copy(update={"repetitions": 2}), store, None, native=True)
+
+    def and_then_a_third_is_played(*args: Any) -> dict[str, KeptAudit]:
+        found = kept_audits(*args)
+        play_board(suite, Store(store.directory), None, native=True)
+        return found
+
+    monkeypatch.setattr(make, "kept_audits", and_then_a_third_is_played)
+    board = write_board(suite, tmp_path / "board", store)
+    assert kept_audits(board, board.entries()).keys() == board.done_keys()
+    monkeypatch.undo()
+    board = write_board(suite, tmp_path / "board", store)
+    assert len(kept_audits(board, board.entries())) == 27
+
+
+def test_a_board_takes_the_audits_that_its_runs_lack(made: tuple[Store, Board], tmp_path: Path) -> None:
+    store, board = made
+    results = Store(shutil.copytree(store.directory, tmp_path / "results"))
+    audits = AuditStore(results.directory)
+    lacking = [key for key in board.done_keys() if board.spec(key).repetition == 1]
+    kept = audits.read(lacking)
+    for key in lacking:
+        audits.path(key).unlink()
+    less = write_board(audited(), tmp_path / "board", results)
+    assert kept_audits(less, less.entries()).keys() == less.done_keys() - set(lacking)
+    # Nobody saw that these bands held.
+    plan = audited().audit
+    assert plan is not None
+    rows = {row.agent: row for row in guarantee_rows(less, summarise(less), plan)}
+    amm, none = rows["AMM"], rows["none"]
+    assert (amm.verdict.held, amm.verdict.runs, amm.cells["flat"].unaudited) == (4, 6, 1)
+    assert "2 without an audit" in amm.reason
+    assert amm.cells["flat"].slack > 1
+    assert np.isnan(amm.mean_shortfall(["flat", "steep"]))
+    assert (none.verdict.violated, none.cells["flat"].count.violated) == (6, 3)
+    assert rows["Uniform"].reason == "states no band"
+    for audit in kept.values():
+        audits.write(audit)
+    whole = write_board(audited(), tmp_path / "board", results)
+    assert kept_audits(whole, whole.entries()) == kept_audits(board, board.entries())
 
 
 def test_rows_near_the_limit_are_measured_after_every_turn(
