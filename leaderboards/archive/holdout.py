@@ -13,6 +13,9 @@ statistic is the sum over environments of the difference of the two means over t
 through the same test, as a check of the instrument.
 
 Where the function is the same under every seed, as in a table, hold-out draws other noise and nothing else.
+
+Of a board alone, its leading rows have scores and places besides, on record and on hold-out: how far their order is one
+of the public instances.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from leaderboards.archive.submission import Submission
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite
+from leaderboards.score.criteria import board_scores
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
+from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import REFERENCES, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store, StoreView
@@ -39,18 +44,49 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.local import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEVEL", "Holdout", "HoldoutRow", "play_board_holdout", "play_holdout", "worse"]
+__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "Placed", "play_board_holdout", "play_holdout", "worse"]
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
 
+LEADERS = 3
+"""Rows of a board that are played beside a submitted agent."""
+
 _BITS = 128  # of the seed: nobody tries all of them
-_LEADERS = 3
 _PERMUTATIONS = 9_999
 _FEWEST = 3  # scores on an environment on either side
 
 Scores = Mapping[str, np.ndarray]
 """Scores by environment, each of shape `(n,)` with an n of its own."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Score from 0 to 100 and rank by it of a row of a board, among those that are played anew.
+
+    Attributes:
+        recorded: Score on record, with the interval that goes with its place on the board.
+        anew: Score on hold-out.
+        rank: Rank on record, 1 for the best.
+        rank_anew: Rank on hold-out.
+    """
+
+    recorded: Interval
+    anew: float
+    rank: int
+    rank_anew: int
+
+    @property
+    def within(self) -> bool:
+        """Whether the score on hold-out is within the interval on record."""
+        return self.recorded.low <= self.anew <= self.recorded.high
+
+    def __str__(self) -> str:
+        ends = f"{self.recorded.low:.1f} to {self.recorded.high:.1f}"
+        return (
+            f"{self.rank_anew} on hold-out, {self.rank} on record; score {self.anew:.1f}, "
+            f"{'within' if self.within else 'outside'} {ends} on record"
+        )
 
 
 @dataclass(frozen=True)
@@ -64,6 +100,7 @@ class HoldoutRow:
         anew: The same on hold-out.
         environments: Number of environments.
         p: One-sided p-value of "scores on hold-out are no worse".
+        placed: Its score and place on both, of a board that is played alone.
     """
 
     agent: str
@@ -72,6 +109,7 @@ class HoldoutRow:
     anew: float
     environments: int
     p: float
+    placed: Placed | None = None
 
     @property
     def worse(self) -> bool:
@@ -131,7 +169,9 @@ def play_holdout(
     return _held_out(board, recorded, scratch, repetitions, workers, submission)
 
 
-def play_board_holdout(board: Board, scratch: Path, repetitions: int = 10, workers: int = 1) -> Holdout:
+def play_board_holdout(
+    board: Board, scratch: Path, repetitions: int = 10, workers: int = 1, leaders: int = LEADERS
+) -> Holdout:
     """Play leading rows of a board, and the uniform one, on instances of a root seed that is drawn now.
 
     That says how far the order of the leaders is one of the public instances, on which somebody may have tuned.
@@ -141,12 +181,35 @@ def play_board_holdout(board: Board, scratch: Path, repetitions: int = 10, worke
         scratch: An empty folder.
         repetitions: How many instances of each task.
         workers: Runs at a time.
+        leaders: How many rows lead.
 
     Raises:
         StoreError: if no row can be played here.
         OSError: if the folder cannot be written.
     """
-    return _held_out(board, [board.spec(key) for key in board.done_keys()], scratch, repetitions, workers)
+    recorded = [board.spec(key) for key in board.done_keys()]
+    found = _held_out(board, recorded, scratch, repetitions, workers, leaders=leaders)
+    placed = _placed(board, Store(scratch), [row.agent for row in found.rows])
+    return replace(found, rows=tuple(replace(row, placed=placed.get(row.agent)) for row in found.rows))
+
+
+def _placed(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Placed]:
+    """Scores and ranks among agents that were played anew; of none where a task has no scores on either side."""
+    before, now = board_scores(summarise(board, n_points=2)), board_scores(summarise(anew, n_points=2))
+    if before is None or now is None:
+        return {}
+    where = {name: (before.row(name), now.row(name)) for name in agents}
+    there = {name: (i, j) for name, (i, j) in where.items() if i is not None and j is not None}
+    on_record = {name: before.shown[i] for name, (i, _) in there.items()}
+    on_holdout = {name: now.shown[j].estimate for name, (_, j) in there.items()}
+
+    def rank(scores: Mapping[str, float], name: str) -> int:
+        return 1 + sum(other > scores[name] for other in scores.values())
+
+    scores = {name: interval.estimate for name, interval in on_record.items()}
+    return {
+        name: Placed(on_record[name], on_holdout[name], rank(scores, name), rank(on_holdout, name)) for name in there
+    }
 
 
 def _held_out(
@@ -156,12 +219,13 @@ def _held_out(
     repetitions: int,
     workers: int,
     submission: Submission | None = None,
+    leaders: int = LEADERS,
 ) -> Holdout:
     """What a hold-out finds of submitted agents, if there are any, and of rows of their board."""
     seed = secrets.randbits(_BITS)
     tasks = {spec.task: spec for spec in recorded}
     own = {} if submission is None else {spec.agent.key: spec.agent for spec in recorded}
-    rows = _rows(board, set(tasks))
+    rows = _rows(board, set(tasks), leaders)
     drawn = _drawn(board.suite(), tasks, seed, repetitions)
 
     def specs(agents: Iterable[Ref]) -> list[RunSpec]:
@@ -209,8 +273,8 @@ def worse(recorded: Scores, anew: Scores) -> float:
     return float((1 + np.count_nonzero(permuted >= observed - 1e-9)) / (1 + _PERMUTATIONS))
 
 
-def _rows(board: Board, tasks: set[str]) -> list[Ref]:
-    """The leaders of a board and the uniform policy, as far as they have all tasks and can be played here.
+def _rows(board: Board, tasks: set[str], n: int) -> list[Ref]:
+    """The first `n` rows of a board and the uniform policy, as far as they have all tasks and can be played here.
 
     Raises:
         StoreError: if there is none.
@@ -231,7 +295,7 @@ def _rows(board: Board, tasks: set[str]) -> list[Ref]:
         if tasks <= played[label] and fingerprint(refs[label]) is not None and _is_here(refs[label])
     ]
     uniform = [ref for id in REFERENCES for ref in able if ref.id == id and not ref.kwargs]
-    leaders = [ref for ref in able if ref not in uniform][:_LEADERS]
+    leaders = [ref for ref in able if ref not in uniform][:n]
     if not leaders and not uniform:
         raise StoreError(
             f"{board.directory}: no row of the board has all tasks that are asked for and can be played here"

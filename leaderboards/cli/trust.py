@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.holdout import Holdout, play_board_holdout, play_holdout
+from leaderboards.archive.holdout import LEADERS, Holdout, play_board_holdout, play_holdout
 from leaderboards.archive.read import BOARD, board, board_names
 from leaderboards.archive.submission import faults, open_submission
 from leaderboards.cli.against import rivals_on
@@ -49,18 +49,19 @@ def holdout(
     submission: Annotated[Path, typer.Argument(help="Folder of a submission; or name of a board, whose leaders play.")],
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    leaders: Annotated[int, typer.Option(min=1, help="With the name of a board: how many rows lead.")] = LEADERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
 ) -> None:
     """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
 
     A root seed is drawn now and named at the end; leading rows of the board and the uniform one play the same
-    instances. With the name of a board these rows play alone. Exits with 1 if a submitted agent does worse than its
-    record.
+    instances. With the name of a board these rows play alone, and their order is compared. Exits with 1 if a submitted
+    agent does worse than its record.
     """
     name = str(submission)
     if name in board_names() and not submission.exists():
         with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-            _say_holdout(play_board_holdout(board(name), Path(scratch), repetitions, workers))
+            _say_holdout(play_board_holdout(board(name), Path(scratch), repetitions, workers, leaders))
         return
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         found = open_submission(submission, Path(scratch) / "submitted")
@@ -85,4 +86,6 @@ def _say_holdout(result: Holdout) -> None:
         say(f"NOT {text}")
     for row in result.rows:
         say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
+    for row, placed in sorted(((row, row.placed) for row in result.rows if row.placed), key=lambda one: one[1].rank):
+        say(f"{'ok ' if placed.within else 'NOT'} {row.agent}: {placed}")
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")

@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.api.run_suite import run_suite
 from leaderboards.archive.holdout import LEVEL, worse
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
+from leaderboards.score.criteria import board_scores
+from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from tests.leaderboards.archive.boards import REPETITIONS, SMALL
+from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
 
 AGENTS = """
 import numpy as np
@@ -143,14 +146,28 @@ def test_a_board_alone_is_played_on_instances_of_a_new_seed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(secrets, "randbits", lambda _bits: 987_654_321)
     assert play(["board", "holdout", "small", "--repetitions", "4"]) == 0
-    *rows, last = capsys.readouterr().out.splitlines()
+    *lines, last = capsys.readouterr().out.splitlines()
+    rows, order = lines[:3], lines[3:]
+    scores = board_scores(summarise(own))
+    again = run_suite(small_suite(repetitions=4).model_copy(update={"seed": 987_654_321}), out=tmp_path / "again")
+    anew = again.ranking()["score"].sort_values(ascending=False)
+    assert scores is not None
+    assert [line[4:].split(":")[0] for line in order] == list(scores.ordered)
+    for i, (line, agent) in enumerate(zip(order, scores.ordered), 1):
+        on_record = scores.shown[scores.agents.index(agent)]
+        within = on_record.low <= anew[agent] <= on_record.high
+        assert line == (
+            f"{'ok ' if within else 'NOT'} {agent}: {list(anew.index).index(agent) + 1} on hold-out, {i} on record; "
+            f"score {anew[agent]:.1f}, {'within' if within else 'outside'} "
+            f"{on_record.low:.1f} to {on_record.high:.1f} on record"
+        )
     # The rows' mean is 1 by definition, on record and anew.
     assert {line.split(": ")[0].removeprefix("ok  ").removeprefix("NOT ") for line in rows} == {
         "GP-UCB, width 2",
         "EpsGreedy",
         "Uniform",
     }
-    anew = [float(line.split(": ")[1].split(" ")[0]) for line in rows]
-    assert np.mean(anew) == pytest.approx(1.0, abs=2e-3)
+    means = [float(line.split(": ")[1].split(" ")[0]) for line in rows]
+    assert np.mean(means) == pytest.approx(1.0, abs=2e-3)
     assert all("over 2 environments" in line and line.endswith("(row of the board)") for line in rows)
     assert last.startswith("the root seed was 987654321;")
