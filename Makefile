@@ -99,9 +99,9 @@ test-newcomer:
 test-data: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "network and not ($(REST))" --cov --cov-append --cov-report=
 
-# A third of its time is spent waiting: for a browser, or for what is killed or hangs on purpose.
+# Much of its time is spent waiting: for a browser, or for what is killed or hangs on purpose.
 test-rest: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $$(( $(WORKERS) + 1 )) --dist worksteal -m "$(REST)"
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $$(( 2 * $(WORKERS) )) --dist worksteal -m "$(REST)"
 
 # The fast tier with the loops of other processors, a table; NUMERICAL=tests/gp for a part of it, as CI runs.
 NUMERICAL ?= tests
