@@ -311,6 +311,9 @@ class SketchedArmPosterior(ArmPosterior):
         return left @ (z if others is arms else embedding.of_arms(others))
 
     def at(self, X: Float[np.ndarray, "q d"]) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+        # As in `ExactPosterior.at`.
+        if np.array_equal(X, self.rows.X):
+            return self.mean.copy(), self.variance
         K = self.rows.kernel(self.rows.X[self.dictionary], X)
         H = self._embedding.explained() @ K
         variance = np.maximum(self.rows.kernel.diag(X) - np.einsum("ij,ij->j", H, H), 0.0)

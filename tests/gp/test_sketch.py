@@ -47,9 +47,28 @@ def test_parity_with_the_symmetric_root(seed: int, n_arms: int, lam: float, leng
     np.testing.assert_allclose(posterior.reducible_covariance(every, every[:1]), lam * E[:, :1], atol=1e-8)
     np.testing.assert_allclose(np.diagonal(posterior.covariance(every)), lam * leverage, atol=1e-8)
     np.testing.assert_allclose(posterior.covariance(every, every), posterior.covariance(every), atol=1e-12)
-    at_mean, at_variance = posterior.at(posterior.rows.X)
+    twice = np.tile(posterior.rows.X, (2, 1))  # which is computed anew
+    at_mean, at_variance = (found[:n_arms] for found in posterior.at(twice))
     np.testing.assert_allclose(at_mean, posterior.mean, atol=1e-10)
     np.testing.assert_allclose(at_variance, posterior.variance, atol=1e-10)
+
+
+def test_at_all_arms_is_what_is_kept_of_them() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.random((40, 2))
+    posterior = SketchedArmPosterior(SE(0.3), X, 1e-2)
+    arms, _ = feed(posterior, rng, 30)
+    posterior.embed(np.unique(arms)[:10])
+    for same in (X, X.copy()):
+        mean, variance = posterior.at(same)
+        np.testing.assert_array_equal(mean, posterior.mean)
+        np.testing.assert_array_equal(variance, posterior.variance)
+        mean[:], variance[:] = 7.0, 7.0
+        assert (posterior.mean != 7).all()
+        assert (posterior.variance != 7).all()
+    with_one_more = np.concatenate([X, rng.random((1, 2))])
+    for found, kept in zip(posterior.at(with_one_more), (posterior.mean, posterior.variance)):
+        np.testing.assert_allclose(found[:-1], kept, atol=1e-10)
 
 
 def test_with_all_pulled_arms_in_the_dictionary_it_is_exact() -> None:
