@@ -63,6 +63,8 @@ def holdout(
         with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
             _say_holdout(play_board_holdout(board(name), Path(scratch), repetitions, workers, leaders))
         return
+    if not submission.exists():
+        raise UserError(f"{name}: expected the folder of a submission, or one of the boards {', '.join(board_names())}")
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         found = open_submission(submission, Path(scratch) / "submitted")
         if wrong := faults(found):

@@ -139,6 +139,12 @@ def test_a_record_that_is_too_good_is_found() -> None:
     assert worse(constant, {"a": np.ones(5)}) == 1.0
 
 
+def test_what_is_neither_folder_nor_board_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"core-v3: expected the folder of a submission, or one of .* core-v2, "):
+        play(["board", "holdout", "core-v3"])
+
+
 @pytest.mark.slow
 def test_a_board_alone_is_played_on_instances_of_a_new_seed(
     own: Board, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
