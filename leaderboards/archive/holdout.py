@@ -14,8 +14,8 @@ through the same test, as a check of the instrument.
 
 Where the function is the same under every seed, as in a table, hold-out draws other noise and nothing else.
 
-Of a board alone, its leading rows have scores and places besides, on record and on hold-out: how far their order is one
-of the public instances.
+Of a board alone, its leading rows, those of the least mean rank, have scores and ranks by them besides, on record and
+on hold-out: how far their order is one of the public instances.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.local import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "Placed", "play_board_holdout", "play_holdout", "worse"]
+__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "HoldoutScore", "play_board_holdout", "play_holdout", "worse"]
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
@@ -61,7 +61,7 @@ Scores = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Placed:
+class HoldoutScore:
     """Score from 0 to 100 and rank by it of a row of a board, among those that are played anew.
 
     Attributes:
@@ -100,7 +100,7 @@ class HoldoutRow:
         anew: The same on hold-out.
         environments: Number of environments.
         p: One-sided p-value of "scores on hold-out are no worse".
-        placed: Its score and place on both, of a board that is played alone.
+        score: Its score and rank on both, of a board that is played alone.
     """
 
     agent: str
@@ -109,7 +109,7 @@ class HoldoutRow:
     anew: float
     environments: int
     p: float
-    placed: Placed | None = None
+    score: HoldoutScore | None = None
 
     @property
     def worse(self) -> bool:
@@ -189,11 +189,11 @@ def play_board_holdout(
     """
     recorded = [board.spec(key) for key in board.done_keys()]
     found = _held_out(board, recorded, scratch, repetitions, workers, leaders=leaders)
-    placed = _placed(board, Store(scratch), [row.agent for row in found.rows])
-    return replace(found, rows=tuple(replace(row, placed=placed.get(row.agent)) for row in found.rows))
+    scores = _scored(board, Store(scratch), [row.agent for row in found.rows])
+    return replace(found, rows=tuple(replace(row, score=scores.get(row.agent)) for row in found.rows))
 
 
-def _placed(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Placed]:
+def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, HoldoutScore]:
     """Scores and ranks among agents that were played anew; of none where a task has no scores on either side."""
     before, now = board_scores(summarise(board, n_points=2)), board_scores(summarise(anew, n_points=2))
     if before is None or now is None:
@@ -208,7 +208,8 @@ def _placed(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Place
 
     scores = {name: interval.estimate for name, interval in on_record.items()}
     return {
-        name: Placed(on_record[name], on_holdout[name], rank(scores, name), rank(on_holdout, name)) for name in there
+        name: HoldoutScore(on_record[name], on_holdout[name], rank(scores, name), rank(on_holdout, name))
+        for name in there
     }
 
 

@@ -49,7 +49,7 @@ def holdout(
     submission: Annotated[Path, typer.Argument(help="Folder of a submission; or name of a board, whose leaders play.")],
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
-    leaders: Annotated[int, typer.Option(min=1, help="With the name of a board: how many rows lead.")] = LEADERS,
+    leaders: Annotated[int, typer.Option(min=1, help="Of a board: how many rows lead, by mean rank.")] = LEADERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
 ) -> None:
     """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
@@ -88,6 +88,7 @@ def _say_holdout(result: Holdout) -> None:
         say(f"NOT {text}")
     for row in result.rows:
         say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
-    for row, placed in sorted(((row, row.placed) for row in result.rows if row.placed), key=lambda one: one[1].rank):
-        say(f"{'ok ' if placed.within else 'NOT'} {row.agent}: {placed}")
+    scored = [(row.agent, row.score) for row in result.rows if row.score is not None]
+    for agent, score in sorted(scored, key=lambda one: one[1].rank):
+        say(f"{'ok ' if score.within else 'NOT'} {agent}: {score}")
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
