@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Set in many containers. Tests start hundreds of processes, and each would compile anew all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-data test-lowest test-adapters coverage dist lock lint types contracts format docs site clean
+.PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-lowest test-adapters coverage dist lock lint types contracts format docs site clean
 
 # pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
 # what is installed is never imported, and would be a fifth of all bytes and half of the time.
@@ -94,10 +94,6 @@ test-fast: $(VENV)/.installed-test
 test-newcomer:
 	empty=$$(mktemp -d) && trap 'rm -rf "$$empty"' EXIT && \
 	GPBANDIT_OFFLINE=1 GPBANDIT_DATA="$$empty/cache" GPBANDIT_TEST_DATA="$$empty/none" $(MAKE) test
-
-# What the newcomer skips, of the fast tier.
-test-data: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "network and not ($(REST))" --cov --cov-append --cov-report=
 
 # Much of its time is spent waiting: for a browser, or for what is killed or hangs on purpose.
 test-rest: $(VENV)/.installed-test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from importlib.util import find_spec
@@ -10,6 +11,8 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 import gpbandit_envs
+
+gc.set_threshold(200_000)  # a build makes trees and drops few of them: the collector was a seventh of its time
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

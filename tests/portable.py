@@ -30,11 +30,15 @@ _LOADED = "from leaderboards.play.loops import loops; print(*loops(), sep='; ')"
 
 
 def environment(name: str) -> dict[str, str]:
-    """Variables with which a new process computes with the loops `name`."""
-    if name == "NumPy-baseline":
-        found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", ())
-        return {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}
-    return {"OPENBLAS_CORETYPE": name}
+    """Variables with which a new process computes with the loops `name`, of which `+` joins OpenBLAS's and NumPy's."""
+    variables = {}
+    for part in name.split("+"):
+        if part == "NumPy-baseline":
+            found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", ())
+            variables["NPY_DISABLE_CPU_FEATURES"] = " ".join(found)
+        else:
+            variables["OPENBLAS_CORETYPE"] = part
+    return variables
 
 
 def fits(name: str) -> bool:
@@ -44,7 +48,7 @@ def fits(name: str) -> bool:
             flags = next((set(line.split()) for line in cpuinfo if line.startswith("flags")), set[str]())
     except OSError:
         return False
-    return _NEEDS.get(name, set[str]()) <= flags
+    return all(_NEEDS.get(part, set[str]()) <= flags for part in name.split("+"))
 
 
 def rows(names: list[str], arguments: list[str]) -> Iterator[tuple[str, bool]]:
@@ -69,10 +73,11 @@ def rows(names: list[str], arguments: list[str]) -> Iterator[tuple[str, bool]]:
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--loops", default=",".join(ALL), help=f"Names with commas between them, of {', '.join(ALL)}.")
+    known = f"Names with commas between them, of {', '.join(ALL)}; A+B for both at once."
+    parser.add_argument("--loops", default=",".join(ALL), help=known)
     own, arguments = parser.parse_known_args()
     names = own.loops.split(",")
-    if unknown := [name for name in names if name not in ALL]:
+    if unknown := [part for name in names for part in name.split("+") if part not in ALL]:
         parser.error(f"--loops: expected some of {', '.join(ALL)}, got {unknown[0]!r}")
     passed = True
     for row, good in rows(names, arguments):

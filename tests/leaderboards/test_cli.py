@@ -72,7 +72,7 @@ def suite(tmp_path: Path) -> Path:
 def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Path, tmp_path: Path) -> None:
     text = suite.read_text().replace("horizon = 20", "horizon = 60")
     suite.write_text(text + '[[agents]]\nid = "tests.leaderboards.play.players:Worst"\nlabel = "Worst"\n')
-    _, out, _ = call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    _, out, _ = call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     lines = out.splitlines()
     assert lines[1] == "ranking by cumulative regret: 1 environment, 3 agents that played all of it"
     assert "GP-UCB  (mean rank 1.00, regret ratio 0." in lines[2]
@@ -89,15 +89,15 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
         Results(tmp_path / "r").why("Worse")
     alone = tmp_path / "alone.toml"
     alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
-    _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
+    _, out, _ = call("run", alone, "--out", tmp_path / "alone", "--executor", "serial")
     assert "ranking" not in out, "there is nobody to be compared with"
-    _, out, _ = call("run", suite, "--out", tmp_path / "part", "--workers", 1, "--shard", "1/2")
+    _, out, _ = call("run", suite, "--out", tmp_path / "part", "--executor", "serial", "--shard", "1/2")
     assert out.splitlines()[-1].startswith(f"next: gpbandit merge {tmp_path / 'part'} OTHER")
     assert "ranking" not in out
 
 
 def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> None:
-    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     code, out, _ = call("watch", tmp_path / "r", "--once", "--rank-by", "simple_regret")
     assert code == 0
     assert "simple regret so far" in out
@@ -117,12 +117,12 @@ def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> N
 def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_path: Path) -> None:
     text = suite.read_text() + '[[agents]]\nid = "tests.leaderboards.play.players:Raises"\nlabel = "Raises"\n'
     suite.write_text(text)
-    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     _, out, _ = call("ranking", tmp_path / "r")
     assert out.splitlines()[-1] == "  without a place, no finished run on all environments: Raises"
     alone = tmp_path / "alone.toml"
     alone.write_text(SUITE.replace('[[agents]]\nid = "GP-UCB"\n', ""))
-    call("run", alone, "--out", tmp_path / "alone", "--workers", 1)
+    call("run", alone, "--out", tmp_path / "alone", "--executor", "serial")
     _, out, _ = call("ranking", tmp_path / "alone")
     assert "1 environment, 1 agent; a place needs a rival" in out
     assert "one first" not in out
@@ -151,7 +151,7 @@ def test_a_board_without_the_tasks_is_no_rival(call: Call, suite: Path, tmp_path
     code, _, err = call("run", suite, "--out", tmp_path / "r", "--agent", "Random", "--against", "feedback-v1")
     assert code == 2
     assert "--against: 'feedback-v1' has no run of a task of suite 'tiny'" in err
-    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     code, _, err = call("ranking", tmp_path / "r", "--against", "feedback-v1")
     assert code == 2
     assert "has no run of a task" in err
@@ -164,7 +164,7 @@ def test_a_part_of_a_board_is_not_packed(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_ranking_names_a_board_that_there_is_not(call: Call, suite: Path, tmp_path: Path) -> None:
-    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     code, _, err = call("ranking", tmp_path / "r", "--against", "nosuch")
     assert code == 2
     assert "--against" in err
@@ -606,11 +606,11 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     text = SUITE.replace("GPBandit/RKHS-v0", "GPBandit/Branin-v0").replace("kwargs = { n_arms = 15 }\n", "")
     suite.write_text(text.replace('"GP-UCB"', '"Random"').replace("repetitions = 2", "repetitions = 1"))
     out = tmp_path / "r"
-    call("run", suite, "--out", out, "--workers", 1)
+    call("run", suite, "--out", out, "--executor", "serial")
     _, text, _ = call("run", suite, "--out", out, "--dry-run")
     assert text == "0 of 2 runs would run; 2 are there (1 done, 1 skipped)\n"
     suite.write_text(suite.read_text().replace("repetitions = 1", "repetitions = 3"))
-    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--workers", 1)
+    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--executor", "serial")
     lines = text.splitlines()
     assert lines[0].startswith("  Uniform on Branin: 2 skipped, ")
     assert lines[1] == "  Random on Branin: 2 runs"
@@ -689,7 +689,7 @@ def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     ]
     assert {"id": "Uniform", "batch": "adaptive"}.keys() == listed["agents"][0].keys()
     assert json.loads(call("list", "suites", "--json")[1]) == listed["suites"]
-    call("run", suite, "--out", tmp_path / "r", "--workers", 1)
+    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     _, out, _ = call("verify", tmp_path / "r", "--json", "--workers", 1, "--row", "Uniform")
     verdicts = [json.loads(line) for line in out.splitlines()]
     assert sorted(verdict["repetition"] for verdict in verdicts) == [0, 1]
@@ -880,7 +880,7 @@ def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
     (tmp_path / "own_told.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    code, text, _ = call("run", suite, "--agent", "own_told:Told", "--workers", 1)
+    code, text, _ = call("run", suite, "--agent", "own_told:Told", "--executor", "serial")
     assert code == 0
     assert text.splitlines()[-1] == "next: gpbandit page results/tiny --import-agents"
     page = tmp_path / "results" / "tiny" / "site" / "agent-told.html"

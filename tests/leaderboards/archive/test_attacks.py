@@ -582,40 +582,41 @@ def _state_of_folder(place: Place) -> Any:
 ADD = ("board", "add", "sub", "--by", "someone", "--code", "somewhere")
 
 
-@pytest.mark.chaos
-@pytest.mark.parametrize(
-    ("before", "command", "state"),
-    [
-        ((), ("board", "make", "small.toml", "--pack-only", "--results", "results"), _state_of_board),
-        ((), ("submit", "res", "--out", "sub"), _state_of_submission),
-        ((("submit", "res", "--out", "sub"),), ("submit", "res", "--out", "sub"), _state_of_submission),
-        ((("submit", "res", "--out", "sub"),), ADD, _state_of_board),
-        ((("submit", "results", "--out", "x.zip"),), ("add", "x.zip", "ours"), _state_of_folder),
-    ],
-    ids=["board make", "submit", "submit again", "board add", "add"],
-)
-def test_a_command_that_is_killed_goes_on(
-    tmp_path: Path,
-    made: tuple[Store, Board],
-    before: tuple[tuple[str, ...], ...],
-    command: tuple[str, ...],
-    state: Callable[[Place], Any],
-) -> None:
-    """SIGKILL at times drawn over the last half of the command, in which it writes; then the same command succeeds."""
-    start = tmp_path / "start"
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory, made: tuple[Store, Board]) -> Path:
+    """A place with a board, its results, results against it, and a submission of each."""
+    start = tmp_path_factory.mktemp("start")
     place = Place(start / "here", start / "boards")
     shutil.copytree(made[0].directory, place.directory / "results")
     shutil.copytree(made[1].directory, place.boards / "small")
     (place.directory / "small.toml").write_text(SMALL)
     (place.directory / "mine.py").write_text(AGENT)
-    if any("sub" in word or "res" in word for words in (*before, command) for word in words):
-        run = ("run", "small.toml", "--agent", "mine:Mine", "--against", "board", "--out", "res")
-        place.give(*run, "--executor", "serial")
-    for words in before:
-        place.give(*words)
+    run = ("run", "small.toml", "--agent", "mine:Mine", "--against", "board", "--out", "res")
+    place.give(*run, "--executor", "serial")
+    place.give("submit", "res", "--out", "sub")
+    place.give("submit", "results", "--out", "x.zip")
+    return start
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    ("without", "command", "state"),
+    [
+        ("", ("board", "make", "small.toml", "--pack-only", "--results", "results"), _state_of_board),
+        ("sub", ("submit", "res", "--out", "sub"), _state_of_submission),
+        ("", ("submit", "res", "--out", "sub"), _state_of_submission),
+        ("", ADD, _state_of_board),
+        ("", ("add", "x.zip", "ours"), _state_of_folder),
+    ],
+    ids=["board make", "submit", "submit again", "board add", "add"],
+)
+def test_a_command_that_is_killed_goes_on(
+    tmp_path: Path, prepared: Path, without: str, command: tuple[str, ...], state: Callable[[Place], Any]
+) -> None:
+    """SIGKILL at times drawn over the last half of the command, in which it writes; then the same command succeeds."""
 
     def anew(name: str) -> Place:
-        shutil.copytree(start, tmp_path / name)
+        shutil.copytree(prepared, tmp_path / name, ignore=shutil.ignore_patterns(without))
         return Place(tmp_path / name / "here", tmp_path / name / "boards")
 
     whole = anew("whole")

@@ -57,6 +57,7 @@ def test_a_board_scores_as_its_results_do(made: Made) -> None:
         Results(found).traces()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", boards.board_names())
 def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
     """The key of a run hashes ids and given settings: a change of either would leave rows that no suite asks for."""
@@ -226,6 +227,7 @@ def test_part_of_a_suite_has_the_runs_of_the_whole(own: Board) -> None:
         board_of("board", small_suite("other"))
 
 
+@pytest.mark.no_cover
 def test_the_board_that_is_named_is_the_one_that_is_read() -> None:
     part = load_suite("core-v2-lite")
     with pytest.raises(

@@ -246,6 +246,7 @@ def test_agreement_among_the_leaders_is_told_apart() -> None:
     assert found.top == pytest.approx(-1.0)
 
 
+@pytest.mark.no_cover
 def test_a_lite_suite_states_its_agreement(made: Made) -> None:
     summary = summarise(made[1])
     choice = choose_lite(summary, 1, 2)
