@@ -153,6 +153,7 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
     assert builder.picks[:sure] == picks[:sure]
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     kind=st.sampled_from(["exact", "sketched"]),

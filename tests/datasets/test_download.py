@@ -85,6 +85,7 @@ def test_a_member_with_another_hash_is_an_error(tmp_path: Path, fresh_cache: Pat
     assert files_below(fresh_cache) == []
 
 
+@pytest.mark.slow
 def test_without_cache_and_network_the_error_says_what_was_tried_and_what_to_do(
     tmp_path: Path, fresh_cache: Path, variables: SetAll
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_connection_cut_half_way_leaves_nothing(fresh_cache: Path) -> None:
     assert files_below(fresh_cache) == []
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_cache_is_set_aside_and_fetched_again(
     tmp_path: Path,
     fresh_cache: Path,

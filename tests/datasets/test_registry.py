@@ -15,6 +15,7 @@ from gpbandit_envs.datasets import FetchError, IntegrityError, cache
 SetAll = Callable[[Mapping[str, str]], None]
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_after_the_first_fetch_no_network_is_needed(
     shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: SetAll

@@ -219,7 +219,6 @@ def test_picks_of_the_best_three_are_the_same(n_arms: int, form: str, switch: Ca
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-12)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("id", ["BBKB", "BBKB-GlobalLocal", "BKB", "GP-AUCB"])
 @pytest.mark.parametrize("seed", range(3))

@@ -147,6 +147,7 @@ def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said
     assert "--against" not in errors, "there is no agent of one's own"
 
 
+@pytest.mark.slow
 def test_a_board_without_the_tasks_is_no_rival(call: Call, suite: Path, tmp_path: Path) -> None:
     code, _, err = call("run", suite, "--out", tmp_path / "r", "--agent", "Random", "--against", "feedback-v1")
     assert code == 2
@@ -210,6 +211,7 @@ def test_a_suite_that_was_cut_short_is_set_aside_and_written_anew(call: Call, su
     assert call("page", out)[0] == 0
 
 
+@pytest.mark.slow
 def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     call("run", suite, "--out", out, "--executor", "serial")
@@ -268,6 +270,7 @@ def test_a_further_agent_by_its_class(call: Call, suite: Path, tmp_path: Path) -
     assert "Counter" in set(Store(tmp_path / "r").runs()["agent"])
 
 
+@pytest.mark.slow
 def test_a_further_agent_is_checked_before_its_first_run(
     call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +314,7 @@ class Sleeps(Fine):
     assert "ValueError: agent: 'nowhere_at_all:Mine' names a" in said
 
 
+@pytest.mark.slow
 def test_further_agents_whose_labels_are_taken_have_another(
     call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,6 +364,7 @@ def test_what_an_edited_suite_does_not_ask_for_is_named_and_shown_apart(
     assert "holds 8 runs of another" in call(*arguments)[2]
 
 
+@pytest.mark.slow
 def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_path: Path) -> None:
     arguments = ("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", players.path(players.Raises))
     code, text, errors = call(*arguments)
@@ -569,6 +574,7 @@ def test_stopping_says_how_to_go_on(suite: Path, tmp_path: Path, number: signal.
     assert 0 < len(Store(tmp_path / "r").done_keys()) < 150
 
 
+@pytest.mark.slow
 def test_shards_merge_verify_and_travel(call: Call, suite: Path, tmp_path: Path) -> None:
     parts = [tmp_path / "part1", tmp_path / "part2"]
     for number, part in enumerate(parts, start=1):
@@ -601,6 +607,7 @@ def test_dry_run(call: Call, suite: Path, tmp_path: Path) -> None:
     assert len(Store(tmp_path / "r").keys()) < 4
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> None:
     suite = tmp_path / "boxed.toml"
     text = SUITE.replace("GPBandit/RKHS-v0", "GPBandit/Branin-v0").replace("kwargs = { n_arms = 15 }\n", "")
@@ -681,6 +688,7 @@ def test_every_entry_can_be_shown(call: Call) -> None:
             assert call("show", id)[0] == 0, id
 
 
+@pytest.mark.slow
 def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     assert call("--version") == (0, f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}\n", "")
     listed = json.loads(call("list", "--json")[1])
@@ -696,6 +704,7 @@ def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     assert all(verdict["agrees"] is True and verdict["agent"] == "Uniform" for verdict in verdicts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
@@ -721,6 +730,7 @@ def test_the_script_that_turns_completion_on(call: Call, monkeypatch: pytest.Mon
     assert "_GPBANDIT_COMPLETE=complete_bash" in script
 
 
+@pytest.mark.slow
 def test_away_from_the_modules_of_a_run_the_commands_say_so(
     call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -822,6 +832,7 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     check_error(call("list"), "a question was not answered, since the input has ended")
 
 
+@pytest.mark.slow
 def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert call("watch", out)[0] == 2
@@ -873,6 +884,7 @@ def test_a_suite_names_a_csv_file_and_an_edited_one_plays_anew(call: Call, tmp_p
     assert err.startswith("error: suite 'lab', environments, 'Table': file: there is no file")
 
 
+@pytest.mark.slow
 def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
     call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -908,6 +920,7 @@ def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
     assert "is not importable here" in told
 
 
+@pytest.mark.slow
 def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert call("run", suite, "--out", out, "--executor", "serial", "--agent", "EpsGreedy")[0] == 0

@@ -91,6 +91,7 @@ def gpbandit(*arguments: object) -> None:
     assert not ended.value.code
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 def test_a_new_policy_and_a_new_metric_are_in_the_list_the_runs_the_page_the_audit_and_the_theory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

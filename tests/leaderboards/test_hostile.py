@@ -314,6 +314,7 @@ def test_columns_that_hold_no_numbers_are_refused(tmp_path: Path, values: list[A
         read_runs(results_file(tmp_path, _set(), {"regret": values}))
 
 
+@pytest.mark.slow
 def test_a_file_that_declares_a_billion_rows_is_not_read(tmp_path: Path) -> None:
     path = results_file(tmp_path, _set())
     table = pq.read_table(path)
@@ -405,6 +406,7 @@ def strange(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:Glyph", "ignore:divide")
 def test_nothing_that_shows_results_imports_what_they_name(
     strange: Path, trap: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

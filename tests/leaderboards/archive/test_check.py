@@ -141,6 +141,7 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
     assert Board(own.directory).stale() == {"gp-ucb-width-2.parquet": "GP-UCB, width 2"}
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     changed_total(own, 1.01, None)
     assert play(["board", "check", "small", "--native", "--seed", "a", "--share", "1"]) == 1

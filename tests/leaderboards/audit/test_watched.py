@@ -40,6 +40,7 @@ id = "Uniform"
 """
 
 
+@pytest.mark.slow
 def test_it_audits_as_the_replay_does_and_changes_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite = tmp_path / "watched.toml"
     suite.write_text(SUITE)

@@ -73,6 +73,7 @@ def test_members_are_balanced_and_the_same_for_all_agents_of_a_repetition() -> N
     assert len(orders) > 1  # which belongs to the root seed
 
 
+@pytest.mark.slow
 def test_tasks_that_are_no_families_have_the_specs_keys_and_texts_that_they_had() -> None:
     spec = next(spec for spec in family().specs() if spec.env.label == "RKHS")
     assert "member" not in spec.to_dict()

@@ -67,6 +67,7 @@ def test_tasks_are_grouped_by_what_they_are(
     assert [*found, "real_data"] == [group.name for group in GROUPS]
 
 
+@pytest.mark.slow
 @pytest.mark.no_cover
 def test_boards_of_the_first_generation_have_all_groups_but_two() -> None:
     full: set[str] = set()

@@ -160,6 +160,7 @@ def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store
     assert results.scores().query("agent == 'EpsGreedy'")["n"].eq(12).all()
 
 
+@pytest.mark.slow
 def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> None:
     for n in (5, 6):
         found = summarise(mixed(tmp_path / str(n), n))

@@ -61,6 +61,7 @@ def last_width(run: RunColumns) -> float:
     return float(run.others["width"][-1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("metrics")
 def test_a_new_metric_is_in_the_summary_the_pages_the_figures_and_the_tables(store: Store) -> None:
     summary = summarise(store)
@@ -120,6 +121,7 @@ def charts() -> Iterator[None]:
     CHARTS[:] = there
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("charts")
 def test_a_new_chart_is_on_the_pages_and_in_the_figures_with_its_own_axes(
     store: Store, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def test_valid_rows_are_ranked_and_all_others_are_below_with_a_reason(board: Gua
     assert re.fullmatch(f"2 of 5 rows with a band keep their word; {costs}", board.sentence)
 
 
+@pytest.mark.slow
 def test_slack_is_never_averaged_over_violated_runs(board: GuaranteeBoard, played: Path) -> None:
     audits = kept_audits(Store(played), Store(played).done_keys())
     specs = {key: Store(played).spec(key) for key in audits}

@@ -48,6 +48,7 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     assert latex.count(r"\\") == 1 + len(AGENTS) + 1
 
 
+@pytest.mark.slow
 def test_what_has_no_numbers_has_no_figure(tmp_path: Path) -> None:
     folder(tmp_path, agents=[Ref("GP-UCB")], repetitions=1)
     names = {path.name for path in make_figures(tmp_path)}
@@ -119,6 +120,7 @@ def test_inference_regret_has_intervals_unless_agents_are_many(tmp_path: Path) -
         assert {line.high is not None for line in chart.lines} == {filled}
 
 
+@pytest.mark.slow
 def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_path: Path) -> None:
     store = folder(tmp_path, agents=AGENTS, repetitions=6)
     site = make_site(summarise(store))
@@ -138,6 +140,7 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
     assert {"cumulative_regret.png", "ranks.png", "profiles.png", "targets.png"} <= names
 
 
+@pytest.mark.slow
 def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) -> None:
     widths = [Ref("GP-UCB", {"width": w}, f"width {w:g}") for w in (0.5, 1.0, 2.0, 4.0)]
     store = folder(tmp_path, agents=[Ref("Uniform"), *widths], repetitions=8)
@@ -169,6 +172,7 @@ def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) 
             make_figures(tmp_path, **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_latex_table_of_means_fits_a_column(tmp_path: Path) -> None:
     folder(tmp_path, agents=AGENTS, repetitions=6)
     make_figures(tmp_path, formats=(), only_mean=True)

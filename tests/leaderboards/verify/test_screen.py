@@ -43,6 +43,7 @@ def test_no_row_of_a_board_is_flagged(name: str) -> None:
     assert any(one.runs for one in found) == (name != "boxes-v1")
 
 
+@pytest.mark.slow
 def test_cheats_are_flagged_and_others_are_not(tmp_path: Path) -> None:
     store = played(tmp_path, path(cheats.Frames), path(cheats.Objects), "GP-UCB", "Uniform", "EpsGreedy")
     found = {one.agent: one for one in screen(store)}
