@@ -95,9 +95,10 @@ test-newcomer:
 	empty=$$(mktemp -d) && trap 'rm -rf "$$empty"' EXIT && \
 	GPBANDIT_OFFLINE=1 GPBANDIT_DATA="$$empty/cache" GPBANDIT_TEST_DATA="$$empty/none" $(MAKE) test
 
-# Much of its time is spent waiting: for a browser, or for what is killed or hangs on purpose.
+# Much of its time is spent waiting: for a browser, or for what is killed or hangs on purpose. ALSO=network adds what a
+# newcomer skips of the fast tier.
 test-rest: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $$(( 2 * $(WORKERS) )) --dist worksteal -m "$(REST)"
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $$(( 2 * $(WORKERS) )) --dist worksteal -m "$(REST)$(if $(ALSO), or $(ALSO))"
 
 # The fast tier with the loops of other processors, a table; NUMERICAL=tests/gp for a part of it, as CI runs.
 NUMERICAL ?= tests

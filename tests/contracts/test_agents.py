@@ -97,7 +97,7 @@ REQUIRES = {
     "BoTorch-UCB": ("botorch",),
 }
 HORIZONS = {**dict.fromkeys(LEARNERS, 12), "Optuna-TPE": 24, "Optuna-GP": 12, "BoTorch-EI": 5, "BoTorch-UCB": 5}
-SEARCHES = 24  # evaluations of those that search a box: three quarters of their time at 40
+SEARCHES = 24  # evaluations of those that search a box, which take longest
 CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
 
 

@@ -68,7 +68,6 @@ def test_tasks_are_grouped_by_what_they_are(
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 def test_boards_of_the_first_generation_have_all_groups_but_two() -> None:
     full: set[str] = set()
     for name in ("core-v1", "boxes-v1", "feedback-v1"):
