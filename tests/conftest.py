@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,18 +58,27 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+_FAILED: dict[Any, Any] = {}
+"""Sources that were asked in vain: without a network each may take ten seconds of tries, and dozens of tests ask."""
+
+
 @contextmanager
 def _data_at_hand(item: pytest.Item) -> Iterator[None]:
     """Skips what is said to fetch data where they cannot be fetched; elsewhere that is a failure."""
     if item.get_closest_marker("network") is None:
         yield
         return
-    from gpbandit_envs.datasets.errors import FetchError
+    from gpbandit_envs.datasets import FetchError, download
 
+    failed = dict(_FAILED)
+    asked = download._failed.set(failed)
     try:
         yield
     except FetchError as error:
+        _FAILED.update(failed)  # only here: another test may want a failure
         pytest.skip(error.reason)
+    finally:
+        download._failed.reset(asked)
 
 
 @pytest.hookimpl(wrapper=True)

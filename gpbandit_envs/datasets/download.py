@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -208,7 +209,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
         seconds = float(after) if after.isdecimal() else 0.0  # the other form is a date
         raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY, after=seconds) from failure
     except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as failure:
-        raise SourceUnavailableError(_line(failure), again=True) from failure
+        raise SourceUnavailableError(_line(failure), again=not _is_unknown_host(failure)) from failure
     except (requests.RequestException, OSError) as failure:
         if failure.filename is not None or isinstance(failure, PermissionError):
             raise  # the disk, and not the network
@@ -216,6 +217,13 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
     except ValueError as mismatch:
         raise IntegrityError(f"{source.url}: expected {file.name} with sha256 {file.sha256}: {mismatch}") from mismatch
     return Path(downloaded)
+
+
+def _is_unknown_host(failure: BaseException | None) -> bool:
+    """Whether a name server has said that there is no such host, or none is reached by any name: it will again."""
+    while failure is not None and not isinstance(failure, socket.gaierror):
+        failure = failure.__cause__ or failure.__context__
+    return failure is not None and failure.errno == socket.EAI_NONAME
 
 
 def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:

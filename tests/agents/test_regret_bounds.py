@@ -40,6 +40,32 @@ def test_variances_met_stay_below_what_the_gain_allows() -> None:
     assert (np.cumsum(variance) <= 2 * variance_constant(1.0, lam) * found.gain * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize(
+    ("kernel", "n", "lam", "T"),
+    [
+        (SE(0.1), 300, 0.01, 150),
+        (SE(2.0), 300, 0.01, 90),
+        (Matern(nu=1.5, lengthscale=0.3), 300, 1e3, 70),
+        (SE(0.2), 20, 0.1, 100),
+    ],
+    ids=str,
+)
+def test_pulls_chosen_together_are_those_chosen_one_by_one(kernel: Kernel, n: int, lam: float, T: int) -> None:
+    X = rng(5).uniform(size=(n, 2))
+    found = greedy_information(kernel, X, lam, T)
+    arms: list[int] = []
+    for _ in range(T):
+        K = kernel(X[arms], X)
+        explained = K * np.linalg.solve(kernel(X[arms], X[arms]) + lam * np.eye(len(arms)), K)
+        variance = kernel.diag(X) - explained.sum(axis=0)
+        arms.append(int(np.argmax(variance)))
+    assert found.arms.tolist() == arms
+    K = kernel(X[arms], X[arms])
+    gain = [0.5 * np.linalg.slogdet(np.eye(t) + K[:t, :t] / lam)[1] for t in range(1, T + 1)]
+    assert found.gain == pytest.approx(gain, rel=1e-9, abs=1e-13)
+    assert found.d_eff == pytest.approx(np.trace(np.linalg.solve(K + lam * np.eye(T), K)), rel=1e-9)
+
+
 def test_bounds_worked_by_hand() -> None:
     t, gamma = np.array([100.0]), np.array([10.0])
     C1 = 8 / math.log(1 + 1 / 0.25)

@@ -18,7 +18,7 @@ SetAll = Callable[[Mapping[str, str]], None]
 @pytest.mark.slow
 @pytest.mark.network
 def test_after_the_first_fetch_no_network_is_needed(
-    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: SetAll
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: SetAll, impatient: None
 ) -> None:
     from tests.datasets.toy import no_network
 

@@ -154,6 +154,23 @@ def test_a_fault_that_does_not_pass_is_one_line(fresh_cache: Path, impatient: No
     assert server.counts == {"other": 2}  # other bytes hardly ever pass
 
 
+@pytest.mark.parametrize(("errno", "tries"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, download._TRIES)])
+def test_a_host_that_does_not_exist_is_asked_once(
+    errno: int, tries: int, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def getaddrinfo(host: str, *more: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(errno, os.strerror(5))
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    card = toy.web_card("http://nowhere.invalid/numbers.csv")
+    with pytest.raises(FetchError, match=r"nowhere\.invalid/numbers\.csv: ConnectionError: "):
+        fetch_file(card, card.files[0])
+    assert asked == ["nowhere.invalid"] * tries
+
+
 @pytest.mark.parametrize("fault", FAULTS[1:])
 def test_no_connection_is_left_open(
     fault: str, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
