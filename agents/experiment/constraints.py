@@ -174,8 +174,7 @@ def constraint(given: str | Mapping[str, float], relation: str | None = None, bo
     for name, c in given.items():
         if not is_number(c) or not math.isfinite(c):
             raise ValueError(f"constraint: expected finite coefficients, got {c!r} for {name!r}")
-    terms = " + ".join(f"{_shown_coefficient(c)}{name}" for name, c in given.items()).replace("+ -", "- ")
-    text = f"{terms} {relation} {plain(bound):g}"
+    text = f"{_shown({name: c for name, c in given.items() if c} or given)} {relation} {plain(bound):g}"
     return _between({str(name): float(c) for name, c in given.items()}, {relation: float(bound)}, text)  # type: ignore[arg-type]
 
 
@@ -240,9 +239,12 @@ def as_constraint(given: Any) -> Constraint:
 
 
 def from_spec(spec: Mapping[str, Any]) -> Constraint:
-    """The constraint of which `to_spec` gave `spec`."""
+    """The constraint of which `to_spec` gave `spec`; raises where its text says another than its numbers."""
     if "linear" in spec:
-        return Linear(dict(spec["linear"]), spec.get("low", -math.inf), spec.get("high", math.inf), spec["text"])
+        found = Linear(dict(spec["linear"]), spec.get("low", -math.inf), spec.get("high", math.inf), spec["text"])
+        if not _says(found.text, found):
+            raise ValueError(f"constraint {found.text!r}: expected a text that says the same as {_written(found)!r}")
+        return found
     return _forbidding(tuple(spec["forbidden"]), set(map(tuple, spec["combinations"])), spec["text"])
 
 
@@ -259,8 +261,33 @@ def _known(text: str, name: str, parameters: Mapping[str, Parameter]) -> Paramet
     return parameters[name]
 
 
-def _shown_coefficient(c: float) -> str:
-    return "" if c == 1 else f"{plain(c):g} "
+def _shown(coefficients: Mapping[str, float]) -> str:
+    terms = (f"{'' if c == 1 else f'{plain(c):g} '}{name}" for name, c in coefficients.items())
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def _written(linear: Linear) -> str:
+    """The text of a constraint by its numbers."""
+    if linear.low == linear.high:
+        return f"{_shown(linear.coefficients)} == {linear.high:g}"
+    low = f"{linear.low:g} <= " if math.isfinite(linear.low) else ""
+    return f"{low}{_shown(linear.coefficients)}" + (f" <= {linear.high:g}" if math.isfinite(linear.high) else "")
+
+
+def _says(text: str, linear: Linear) -> bool:
+    """Whether a text is that of `constraint` for these numbers, which has six digits of them, or says the same."""
+    relations = {"==": linear.high if linear.low == linear.high else math.inf, "<=": linear.high, ">=": linear.low}
+    shown = _shown(linear.coefficients)
+    if any(text == f"{shown} {relation} {end:g}" for relation, end in relations.items()):
+        return True
+    try:
+        read = _read(text)
+    except ValueError:
+        return False
+    numbers = [(read.low, linear.low), (read.high, linear.high)]
+    numbers += [(read.coefficients[name], c) for name, c in linear.coefficients.items() if name in read.coefficients]
+    same = set(read.coefficients) == set(linear.coefficients)
+    return same and all(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-300) for a, b in numbers)
 
 
 def _between(coefficients: Mapping[str, float], ends: Mapping[str, float], text: str) -> Linear:

@@ -113,7 +113,8 @@ def outcomes_in(
     Args:
         frame: The table; its index holds the numbers of its rows.
         names: The outcomes.
-        failures: Whether rows without any outcome failed.
+        failures: Whether rows without any outcome failed. Where the table has the column `status` of
+            `Experiment.results`, that says it: rows that are open or withdrawn are left out.
         table: What the table is called in messages.
 
     Raises:
@@ -130,6 +131,9 @@ def outcomes_in(
             )
     for i, row in zip(frame.index.tolist(), frame.to_dict("records"), strict=True):
         point = {str(name): plain(value) for name, value in row.items()}
+        status = point.pop(STATUS, "")
+        if status in ("open", "withdrawn"):
+            continue
         found = {name: point.pop(name) for name in names}
         missing = [name for name in names if pd.isna(found[name])]
         outcomes = None
@@ -138,7 +142,7 @@ def outcomes_in(
                 raise ValueError(
                     f"{', '.join(missing)}: expected a number beside those of the other outcomes, got none"
                 )
-            if missing and not failures:
+            if missing and not failures and status != "failed":
                 raise ValueError(
                     f"{missing[0]}: expected a number, got none; leave out rows not measured yet, or give "
                     "failures=True if each row without one failed"

@@ -26,7 +26,7 @@ from agents.core.protocol import Action, Agent, Feedback, Pending
 from agents.core.space import space_of
 from agents.experiment import file
 from agents.experiment.candidates import Candidates, Table, as_frame, points_in
-from agents.experiment.evaluations import Evaluation, as_outcome, row_named
+from agents.experiment.evaluations import Evaluation, Outcomes, as_outcome, row_named
 from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal, as_goals
 from agents.experiment.history import History
@@ -35,6 +35,7 @@ from agents.experiment.ranges import Ranges
 from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
 from agents.experiment.several import SeveralOutcomes
+from agents.learned.base import LearnedAgent
 from gpbandit_envs.arguments import as_count, as_word, did_you_mean
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
@@ -97,8 +98,8 @@ class Experiment:
         failures: Whether rows of `data` without an outcome are evaluations that failed, as by `tell(..., failed=True)`;
             else they are an error.
         on_failure: What the policy learns of an evaluation that failed: with `"avoid"` no number, so that it knows
-            nothing of points farther away; with `"worst"` the worst outcome told by the time of the next `ask`, if
-            there is one, so that it keeps away from regions of failures.
+            nothing of points farther away; with `"worst"` the worst outcome so far, whenever it failed, if there is
+            one, so that it keeps away from regions of failures.
         seed: Of the policy's random numbers.
         repeats: Whether a point may be evaluated more than once, as makes sense where outcomes are noisy.
         horizon: Number of evaluations that are planned, for policies that need it.
@@ -166,10 +167,18 @@ class Experiment:
             for goal in self.goals
         )
         self._problem = self._problems[0]
-        self._agent = begin(self._id, self._settings, self._problems, self.seed, self._choices, self.goals)
+        self._agent, self._worst = self._begun(), self._worst_told()
         for i, point in failed:
             with row_named(i):
                 self.tell(point, failed=True)
+
+    def _begun(self, again: bool = False) -> Agent | SeveralOutcomes:
+        """The policy at the start of the experiment; `again` with other random numbers, and what it warned of once."""
+        seed = [self.seed, len(self._history.own)] if again else self.seed
+        with warnings.catch_warnings():
+            if again:
+                warnings.simplefilter("ignore")
+            return begin(self._id, self._settings, self._problems, seed, self._choices, self.goals, self.prior_mean)
 
     def _initial(self, goal: Goal) -> InitialData | None:
         """What is known of an outcome before the first question, as policies have it."""
@@ -223,7 +232,7 @@ class Experiment:
         if agent.capabilities.batch == "sequential" and count > 1:
             raise ValueError(f"n: {self._id!r} proposes one point at a time, expected ask(); {_BATCHES}")
         new = self._proposals(agent, count, held)
-        self._agent = agent
+        self._agent, self._worst = agent, self._worst_told()
         self._history.ask(new, held)
         points = [dict(each.point) for each in new]
         return points[0] if n is None else points
@@ -388,29 +397,34 @@ class Experiment:
 
     def _informed(self) -> Agent | SeveralOutcomes:
         """A copy of the policy that knows all that has been told."""
-        agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
-        told = [(i, self._history.own[i]) for i in self._history.untold]
+        own, told, worst = self._history.own, self._history.untold, self._worst_told()
+        failed = [i for i, each in enumerate(own) if each.status == "failed"]
+        for i in failed:
+            own[i].counts_as = worst
+        if worst != self._worst and set(failed) - set(told):
+            # Failures that it knows count as another number now, which no policy can be told: it begins again.
+            agent, told = (
+                self._begun(again=True),
+                [i for i, each in enumerate(own) if each.status in ("done", "failed")],
+            )
+        else:
+            agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
         if told:
-            self._count_failures([each for _, each in told])
-            agent.observe(*(self._feedback(told, goal) for goal in self.goals))
+            agent.observe(*(self._feedback([(i, own[i]) for i in told], goal) for goal in self.goals))
         return agent
+
+    def _worst_told(self) -> Outcomes | None:
+        """What failures count as: the worst of every outcome so far; None if that is not wanted, or there is none."""
+        done = [each.outcomes for each in self._history.all if each.outcomes is not None]
+        if self.on_failure != "worst" or not done:
+            return None
+        return {goal.name: min((each[goal.name] for each in done), key=lambda y: goal.sign * y) for goal in self.goals}
 
     def _feedback(self, told: Sequence[tuple[int, Evaluation]], goal: Goal) -> Feedback:
         failed = np.array([each.numbers is None for _, each in told])
         rewards = np.array([np.nan if each.numbers is None else self._history.reward(each, goal) for _, each in told])
         actions = np.array([each.action for _, each in told])
         return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed)
-
-    def _count_failures(self, told: Sequence[Evaluation]) -> None:
-        """Let those that failed count as the worst of every outcome, if that is wanted and there is one."""
-        done = [each.outcomes for each in self._history.all if each.outcomes is not None]
-        if self.on_failure == "worst" and done:
-            worst = {
-                goal.name: min((outcomes[goal.name] for outcomes in done), key=lambda y: goal.sign * y)
-                for goal in self.goals
-            }
-            for each in told:
-                each.counts_as = worst if each.status == "failed" else None
 
     def _pending(self, new: Sequence[Evaluation]) -> Pending:
         open_ = [(i, each.action) for i, each in enumerate([*self._history.own, *new]) if each.status == "open"]
@@ -472,6 +486,8 @@ class Experiment:
     def predict(self, points: Point | Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
 
+        The half-width is NaN while a policy that learns the scale of outcomes has been told none that differ.
+
         Args:
             points: Dicts with a value for every parameter, or one such dict; or a frame with a column for every
                 parameter, whose other columns do not matter.
@@ -504,10 +520,10 @@ class Experiment:
         found = agent.predict(X)
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
-        return found
+        return found[0], np.full(len(X), np.nan) if _has_no_scale(agent) else found[1]
 
     def check(self, outcome: str | None = None) -> Check:
-        """Whether to believe the model: every outcome predicted from all the others, in numbers and in a sentence.
+        """Whether to believe the model: every outcome predicted from those of all other points, in numbers and words.
 
         It tells of points like those that were evaluated; a policy evaluates most of them where outcomes are good.
 
@@ -576,8 +592,8 @@ class Experiment:
 
         Args:
             outcome: Which outcome; None for the first.
-            point: What the slices go through; None for what `recommend` says, or, with several outcomes that have a
-                direction, the point of the front that dominates the largest volume.
+            point: What the slices go through; None for what `recommend` says, or, with limits or several outcomes that
+                have a direction, the point of the front that dominates the largest volume.
             pair: The two parameters of the contour; None for the two numbers of most importance.
 
         Raises:
@@ -585,15 +601,13 @@ class Experiment:
             TypeError, ValueError: if an argument is none of the experiment's, nothing was told yet, or the policy has
                 no model.
         """
-        from agents.experiment.front import middle_of
         from agents.experiment.plot_model import importance, model_figure
 
         j = self._named(self.outcomes[0] if outcome is None else outcome)
         if not self._history.averages():
             raise ValueError("plot_model: expected at least one outcome, got none yet")
         if point is None:
-            several = sum(goal.direction is not None for goal in self.goals) > 1
-            point = middle_of(self.pareto(), self.goals, self._choices.names) if several else self.recommend()
+            point = self._shown_point()
         point, agent = self._history.stated(point).point, _part(self._informed(), j)
 
         def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -608,6 +622,17 @@ class Experiment:
         region = self._choices.region if isinstance(self._choices, Ranges) else None
         shown = {each: point[each] for each in varying.names}
         return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)
+
+    def _shown_point(self) -> Point:
+        """The point through which `plot_model` draws where none is given."""
+        from agents.experiment.front import middle_of
+
+        if len(self.goals) == 1 and self.goals[0].limit is None:
+            return self.recommend()
+        front = self.pareto()
+        if front.empty:
+            raise ValueError("point: expected one to draw through, since none that was told keeps to all limits yet")
+        return middle_of(front, self.goals, self._choices.names)
 
     def __repr__(self) -> str:
         if self.candidates is not None:
@@ -699,7 +724,7 @@ class Experiment:
             now = self._proposals(agent, len(then), fixed)
         except ValueError:
             now = []
-        self._agent = agent
+        self._agent, self._worst = agent, self._worst_told()
         self._history.ask(then, fixed)
         return [each.point for each in now] == [each.point for each in then]
 
@@ -707,6 +732,11 @@ class Experiment:
 def _part(agent: Agent | SeveralOutcomes, j: int) -> Agent:
     """The policy of the j-th outcome."""
     return agent.parts[j] if isinstance(agent, SeveralOutcomes) else agent
+
+
+def _has_no_scale(agent: Agent) -> bool:
+    """Whether a policy that learns the scale of outcomes has seen none yet: all that it was told are equal."""
+    return isinstance(agent, LearnedAgent) and agent.in_initial_design and len(np.unique(agent.y)) < 2
 
 
 def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"]:

@@ -18,19 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import pi, sqrt
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.special import log_ndtr, ndtr
+from jaxtyping import Bool, Float, Int
+from scipy.special import log_ndtr, logsumexp
 
-from agents.core.acquisition import Predictive
+from agents.core.acquisition import LogExpectedImprovement, Predictive
 
 __all__ = ["LogHypervolumeImprovement", "boxes_above", "hypervolume", "is_dominated", "reference_of"]
 
 _LEAST_SD = 1e-100  # far below that of any outcome: where data leave no doubt it keeps quotients finite
 _FAR = 1e4  # deviations beyond a limit from which the hazard of a normal variable is its distance, to 8 digits
-_LEAST = 1e-200  # of an expected improvement whose logarithm is taken
 
 
 def is_dominated(Y: Float[np.ndarray, "n m"]) -> Bool[np.ndarray, " n"]:
@@ -112,50 +112,59 @@ class LogHypervolumeImprovement:
         """Values at `X`."""
         found = [posterior.at(X) for posterior in self.posteriors]
         mu = np.column_stack([mean for mean, _ in found])
-        return self._value(mu, np.sqrt(np.column_stack([variance for _, variance in found])))[0]
+        return self._value(mu, np.sqrt(np.column_stack([variance for _, variance in found])), slopes=False)[0]
 
     def with_gradient(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
         """Values and gradients at `X`."""
         found = [posterior.at_with_gradient(X) for posterior in self.posteriors]
         mu, sd = (np.column_stack([each[i] for each in found]) for i in (0, 1))
-        value, by_mean, by_sd = self._value(mu, sd)
+        value, by_mean, by_sd = self._value(mu, sd, slopes=True)
         gradient = sum(by_mean[:, j, None] * each[2] + by_sd[:, j, None] * each[3] for j, each in enumerate(found))
         return value, np.asarray(gradient)
 
+    @cached_property
+    def _edges(self) -> list[tuple[list[float], Int[np.ndarray, " b"], Int[np.ndarray, " b"]]]:
+        """Of each outcome with a direction the finite edges of boxes, and the lower and upper ones by their places."""
+        out = []
+        for low, high in zip(self.lower.T, self.upper.T, strict=True):
+            edges, which = np.unique(np.concatenate([low, high, [np.inf]]), return_inverse=True)
+            out.append((edges[:-1].tolist(), which[: len(low)], which[len(low) : -1]))
+        return out
+
     def _value(
-        self, mu: Float[np.ndarray, "n p"], sd: Float[np.ndarray, "n p"]
+        self, mu: Float[np.ndarray, "n p"], sd: Float[np.ndarray, "n p"], slopes: bool
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n p"], Float[np.ndarray, "n p"]]:
-        """The value, and its derivatives in every mean and standard deviation."""
+        """The value, and its derivatives in every mean and standard deviation if `slopes` are wanted."""
         sd, m = np.maximum(sd, _LEAST_SD), self.lower.shape[1]
         by_mean, by_sd = np.zeros_like(mu), np.zeros_like(sd)
-        parts = [_improvement(mu[:, j, None], sd[:, j, None], self.lower[:, j], self.upper[:, j]) for j in range(m)]
-        gains = np.array([gain for gain, _, _ in parts])
-        volume = np.maximum(gains.prod(axis=0).sum(axis=1), _LEAST)
-        for j in range(m):
-            others = np.delete(gains, j, axis=0).prod(axis=0)
-            by_mean[:, j] = (others * parts[j][1]).sum(axis=1) / volume
-            by_sd[:, j] = (others * parts[j][2]).sum(axis=1) / volume
+        # By logarithms, so that a gain that is next to impossible, as beyond a limit out of reach, still has a slope.
+        scores = [[LogExpectedImprovement(edge) for edge in edges] for edges, _, _ in self._edges]
+        gains = [_columns([score(mu[:, j], sd[:, j]) for score in scores[j]], -np.inf) for j in range(m)]
+        in_box = np.zeros((len(mu), len(self.lower)))
+        for gain, (_, low, high) in zip(gains, self._edges, strict=True):
+            in_box += gain[:, low] + np.log(-np.expm1(_ratio(gain, low, high)))
+        volume = logsumexp(in_box, axis=1)
+        share = np.exp(in_box - volume[:, None]) if slopes else in_box[:0]
+        for j in range(m) if slopes else ():
+            _, low, high = self._edges[j]
+            ratio = np.exp(_ratio(gains[j], low, high))
+            found = [score.slopes(mu[:, j], sd[:, j]) for score in scores[j]]
+            for out, i in ((by_mean, 0), (by_sd, 1)):
+                slope = _columns([each[i] for each in found], 0.0)
+                out[:, j] = (share * (slope[:, low] - ratio * slope[:, high]) / (1 - ratio)).sum(axis=1)
         z = (mu[:, m:] - self.least) / sd[:, m:]
         log_kept = log_ndtr(z)
         near = np.maximum(z, -_FAR)
         slope = np.where(z < -_FAR, -z, np.exp(-0.5 * near * near - log_ndtr(near)) / sqrt(2 * pi))
         by_mean[:, m:], by_sd[:, m:] = slope / sd[:, m:], -slope * z / sd[:, m:]
-        return np.log(volume) + log_kept.sum(axis=1), by_mean, by_sd
+        return volume + log_kept.sum(axis=1), by_mean, by_sd
 
 
-def _improvement(
-    mu: Float[np.ndarray, "n 1"],
-    sd: Float[np.ndarray, "n 1"],
-    low: Float[np.ndarray, " b"],
-    high: Float[np.ndarray, " b"],
-) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "n b"], Float[np.ndarray, "n b"]]:
-    """`E (min(y, high) - low)_+` with its derivatives in mean and standard deviation."""
+def _columns(each: Sequence[Float[np.ndarray, " n"]], beyond: float) -> Float[np.ndarray, "n e"]:
+    """Columns for the edges of boxes, with what holds for an edge at infinity as the last."""
+    return np.column_stack([*each, np.full(len(each[0]), beyond)])
 
-    def beyond(t: Float[np.ndarray, " b"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        finite = np.isfinite(t)
-        z = (mu - np.where(finite, t, 0.0)) / sd
-        density, share = np.exp(-0.5 * z * z) / sqrt(2 * pi), ndtr(z)
-        return tuple(np.where(finite, each, 0.0) for each in (sd * (density + z * share), share, density))  # type: ignore[return-value]
 
-    one, other = beyond(low), beyond(high)
-    return np.maximum(one[0] - other[0], 0.0), one[1] - other[1], one[2] - other[2]
+def _ratio(gain: Float[np.ndarray, "n e"], low: Int[np.ndarray, " b"], high: Int[np.ndarray, " b"]) -> np.ndarray:
+    """Logarithm of what is gained beyond the upper edge of each box in what is gained beyond the lower, below 0."""
+    return np.minimum(gain[:, high] - gain[:, low], -np.finfo(float).eps)

@@ -1,4 +1,4 @@
-"""Whether the model of an experiment predicts: every outcome from all the others."""
+"""Whether the model of an experiment predicts: every outcome from those of all other points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CHANCE = 0.01  # that as few outcomes lie within their intervals although these
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check:
-    """How well a model predicts each outcome from all the others; print it.
+    """How well a model predicts each outcome from those of all other points; print it.
 
     The model keeps the lengthscales and the noise that it learnt from all outcomes, which flatters it. The rule of
     `verdict` allows for that: of outcomes that are nothing but noise, at most one set in ten reads "Yes" with the
@@ -43,18 +43,21 @@ class Check:
     Attributes:
         outcome: Name of the outcome.
         predictions: A row an outcome, numbered as in `Experiment.results`: `outcome`, and the `mean` and standard
-            deviation `sd` of what is predicted of it, noise included, given all the others. Unit of the outcome.
+            deviation `sd` of what is predicted of it, noise included, given those of all other points. Unit of the
+            outcome.
+        points: At how many different points they were: repeats of one tell nothing of others.
         noise_std: Standard deviation of the noise, as learnt; unit of the outcome.
         lengthscales: Distance over which outcomes stay alike, as learnt, as a share of the range of each parameter (on
             a logarithmic scale, of that of its logarithm); a category has one for each of its values. The longer, the
             less, or the more evenly, outcomes change over the range.
-        fewest: Outcomes below which `verdict` is "Too early".
+        fewest: Different points below which `verdict` is "Too early".
         seldom: How often each value of a category was seen that has fewer than three outcomes: of what it is good for
             little is known, and a campaign may stay with another that is second best.
     """
 
     outcome: str
     predictions: pd.DataFrame
+    points: int
     noise_std: float
     lengthscales: Mapping[str, float]
     fewest: int
@@ -87,15 +90,16 @@ class Check:
 
         | it begins with | if |
         |---|---|
-        | Too early | there are fewer than ten outcomes, three per lengthscale, or the policy's initial design |
+        | Too early | there are fewer than ten different points, three per lengthscale, or the policy's initial design |
         | No | all outcomes are equal, or the ratio is above 0.9 |
         | Hardly | the ratio is above 0.7 |
         | In part | intervals that are right would hold as few outcomes in one of 100 cases, or more rarely |
         | Yes | none of these |
         """
         n, inside, mean = len(self.predictions), int(self.inside.sum()), self.rmse_of_mean
-        if n < self.fewest:
-            return f"Too early to tell: {n} outcomes, and it takes {self.fewest}."
+        if self.points < self.fewest:
+            what = "outcomes" if self.points == n else "different points"
+            return f"Too early to tell: {self.points} {what}, and it takes {self.fewest}."
         if mean <= 1e-12 * abs(self.predictions["outcome"]).max():
             return "No: all outcomes are equal, and nothing can be learnt from them."
         error = f"its error is {self.rmse / mean:.2f} times that of the mean alone"
@@ -119,7 +123,8 @@ class Check:
         # A name and its number stay in one line.
         lengths = ", ".join(f"{name} {value:.2g}".replace(" ", "\0") for name, value in self.lengthscales.items())
         lines = [
-            f"{self.outcome}: {n} outcomes, each predicted from the others",
+            f"{self.outcome}: {n} outcomes, each predicted from the others"
+            + ("" if self.points == n else f", those at its own point left out; {self.points} different points"),
             f"  error (RMSE)          {self.rmse:.3g}, of the mean alone {self.rmse_of_mean:.3g}",
             f"  within 95 % interval  {int(self.inside.sum())} of {n}",
             f"  learnt noise          {self.noise_std:.3g}",
@@ -154,7 +159,8 @@ def check_of(
         raise ValueError("check: expected at least one outcome, got none yet")
     X = learned.space.coordinates(np.array([each.action for _, each in known]))
     y = np.array([history.reward(each, goal) for _, each in known])
-    mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean)
+    groups = np.array([history.same(each.action, [other for _, other in known])[0] for _, each in known])
+    mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean, groups)
     told = [np.nan if each.outcomes is None else each.outcomes[goal.name] for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
     done = np.array([each.outcomes is not None for _, each in known], bool)
@@ -163,6 +169,7 @@ def check_of(
     return Check(
         goal.name,
         predictions.dropna(),  # what a failure counts as was not measured
+        len(set(groups[done].tolist())),
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
         _fewest_outcomes(learned),
@@ -186,8 +193,8 @@ def _posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
 
 
 def _fewest_outcomes(agent: LearnedAgent) -> int:
-    """Outcomes below which nothing is judged: ten, three per lengthscale, and until the kernel is first estimated."""
-    return max(_FEWEST, _PER_LENGTHSCALE * agent.problem.dim, agent.design_size)
+    """Different points below which nothing is judged: ten, three per lengthscale, and until a kernel is estimated."""
+    return max(_FEWEST, _PER_LENGTHSCALE * agent.problem.dim, agent.design_size if agent.in_initial_design else 0)
 
 
 def _root_mean_square(values: pd.Series[float]) -> float:

@@ -132,10 +132,13 @@ class Parameter:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Parameter:
-        """The parameter of which `to_spec` gave `spec`."""
+        """The parameter of which `to_spec` gave `spec`; raises where its labels are not those of its range."""
         fields = dict(spec)
         labels = tuple(fields.pop("labels", ()))
-        return cls(Domain.from_spec([fields]).dimensions[0], labels)
+        found = cls(Domain.from_spec([fields]).dimensions[0], labels)
+        if labels and as_parameter(found.name, list(labels)) != found:
+            raise ValueError(f"{found.name}: expected a range, or choices, that fit the labels {list(labels)}")
+        return found
 
 
 def as_parameter(name: str, setting: Any) -> Parameter:
@@ -165,6 +168,8 @@ def as_parameter(name: str, setting: Any) -> Parameter:
             if max(map(abs, setting)) > LARGEST:
                 raise ValueError(f"expected numbers up to {LARGEST:g} in size, got {setting!r}")
             return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
+        if isinstance(setting, tuple) and len(setting) == 2 and all(map(_is_numeral, setting)):
+            raise ValueError(f"expected (low, high) as numbers, got text, {setting!r}; a list gives two categories")
         values = _values(setting)
         if values is not None:
             return _listed(name, values)
@@ -299,6 +304,13 @@ class Parameters:
 def is_number(value: Any) -> bool:
     """Whether a value is a number; a truth value is none."""
     return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_numeral(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from agents.experiment.goals import Goal
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = ["BLUE", "COLUMNS", "GREY", "LIMIT", "ORANGE", "RED", "front_figure", "import_plotly", "outcome_figure"]
+__all__ = [
+    *("BLUE", "COLUMNS", "GREY", "LIMIT", "ORANGE", "RED"),
+    *("best_so_far", "front_figure", "import_plotly", "outcome_figure"),
+]
 
 COLUMNS = 3
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"  # Okabe and Ito's, told apart by all eyes
@@ -54,12 +58,18 @@ def outcome_figure(results: pd.DataFrame, names: Sequence[str], goals: Sequence[
     specs = [top, *[[{}] * COLUMNS for _ in range(rows)]] * len(goals)
     figure = make_subplots(rows=len(specs), cols=COLUMNS, specs=specs)
     for k, goal in enumerate(goals):
-        _add_outcome(go, figure, results, names, goal, 1 + k * (1 + rows))
+        _add_outcome(go, figure, results, names, goals, goal, 1 + k * (1 + rows))
     return figure.update_layout(height=300 * len(specs), template="simple_white")
 
 
 def _add_outcome(
-    go: ModuleType, figure: go.Figure, results: pd.DataFrame, names: Sequence[str], goal: Goal, row: int
+    go: ModuleType,
+    figure: go.Figure,
+    results: pd.DataFrame,
+    names: Sequence[str],
+    goals: Sequence[Goal],
+    goal: Goal,
+    row: int,
 ) -> None:
     values = results[goal.name].to_numpy(dtype=float) if len(results) else np.zeros(0)
     t, done = np.arange(len(values)), np.isfinite(values)
@@ -68,9 +78,10 @@ def _add_outcome(
     figure.add_trace(go.Scatter(x=t[done], y=values[done], name=goal.name, showlegend=first, **marks), row=row, col=1)
     if done.any():
         if goal.direction is not None:
-            best = (np.minimum if goal.sign < 0 else np.maximum).accumulate(values[done])
             line = {"color": ORANGE, "shape": "hv"}
-            so_far = go.Scatter(x=t[done], y=best, mode="lines", line=line, name="best so far", showlegend=first)
+            so_far = go.Scatter(
+                x=t[done], y=best_so_far(results[done], names, goals, goal), mode="lines", line=line
+            ).update(name="best so far", showlegend=first)
             figure.add_trace(so_far, row=row, col=1)
         failed = (results["status"] == "failed").to_numpy()
         cross = {"color": RED, "symbol": "x"}
@@ -88,6 +99,30 @@ def _add_outcome(
         figure.update_xaxes(title_text=name, **place)
         if i % COLUMNS == 0:
             figure.update_yaxes(title_text=goal.name, **place)
+
+
+def best_so_far(done: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal], goal: Goal) -> Float[np.ndarray, " n"]:
+    """The best outcome after each evaluation, of points that keep to all limits and averaged over repeats, as `best`.
+
+    Args:
+        done: One row per evaluation with its parameters and outcomes.
+        names: The parameters.
+        goals: What is wanted of each outcome.
+        goal: That of the outcome which is drawn.
+    """
+    points = done.groupby(list(names), sort=False).ngroup().to_numpy()
+    Y = done[[each.name for each in goals]].to_numpy(dtype=float)
+    sums, counts = np.zeros((len(Y), len(goals))), np.zeros((len(Y), 1))
+    best, at = np.full(len(Y), np.nan), list(goals).index(goal)
+    signs, least = np.array([each.sign for each in goals]), np.array([each.least for each in goals])
+    for i, point in enumerate(points):
+        sums[point] += Y[i]
+        counts[point] += 1
+        means = signs * sums[: points[: i + 1].max() + 1] / counts[: points[: i + 1].max() + 1]
+        kept = (means >= least).all(axis=1)
+        if kept.any():
+            best[i] = goal.sign * means[kept, at].max()
+    return best
 
 
 def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Goal]) -> go.Figure:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from agents.experiment.constraints import Constraint, Forbidden, Linear
-from agents.experiment.parameters import Parameters, Point
+from agents.experiment.parameters import SAME, Parameters, Point
 from agents.experiment.polytope import Polytope
 from gpbandit_envs.domain import Domain
 
@@ -168,7 +168,8 @@ class Region:
             others = np.array(
                 [np.sort(c * np.array(self._ends(name))) for name, c in each.coefficients.items() if name not in seen]
             ).reshape(-1, 2)
-            slack = 1e-9 * max([1.0, *(abs(end) for end in (each.low, each.high) if math.isfinite(end))])
+            sizes = [abs(c * end) for name, c in each.coefficients.items() for end in self._ends(name)]
+            slack = SAME * max([*sizes, *(abs(end) for end in (each.low, each.high) if math.isfinite(end))])
             good &= (total + others[:, 0].sum() <= each.high + slack) & (total + others[:, 1].sum() >= each.low - slack)
         return good
 

@@ -113,9 +113,10 @@ def begin(
     id: str,
     settings: Mapping[str, Any],
     problems: Sequence[Problem],
-    seed: int,
+    seed: int | Sequence[int],
     choices: Ranges | Candidates,
     goals: Sequence[Goal],
+    prior_mean: float = 0.0,
 ) -> Agent | SeveralOutcomes:
     """A policy at the start of the experiment, or one for each of several outcomes.
 
@@ -126,6 +127,7 @@ def begin(
         seed: Of its random numbers.
         choices: What can be tried.
         goals: What is wanted of each outcome.
+        prior_mean: What is expected of an outcome.
 
     Raises:
         ValueError: if there is none of that id, or it cannot play on the problem, or not for several outcomes.
@@ -142,10 +144,12 @@ def begin(
         raise ValueError(
             f"agent: {id!r} plays for a single outcome without limit; {DEFAULT_AGENT!r}, the default, for more"
         )
-    return SeveralOutcomes(learned, goals)
+    return SeveralOutcomes(learned, goals, prior_mean)
 
 
-def _begin(id: str, settings: Mapping[str, Any], problem: Problem, seed: int, choices: Ranges | Candidates) -> Agent:
+def _begin(
+    id: str, settings: Mapping[str, Any], problem: Problem, seed: int | Sequence[int], choices: Ranges | Candidates
+) -> Agent:
     # A class of one's own is 'module:Class', as in suites.
     agent = load_entry_point(id)(**settings) if ":" in id else make(id, **settings)
     if not isinstance(agent, Agent):

@@ -30,6 +30,7 @@ class SeveralOutcomes:
     Args:
         parts: A policy for each outcome, at the start of the experiment.
         goals: What is wanted of each outcome, in the same order.
+        prior_mean: Of all outcomes, which is left out of their rewards, unit of the outcome.
 
     Attributes:
         parts: As given.
@@ -39,13 +40,13 @@ class SeveralOutcomes:
     Kriging is well-suited to parallelize optimization, for open points.
     """
 
-    def __init__(self, parts: Sequence[MAPBUCB], goals: Sequence[Goal]) -> None:
+    def __init__(self, parts: Sequence[MAPBUCB], goals: Sequence[Goal], prior_mean: float = 0.0) -> None:
         self.parts, self.goals = tuple(parts), tuple(goals)
         self.capabilities = self.parts[0].capabilities
         # Those with a direction first, as `LogHypervolumeImprovement` has them.
         self._order = sorted(range(len(goals)), key=lambda j: goals[j].direction is None)
         self._n_objectives = sum(goal.direction is not None for goal in goals)
-        self._least = np.array([goals[j].least for j in self._order])
+        self._least = np.array([goals[j].least - goals[j].sign * prior_mean for j in self._order])
 
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         """Until the next call select among these arms."""
@@ -95,7 +96,7 @@ class SeveralOutcomes:
         """Posterior means of all outcomes at evaluated and open points, and which of these keep to all limits."""
         X = self.parts[0].space.coordinates(self._known(open_))
         Y = np.column_stack([self.parts[j].posterior.at(X)[0] for j in self._order])
-        return Y, np.all(Y[:, self._n_objectives :] >= self._least[self._n_objectives :], axis=1)
+        return Y, np.all(self._least <= Y, axis=1)
 
     def _front(self, open_: Actions) -> Float[np.ndarray, "k d"]:
         """The points of the front; if none keeps to the limits, all points."""

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg.lapack import dpotri
 
 from gpbandit_envs.gp.kernels import Kernel
@@ -25,11 +25,12 @@ def leave_one_out(
     y: Float[np.ndarray, " n"],
     lam: float,
     prior_mean: float = 0.0,
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Mean and variance of every `y_i` given the others, for the same kernel, noise and prior mean.
+    """Mean and variance of every `y_i` given those of other groups, for the same kernel, noise and prior mean.
 
-    `mean_i = y_i - [K_y^-1 (y - c)]_i / [K_y^-1]_ii` and `variance_i = 1 / [K_y^-1]_ii`, noise included. Of several
-    observations at one input each is left out alone: the others at it still count.
+    `mean_G = y_G - ([K_y^-1]_GG)^-1 [K_y^-1 (y - c)]_G` and `covariance_G = ([K_y^-1]_GG)^-1`, noise included; alone,
+    `mean_i = y_i - [K_y^-1 (y - c)]_i / [K_y^-1]_ii` and `variance_i = 1 / [K_y^-1]_ii`.
 
     Args:
         kernel: Prior covariance, unit of y^2.
@@ -37,6 +38,8 @@ def leave_one_out(
         y: Feedback, shape (n,).
         lam: Noise variance `lam > 0`.
         prior_mean: Constant `c`, unit of y.
+        groups: What is left out together has the same number, such as the repeats of one input, each of which would
+            else be predicted from the others; None for each alone.
 
     Returns:
         Means and variances, each (n,). The cost is one inverse, O(n^3).
@@ -55,5 +58,12 @@ def leave_one_out(
     K[np.diag_indices_from(K)] += lam
     lower = np.tril(dpotri(jittered_cholesky(K)[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
-    precision = np.diagonal(inverse)
-    return y - inverse @ (y - prior_mean) / precision, 1 / precision
+    error = inverse @ (y - prior_mean)
+    variance = 1 / np.diagonal(inverse)
+    mean = y - variance * error
+    numbers, sizes = np.unique(np.arange(len(y)) if groups is None else groups, return_counts=True)
+    for number in numbers[sizes > 1]:
+        group = np.flatnonzero(groups == number)
+        covariance = np.linalg.inv(inverse[np.ix_(group, group)])
+        mean[group], variance[group] = y[group] - covariance @ error[group], np.diagonal(covariance)
+    return mean, variance

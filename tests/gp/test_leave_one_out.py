@@ -27,6 +27,17 @@ def test_is_what_a_posterior_given_the_others_predicts(inputs: np.ndarray, kerne
         assert variance[i] == pytest.approx(of_function[0] + lam, rel=1e-6)
 
 
+def test_groups_are_left_out_together() -> None:
+    kernel, lam, groups = Matern((0.3, 0.5, 2.0)), 0.3, np.unique(REPEATED, axis=0, return_inverse=True)[1].ravel()
+    y = np.sin(5 * REPEATED[:, 0]) + 0.3 * np.random.default_rng(1).standard_normal(len(REPEATED))
+    mean, variance = leave_one_out(kernel, REPEATED, y, lam, 0.7, groups)
+    for i in range(len(y)):
+        others = groups != groups[i]
+        expected, of_function = GPRegression(kernel, REPEATED[others], y[others], lam, 0.7).at(REPEATED[i : i + 1])
+        assert mean[i] == pytest.approx(expected[0], rel=1e-6, abs=1e-6)
+        assert variance[i] == pytest.approx(of_function[0] + lam, rel=1e-6)
+
+
 def test_a_replicate_tells_of_another_one() -> None:
     x = np.array([[0.2], [0.2], [0.9]])
     mean, variance = leave_one_out(SE(0.1), x, np.array([3.0, 5.0, 0.0]), 1e-4)

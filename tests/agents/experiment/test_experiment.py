@@ -283,7 +283,7 @@ class TestFailures:
         beyond = worst + (4.0 if minimise else -4.0)
         lab.tell({"x": 0.5}, beyond)
         lab.tell({"x": 0.6}, failed=True)
-        assert rewards(lab) == [worst, 3.0, worst, worst, beyond, beyond]  # what has been told stays as it was
+        assert rewards(lab) == [beyond, 3.0, beyond, worst, beyond, beyond]  # earlier failures too
         assert lab.best()[1] == (3.0 if (worst > 3.0) == minimise else worst)
         assert (lab.results()["outcome"].isna() == (lab.results()["status"] != "done")).all()
 
@@ -307,6 +307,57 @@ class TestFailures:
             return int((lab.results()["status"] == "failed").sum())
 
         assert failures("worst") < failures("avoid") / 2
+
+    def test_failures_before_the_worst_outcome_count_as_it_too(self) -> None:
+        def told(good_first: bool) -> Experiment:
+            lab = Experiment({"x": (20, 120)}, on_failure="worst")
+            points = [{"x": x} for x in (40, 75, 85, 95, 105, 115, 25, 30, 50, 55, 60, 65)]
+            for point in points if good_first else points[::-1]:
+                failed = point["x"] > 70
+                lab.tell(point, None if failed else 90 - (point["x"] - 40) ** 2 / 10, failed=failed)
+                if point["x"] == 115 and good_first:
+                    lab.withdraw(lab.ask())
+            return lab
+
+        for lab in (told(True), told(False)):
+            assert lab.predict([{"x": 95}])["mean"][0] < 40  # and not 90, which was all that was known at first
+            assert all(point["x"] < 70 for point in lab.ask(6))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e-12, 1e12])
+def test_sums_of_levels_hold_in_every_unit(unit: float) -> None:
+    levels = [unit * x for x in (1, 2, 3, 5)]
+    lab = Experiment({"a": levels, "b": levels}, QUICK, constraints=[({"a": 1, "b": 1}, "<=", 4 * unit)])
+    for point in lab.ask(5):
+        assert point["a"] + point["b"] <= 4.000001 * unit
+        lab.tell(point, 1.0)
+    with pytest.raises(ValueError, match="constraints: expected some points to be left, got none under"):
+        Experiment({"a": levels, "b": levels}, constraints=[({"a": 1, "b": 1}, "<=", 1.5 * unit)])
+
+
+def test_a_band_needs_outcomes_that_differ() -> None:
+    lab = Experiment({"x": (0, 1)})
+    points = [{"x": 0.2}, {"x": 0.9}]
+    for outcome in (7000.0, 7000.0):
+        lab.tell(points[len(lab.results())], outcome)
+        found = lab.predict(points)
+        np.testing.assert_allclose(found["mean"], 7000.0)
+        assert found["half_width"].isna().all()
+    lab.tell({"x": 0.5}, 7100.0)
+    assert (lab.predict(points)["half_width"] > 1).all()
+
+
+def test_results_are_data_for_other_ranges() -> None:
+    lab = Experiment({"x": (0, 1)}, QUICK)
+    first, second, third, _ = lab.ask(4)
+    lab.tell(first, 1.0)
+    lab.tell(second, failed=True)
+    lab.withdraw(third)
+    wider = Experiment({"x": (0, 2)}, QUICK, data=lab.results())
+    assert wider.results()["status"].tolist() == ["before", "failed"]
+    assert wider.results()["x"].tolist() == [first["x"], second["x"]]
+    again = Experiment({"x": (0, 3)}, QUICK, data=wider.results())
+    assert again.results()["status"].tolist() == ["before", "failed"]
 
 
 class TestOpenPoints:
@@ -666,6 +717,38 @@ class TestFilesThatWereEdited:
             Experiment.load(path)
         assert message in str(refused.value)
 
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda setup: setup["parameters"][0]["labels"].append("w"), "s: expected a range, or choices, that fit"),
+            (lambda setup: setup["parameters"][0]["choices"].append("w"), "s: expected a range, or choices, that fit"),
+            (lambda setup: setup["parameters"][1]["labels"].append(0.4), "n: expected a range, or choices, that fit"),
+            (lambda setup: setup["parameters"][1].update(high=3), "n: expected a range, or choices, that fit"),
+            (
+                lambda setup: setup["constraints"][0].update(text="n + x <= 0.2"),
+                "constraint 'n + x <= 0.2': expected a text that says the same as 'n + x <= 0.9'",
+            ),
+            (
+                lambda setup: setup["constraints"][1].update(high=0.4),
+                "constraint '0.1 <= x - 2 * n': expected a text that says the same as '-1 x + 2 n <= 0.4'",
+            ),
+            (
+                lambda setup: setup["constraints"][2]["linear"].update(n=2.0),
+                "constraint '3 n + x >= -1.5': expected a text that says the same as '-1.5 <= 2 n + x'",
+            ),
+        ],
+    )
+    def test_what_is_there_twice_has_to_agree(self, change: Any, message: str, tmp_path: Path) -> None:
+        parameters = {"s": ["u", "v"], "n": [0.1, 0.2], "x": (0, 1)}
+        constraints = ["n + x <= 0.9", "0.1 <= x - 2 * n", ({"n": 3, "x": 1}, ">=", -1.5)]
+        path = Experiment(parameters, constraints=constraints).save(tmp_path / "lab.json")
+        content = json.loads(path.read_text())
+        assert Experiment.load(path).ask() == Experiment(parameters, constraints=constraints).ask()
+        change(content["setup"])
+        path.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=re.escape(f"{path}: its setup cannot be read (ValueError: {message}")):
+            Experiment.load(path)
+
     def test_what_editors_add_is_no_damage(self, tmp_path: Path) -> None:
         path = self.saved(tmp_path, lambda content: content)
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -691,6 +774,7 @@ def test_points_of_a_table_that_are_refused() -> None:
     [
         ({}, {}, ValueError, "parameters: expected at least one, got none"),
         ({"x": (3, 1)}, {}, ValueError, "x: low, high: expected finite numbers low < high, got 3.0 and 1.0"),
+        ({"x": ("20", "120")}, {}, ValueError, "x: expected (low, high) as numbers, got text, ('20', '120'); a list"),
         ({"x": 3}, {}, TypeError, "x: expected (low, high), log(low, high), range(low, high + 1) or a list, got 3"),
         ({"x": ["one"]}, {}, ValueError, "x: expected at least two values, got ['one']"),
         ({"x": ["a", "a"]}, {}, ValueError, "x: expected different values, got ['a', 'a']"),
@@ -872,6 +956,18 @@ class TestPlot:
         np.testing.assert_array_equal(traces["best so far"].y, values.dropna().cummin())
         assert traces["failed"].x.tolist() == values.index[values.isna()].tolist()
         assert len(lab.plot().data) == 3 + len(RANGES)
+
+    def test_the_best_so_far_is_what_best_says(self) -> None:
+        goals = {"y": "max", "c": "<= 0.5"}
+        lab = Experiment({"a": (0, 1), "b": ["u", "v"]}, "MAP-BUCB", outcome=goals, repeats=True)
+        rows = [(0.1, 5.0, 0.9), (0.2, 1.0, 0.1), (0.3, 4.0, 0.4), (0.2, 3.0, 0.2), (0.3, 0.0, 0.4), (0.1, 3.0, 0.0)]
+        expected = [np.nan, 1.0, 4.0, 4.0, 2.0, 4.0]
+        for i, (a, y, c) in enumerate(rows):
+            lab.tell({"a": a, "b": "u"}, {"y": y, "c": c})
+            drawn = next(trace for trace in lab.plot().data if trace.name == "best so far").y
+            np.testing.assert_array_equal(drawn, expected[: i + 1])
+            if i:
+                assert lab.best()[1]["y"] == expected[i]
 
     def test_before_anything_is_told(self) -> None:
         assert len(Experiment(RANGES, "Random").plot().data) == 1 + len(RANGES)

@@ -26,13 +26,13 @@ def outcomes(n: int, noise: float, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def without_each(lab: Experiment) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each outcome of a policy's data, from a posterior of the same kernel without it."""
+    """Mean and variance of each outcome of a policy's data, from a posterior of the same kernel without its point."""
     agent = lab._informed()
     assert isinstance(agent, LearnedAgent)
     assert isinstance(agent.posterior, GPRegression)
     mean, variance = np.zeros(len(agent.y)), np.zeros(len(agent.y))
     for i in range(len(agent.y)):
-        others = np.arange(len(agent.y)) != i
+        others = (agent.X[i] != agent.X).any(axis=1)
         lam = agent.posterior.lam
         left = GPRegression(agent.posterior.kernel, agent.X[others], agent.y[others], lam, agent.prior_mean)
         answer = left.at(agent.X[i : i + 1])
@@ -122,8 +122,8 @@ class TestVerdict:
     def test_it_follows_the_rule(self, error: float, sd: float, verdict: str) -> None:
         outcome = np.tile([-1.0, 1.0], 10)
         predictions = pd.DataFrame({"outcome": outcome, "mean": outcome * (1 - error), "sd": sd})
-        assert Check("yield", predictions, 1.0, {"x": 1.0}, 20).verdict.startswith(verdict)
-        early = Check("yield", predictions, 1.0, {"x": 1.0}, 21).verdict
+        assert Check("yield", predictions, 20, 1.0, {"x": 1.0}, 20).verdict.startswith(verdict)
+        early = Check("yield", predictions, 20, 1.0, {"x": 1.0}, 21).verdict
         assert early == "Too early to tell: 20 outcomes, and it takes 21."
 
     @pytest.mark.parametrize(("inside", "begins"), [(16, "Yes"), (15, "In part")])
@@ -131,7 +131,7 @@ class TestVerdict:
         # 15 or fewer of 20 with probability 0.0026, 16 or fewer with 0.016.
         outcome, sd = np.tile([-1.0, 1.0], 10), np.where(np.arange(20) < inside, 1.0, 0.01)
         predictions = pd.DataFrame({"outcome": outcome, "mean": outcome * 0.9, "sd": sd})
-        assert Check("yield", predictions, 1.0, {"x": 1.0}, 10).verdict.startswith(begins)
+        assert Check("yield", predictions, 20, 1.0, {"x": 1.0}, 10).verdict.startswith(begins)
 
     @pytest.mark.parametrize(
         ("n", "settings", "fewest"), [(9, {}, 12), (12, {}, None), (12, {"n_initial": 14}, 14), (3, {}, 12)]
@@ -146,6 +146,23 @@ class TestVerdict:
         assert verdict.startswith("Too early") == (fewest is not None)
         if fewest is not None:
             assert verdict == f"Too early to tell: {n} outcomes, and it takes {fewest}."
+
+    def test_repeats_of_a_point_tell_nothing_of_others(self) -> None:
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            rows = [
+                {"x": x, "yield": level + noise}
+                for x, level in zip(rng.random(12), rng.normal(50, 10, 12), strict=True)
+                for noise in rng.normal(0, 1, 3)
+            ]
+            check = Experiment({"x": (0, 1)}, outcome="yield", data=rows, repeats=True).check()
+            assert check.points == 12
+            assert check.verdict.split(":")[0] in ("No", "Hardly")
+            assert "36 outcomes, each predicted from the others, those at its own point left out; 12 diff" in repr(
+                check
+            )
+        early = Experiment({"x": (0, 1)}, outcome="yield", data=rows[:15], repeats=True).check()
+        assert early.verdict == "Too early to tell: 5 different points, and it takes 10."
 
     def test_equal_outcomes_teach_nothing(self) -> None:
         data = outcomes(15, 1.0, np.random.default_rng(0)).assign(**{"yield": 3.0})

@@ -144,6 +144,18 @@ class TestHypervolume:
         z = (X[:, 2] ** 2 - 0.5) / (0.1 + 0.2 * X[:, 2])
         np.testing.assert_allclose(value - free(X), norm.logcdf(z))
 
+    @pytest.mark.parametrize("least", [0.0, 30.0, 300.0])
+    def test_what_is_out_of_reach_still_has_a_slope(self, least: float) -> None:
+        """At 300 it is 1,000 deviations away: the volume itself would be 0 in double precision."""
+        lower, upper = boxes_above(np.array([[least + 1, least + 2], [least + 2, least + 1]]), np.full(2, least))
+        gain = LogHypervolumeImprovement([_Known(j) for j in range(2)], lower, upper, np.zeros(0))
+        X, h = np.array([[0.3, 0.6], [0.9, 0.2], [0.9, 0.6]]), 1e-6
+        value, gradient = gain.with_gradient(X)
+        assert np.isfinite(value).all()
+        assert len(set(value)) == 3
+        by_differences = np.array([(gain(X + h * e) - gain(X - h * e)) / (2 * h) for e in np.eye(2)]).T
+        np.testing.assert_allclose(gradient, by_differences, rtol=1e-5, atol=1e-5)
+
     def test_the_reference_is_a_tenth_below_the_worst_or_the_limit(self) -> None:
         Y = np.array([[0.0, 10.0], [5.0, 0.0], [-5.0, -5.0]])
         np.testing.assert_allclose(reference_of(Y, np.array([-np.inf, -np.inf])), [-6.0, -6.5])
@@ -204,6 +216,20 @@ class TestPlay:
         lower = agent.gain(agent.parts[0].actions[:0]).lower
         assert lower[:, 1].min() == -30
         assert (lab.pareto()["cost"] <= 30).all()
+
+    def test_a_limit_out_of_reach_is_approached(self) -> None:
+        lab = played(Experiment(RANGES, QUICK, outcome={"yield": ("max", ">= 90")}), 6)
+        assert lab.results()["yield"].max() > 79  # of 80
+        for refused in (lab.recommend, lab.best):
+            with pytest.raises(ValueError, match=r"keeps? to .*yield >= 90, got none"):
+                refused()
+        with pytest.raises(ValueError, match="point: expected one to draw through, since none that was told keeps to"):
+            lab.plot_model()
+
+    def test_a_prior_mean_moves_no_limit(self) -> None:
+        goals = {"yield": "max", "cost": "<= 35"}
+        one, other = (played(Experiment(RANGES, QUICK, outcome=goals, prior_mean=c), 4) for c in (0.0, 30.0))
+        assert one.recommend() == other.recommend() == one.best()[0]
 
     def test_nothing_keeps_to_the_limits(self) -> None:
         lab = played(Experiment(RANGES, QUICK, outcome={"yield": "max", "cost": "<= 1"}), 2)
