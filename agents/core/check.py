@@ -30,7 +30,7 @@ __all__ = ["AgentCheckError", "check_agent", "required_arguments"]
 _LOOK_SECONDS = 0.5  # between looks at the call that the agent is in
 _SAY_SECONDS = 30.0
 _AROUND = ("agents.core.protocol", "jaxtyping._decorator")  # checks around an agent's own call
-_DELAY = 3
+_DELAY, _BATCH = 3, 3
 _SHARE = 0.4
 _SEVERAL, _BOX = "twelve arms", "box"
 _STATED: tuple[Need, ...] = ("kernel", "noise", "norm", "horizon")
@@ -50,14 +50,16 @@ def check_agent(
 ) -> None:
     """Test fresh agents against every clause of the protocol.
 
-    The clauses: actions are valid, not too many, and never none while nothing is pending; so are recommendations, from
-    before the first feedback on; selecting does not change beliefs; an agent that declares contexts selects and
+    The clauses: actions are valid, not too many, and never none while nothing is pending, of an agent with fixed
+    batches exactly as many as are asked for; so are recommendations, from before the first feedback on; a band has a
+    mean and a half-width for each arm; selecting does not change beliefs; an agent that declares contexts selects and
     recommends among the arms offered to it, and plays as before if these are all;
-    inputs are not modified; equal seeds give equal actions; a fresh agent with a restored state continues
-    with the same actions; the order within a delivery of feedback does not matter; problems with a single arm and with
-    duplicated arms work, and so does one that states only what the agent `needs`; a failed evaluation raises no error;
-    what a base class keeps of the feedback is kept. An agent that declares `delayed` also gets feedback three
-    evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform does.
+    inputs are not modified; equal seeds give equal actions, also after an episode before; a fresh agent with a restored
+    state continues with the same actions; the order within a delivery of feedback does not matter; problems with a
+    single arm and with duplicated arms work, and so does one that states only what the agent `needs`; a failed
+    evaluation raises no error; what a base class keeps of the feedback is kept. An agent that declares `delayed` also
+    gets feedback three evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform
+    does.
 
     The agent plays in a thread of its own, so that a call that does not return is named.
 
@@ -87,15 +89,15 @@ def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object
     problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
     for problem in problems:
         passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
-        reference = _play(make, problem)
-        if not np.array_equal(reference, _play(make, problem)):
-            raise AgentCheckError(f"determinism: two plays with equal seeds differ on {problem.name}")
+        reference = _check_seeds(make, problem)
         for stop in (1, horizon // 2):
             if not np.array_equal(reference, _play(make, problem, _Disturbance(resume_after=stop))):
                 raise AgentCheckError(f"resume: restored after {stop} evaluations, play differs on {problem.name}")
         if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
             raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
         _play(make, problem, _Disturbance(fail_every=5))
+        if make().capabilities.batch == "fixed":
+            _check_batch(make, problem)
         if problem.name in (_SEVERAL, _BOX):
             _check_needs(make, problem)
             passed.append("needs")
@@ -210,6 +212,17 @@ def _loaded(id: str) -> Callable[[], Agent]:
     return found
 
 
+def _check_seeds(make: Callable[[], Agent], problem: Problem) -> np.ndarray:
+    """The actions of an episode, which are the same in a second one of the same agent, as in one of a fresh agent."""
+    used = make()
+    first = _play(lambda: used, problem)
+    if np.array_equal(first, _play(lambda: used, problem)):
+        return first
+    if np.array_equal(first, _play(make, problem)):
+        raise AgentCheckError(f"reset: in a second episode it plays otherwise than a fresh agent on {problem.name}")
+    raise AgentCheckError(f"determinism: two plays with equal seeds differ on {problem.name}")
+
+
 def _check_needs(make: Callable[[], Agent], problem: Problem) -> None:
     needs = make().capabilities.needs
     try:
@@ -311,7 +324,7 @@ def _check_kept(agent: Agent, problem: Problem, played: int) -> None:
     """An agent that overrides `observe` of its base class may have forgotten to call it."""
     name, kept, hook = "", played, ""
     if isinstance(agent, FiniteArmAgent):
-        name, kept, hook = "self.n_pulls", agent.n_pulls, ", or override `_learn(arms, counts, sums)` in its place"
+        name, kept, hook = "self.n_pulls", agent.n_pulls, ", or override `learn(arms, counts, sums)` in its place"
     elif isinstance(agent, BoxAgent):
         name, kept = "len(self.y)", len(agent.y)
     if kept == 0:
@@ -332,15 +345,39 @@ def _part(pending: Pending, which: np.ndarray) -> Pending:
     return Pending(pending.tickets[which], pending.actions[which])
 
 
+def _check_band(prediction: Any, problem: Problem) -> None:
+    shapes = [np.shape(each) for each in prediction]
+    if shapes != [(problem.n_arms,)] * 2:
+        raise AgentCheckError(
+            f"predict: expected a mean and a half-width for each of {problem.n_arms} arms on {problem.name}, got "
+            f"arrays of shapes {', '.join(map(str, shapes))}"
+        )
+    if (np.asarray(prediction[1]) < 0).any():
+        least = np.min(prediction[1])
+        raise AgentCheckError(f"predict: expected half-widths of at least 0 on {problem.name}, got {least:g}")
+
+
+def _check_batch(make: Callable[[], Agent], problem: Problem) -> None:
+    """An agent whose batches have any requested size gives exactly as many actions."""
+    agent = make()
+    agent.reset(problem, np.random.default_rng(1))
+    actions = agent.select(_BATCH, Pending.empty(problem))
+    if len(actions) != _BATCH:
+        raise AgentCheckError(
+            f"select: {len(actions)} actions where {_BATCH} were asked for on {problem.name}; with batch='fixed' it "
+            "has to give exactly as many, with batch='adaptive' it may end a batch"
+        )
+
+
 def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndarray:
     before = copy.deepcopy(pending)
     prediction = None if problem.arms is None else agent.predict(problem.arms)
     actions = agent.select(n, pending)
     _unchanged("pending", before, pending)
     if problem.arms is not None and prediction is not None:
+        _check_band(prediction, problem)
         after = agent.predict(problem.arms)
-        assert after is not None
-        if not (np.array_equal(prediction[0], after[0]) and np.array_equal(prediction[1], after[1])):
+        if after is None or not all(np.array_equal(*pair, equal_nan=True) for pair in zip(prediction, after)):
             raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}")
     if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
         kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"

@@ -24,6 +24,7 @@ __all__ = [
     "EnvError",
     "IncompatibleError",
     "RunTimeout",
+    "at",
     "check_actions",
     "check_fact",
     "check_means",
@@ -208,17 +209,17 @@ def check_step(
     except (TypeError, ValueError):
         raise EnvError(
             f"step: expected (observation, reward, terminated, truncated, info), got {shown(answer)}"
-            f"{_at(evaluation, action)}"
+            f"{at(evaluation, action)}"
         ) from None
     if type(info) is not dict and not isinstance(info, Mapping):
-        raise EnvError(f"step: expected a dict as info, got {shown(info)}{_at(evaluation, action)}")
+        raise EnvError(f"step: expected a dict as info, got {shown(info)}{at(evaluation, action)}")
     try:
         failed, ended = bool(info.get("failed", False)), bool(terminated or truncated)
     except (TypeError, ValueError):
         what = (terminated, truncated, info.get("failed", False))
         raise EnvError(
             f"step: expected terminated, truncated and info['failed'] to be true or false, got {shown(what)}"
-            f"{_at(evaluation, action)}"
+            f"{at(evaluation, action)}"
         ) from None
     value = math.nan if failed else _as_float(reward)
     if not (failed or -LARGEST <= value <= LARGEST):
@@ -287,8 +288,9 @@ def _no_number(expected: str, value: Any, evaluation: int, action: Any) -> EnvEr
     number = _as_float(value)
     got = shown(value) if math.isnan(number) and not isinstance(value, float) else f"{number!r}"
     size = f", beyond {LARGEST:g}" if math.isfinite(number) and abs(number) > LARGEST else ""
-    return EnvError(f"step: expected {expected}, got {got}{size}{_at(evaluation, action)}")
+    return EnvError(f"step: expected {expected}, got {got}{size}{at(evaluation, action)}")
 
 
-def _at(evaluation: int, action: Any) -> str:
+def at(evaluation: int, action: Any) -> str:
+    """Where an error of a step is."""
     return f" for evaluation {evaluation} (action {np.asarray(action).tolist()})"

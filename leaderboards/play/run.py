@@ -41,6 +41,7 @@ from leaderboards.play.build import (
     describe_agent,
     describe_env,
     horizon_of,
+    is_own_env,
     pinned,
 )
 from leaderboards.play.feedback import Channel, parse_feedback
@@ -53,6 +54,7 @@ from leaderboards.play.protocol_checks import (
     EnvError,
     IncompatibleError,
     RunTimeout,
+    at,
     check_actions,
     check_fact,
     check_means,
@@ -95,6 +97,7 @@ NO_REGRET = (
 NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
 _COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
 _FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
+_SLACK = 1e-5  # relative, of a regret: an environment may compute in single precision
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
 _NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
@@ -570,6 +573,8 @@ class Loop:
         trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(
             answer, t + 1, action, self.oracle.known
         )
+        if self.oracle.least_regret is not None:
+            self.oracle.check(t + 1, action, trace.regrets.item(t), offers=self._offered is not None)
         trace.costs[t] = cost
         if failed:
             trace.failed[t] = True
@@ -641,6 +646,11 @@ class Oracle:
         now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
         gap: Mean gap of the instance, see `leaderboards.play.mean_gap`; None if unknown.
 
+    Attributes:
+        known: Whether there are regrets.
+        least_regret: Below which a regret of a step contradicts the optimum; None where none is checked, as with the
+            environments of this project, some of which know no more than the best found so far.
+
     Raises:
         EnvError: if a certified number is not finite.
     """
@@ -666,6 +676,7 @@ class Oracle:
         # One call for all arms: a recommendation a step would cost a call each. A list takes four times the memory.
         self._regrets = self._optimum - means if self.known and isinstance(means, np.ndarray) else None
         self._mean = means if self.known and callable(means) else None
+        self.least_regret: float | None = None
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
@@ -689,7 +700,32 @@ class Oracle:
         best = check_fact("optimum", optimum)
         with ENVIRONMENT:
             gap = mean_gap(env, problem, best, means)
-        return cls(problem, best, means, certificate, now, gap)
+        found = cls(problem, best, means, certificate, now, gap)
+        if played.spec is None or not is_own_env(played.spec.id):
+            found.least_regret = -max(found._facts.get("optimum_tol", 0.0), 0.0) - _SLACK * max(1.0, abs(best))
+        return found
+
+    def check(self, evaluation: int, action: Any, regret: float, offers: bool) -> None:
+        """Check the regret that a step tells against the optimum and the means that were stated.
+
+        Raises:
+            EnvError: if it is below 0, or of an arm another than at `reset` although means are said not to change.
+        """
+        assert self.least_regret is not None
+        if regret < self.least_regret:
+            raise EnvError(
+                f"step: expected a regret of at least 0, got {regret:g}{at(evaluation, action)}: its mean is larger "
+                f"than the optimum that is stated, {self._optimum:g}"
+            )
+        if self._regrets is None or self._now is not None or offers:
+            return
+        stated = self._regrets.item(int(action))
+        if abs(regret - stated) > _SLACK * max(1.0, abs(self._optimum), abs(stated)):
+            raise EnvError(
+                f"step: expected the regret {stated:g}, by optimum and mean after reset, got {regret:g}"
+                f"{at(evaluation, action)}; where means change, the environment says so by regret_changes = True and "
+                "tells regret(actions)"
+            )
 
     def regret(self, action: int | np.ndarray) -> float:
         """Best mean minus the mean of `action`, those of the coming step."""

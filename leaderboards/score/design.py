@@ -113,7 +113,7 @@ def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -
         raise ValueError(f"ranks: expected four repetitions or more, got {n}")
     rng = np.random.default_rng(_SEED)
     once = np.ones((1, E, n), np.int64)
-    estimate = float(_ratios(ranks, once, rng.random((1, _HALVES, E, n)))[0])
+    estimate = float(np.clip(_ratios(ranks, once, rng.random((1, _HALVES, E, n)))[0], 1, E))  # noise knows no bounds
     counts, draws = np.empty((_RESAMPLES, E, n), np.int64), np.empty((_RESAMPLES, _HALVES_AGAIN, E, n))
     for i in range(_RESAMPLES):
         counts[i] = rng.multinomial(n, np.full(n, 1 / n), size=E)
@@ -122,7 +122,8 @@ def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -
         [_ratios(ranks, counts[i : i + _BATCH], draws[i : i + _BATCH]) for i in range(0, _RESAMPLES, _BATCH)]
     )
     known = again[np.isfinite(again)]
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
+    ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else np.full(2, np.nan)
+    low, high = np.clip(ends, 1, E)
     return Interval(estimate, float(low), float(high), n, level)
 
 

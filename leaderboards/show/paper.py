@@ -61,6 +61,8 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     **{c: f"\\{c}" for c in "&%$#_{}"},
 }
 
@@ -413,7 +415,7 @@ def markdown_table(site: Site) -> str:
         cells = []
         for task in tasks:
             interval = _score(site, task, name)
-            text = "–" if interval is None else _text(interval)
+            text = "–" if interval is None else _text(interval) + _PART * _is_part(site, task, name)
             cells.append(f"**{text}**" if site.rank(task, name) == 1 else text)
         lines.append(_row_md([_escape_md(name), *cells]))
     return "\n".join([*lines, "", _caption(site), ""])
@@ -434,7 +436,7 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
         cells = []
         for task in tasks:
             interval = _score(site, task, name)
-            text = "--" if interval is None else _text_latex(interval)
+            text = "--" if interval is None else _text_latex(interval) + _PART_LATEX * _is_part(site, task, name)
             cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
         rows.append([escape_latex(name), *cells])
     head = ["Agent", *map(escape_latex, tasks)]
@@ -458,6 +460,8 @@ def _latex_means(site: Site) -> str:
         cells = []
         for task in tasks:
             text = texts.get((task, name), "{--}")
+            if _is_part(site, task, name):
+                text = f"{{{text}{_PART_LATEX}}}"
             cells.append(rf"\bfseries {text}" if site.rank(task, name) == 1 else text)
         rows.append([escape_latex(name), *cells])
     notes = [f"% {_caption(site, only_mean=True)}", r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"]
@@ -488,6 +492,15 @@ def _score(site: Site, task: str, agent: str) -> Interval | None:
     return cell.intervals[found.metric]
 
 
+_PART, _PART_LATEX = "†", r"$^\dagger$"
+
+
+def _is_part(site: Site, task: str, agent: str) -> bool:
+    """Whether a score is of fewer repetitions than the ranks rest on: the others failed, or were not played yet."""
+    found = site.rankings[task]
+    return found is not None and agent not in found.agents and _score(site, task, agent) is not None
+
+
 def _text(interval: Interval) -> str:
     ends = between(interval)
     return f"{number(interval.estimate)} ({ends})" if ends else number(interval.estimate)
@@ -499,12 +512,21 @@ def _text_latex(interval: Interval) -> str:
 
 
 def _caption(site: Site, *, only_mean: bool = False) -> str:
-    metrics = sorted({found.metric.replace("_", " ") for found in site.rankings.values() if found is not None})
+    tasks: dict[str, list[str]] = {}
+    for task, found in site.rankings.items():
+        if found is not None:
+            tasks.setdefault(found.metric.replace("_", " "), []).append(task)
+    metrics = sorted(tasks)
     shown = "mean" if only_mean else "mean and 95 % interval"
-    return (
-        f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: {shown} over repetitions; "
-        "the leading tie group of each environment in bold."
-    )
+    text = f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: {shown} over repetitions"
+    if len(metrics) > 1:
+        fewest = min(metrics, key=lambda metric: len(tasks[metric]))
+        text += f" ({fewest}: {', '.join(tasks[fewest])})"
+    text += "; the leading tie group of each environment in bold."
+    if any(_is_part(site, task, name) for task in site.rankings for name in _order(site)):
+        mark = "a dagger" if only_mean else _PART
+        text += f" With {mark}: of fewer repetitions than the others, and not ranked."
+    return text
 
 
 def _row_md(cells: list[str]) -> str:

@@ -65,6 +65,8 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
     ]
     for line in chart.lines:
         shown = np.flatnonzero(np.isfinite(line.y) & (line.y >= low) & (t >= first))
+        if not len(shown):  # no regret, or less than can be drawn
+            continue
         xs = 2 + (drawing_width - 4) * np.log(t[shown] / first) / across
         # A point every few units of the drawing: a page has hundreds of these lines.
         kept = np.unique(

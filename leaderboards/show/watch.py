@@ -77,7 +77,8 @@ class Watcher:
         wanted = self._keys_of(summary.suite, results.rivals())
         ended = len(runs) if wanted is None else len(wanted.intersection(runs.index))
         parts: list[RenderableType] = [Text(f"{self.store.directory}", style="bold")]
-        counts = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items()) or "nothing yet"
+        shown = runs if wanted is None else runs[runs.index.isin(wanted)]
+        counts = ", ".join(f"{n} {status}" for status, n in shown["status"].value_counts().items()) or "nothing yet"
         if wanted is None:
             parts.append(Text(f"{counts}{self._pace(runs, None)}"))
         else:
@@ -174,7 +175,7 @@ def _table(found: dict[str, _Scores], also: Collection[str]) -> Table:
     # A narrow terminal cuts names and folds headings, never a number.
     table.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=_NAME)
     if len(found) > 1:
-        table.add_column(f"mean rank of {len(found)}", justify="right", min_width=len("10.00"))
+        table.add_column(f"rank of means, {len(found)} tasks", justify="right", min_width=len("10.00"))
     for task in found if shown else ():
         table.add_column(escape(task), justify="right", min_width=len("0.0001"), overflow="fold")
     table.add_column("runs", justify="right", no_wrap=True, min_width=len("runs"))

@@ -206,11 +206,56 @@ def test_feedback_that_a_base_class_never_gets() -> None:
             """Likewise."""
 
     with pytest.raises(
-        AgentCheckError, match=r"observe: 40 evaluations .* on twelve arms, and self.n_pulls is 0; call"
-    ):
+        AgentCheckError,
+        match=r"observe: 40 evaluations .* on twelve arms, and self.n_pulls is 0; call .*override",
+    ) as deaf:
         agents.check_agent(Deaf)
+    assert hasattr(FiniteArmAgent, str(deaf.value).rpartition("override `")[2].partition("(")[0])
     with pytest.raises(AgentCheckError, match=r"observe: 40 evaluations .* on box, and len\(self.y\) is 0; call"):
         agents.check_agent(Numb)
+
+
+def test_what_an_episode_leaves_behind_is_found_in_the_next() -> None:
+    class Counting(Spread):
+        def start_episode(self) -> None:
+            super().start_episode()
+            self.episodes = getattr(self, "episodes", 0) + 1
+
+        def select(self, n: int, pending: Pending) -> Actions:
+            return np.full(n, self.episodes % self.problem.n_arms)
+
+    with pytest.raises(AgentCheckError, match="reset: in a second episode it plays otherwise than a fresh agent"):
+        agents.check_agent(Counting, show=None)
+
+
+def test_fixed_batches_are_whole() -> None:
+    class Fewer(Spread):
+        def select(self, n: int, pending: Pending) -> Actions:
+            return super().select(max(n - 1, 1), pending)
+
+    with pytest.raises(AgentCheckError, match=r"select: 2 actions where 3 were asked for on twelve arms; .*'adaptive'"):
+        agents.check_agent(Fewer, show=None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "least", "message"),
+    [
+        (-1, 0.0, None),
+        ((-1, 1), 0.0, r"predict: expected a mean and a half-width .* got arrays of shapes \(12, 1\), \(12, 1\)"),
+        (-1, -0.5, "predict: expected half-widths of at least 0 on twelve arms, got -0.5"),
+        (-1, np.nan, None),
+    ],
+)
+def test_a_band_has_two_numbers_for_each_arm(shape: Any, least: float, message: str | None) -> None:
+    class Banded(Spread):
+        def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.zeros(len(X)).reshape(shape), np.full(len(X), least).reshape(shape)
+
+    if message is None:
+        agents.check_agent(Banded, show=None)
+    else:
+        with pytest.raises(AgentCheckError, match=message):
+            agents.check_agent(Banded, show=None)
 
 
 def test_what_it_reads_is_what_it_says_it_needs() -> None:

@@ -281,6 +281,14 @@ def test_the_participation_ratio_knows_independent_tasks_from_equal_ones() -> No
         participation_ratio(ranks=noise[:, :3])
 
 
+def test_the_participation_ratio_is_between_one_and_the_number_of_tasks() -> None:
+    for seed in range(6):
+        ranks = np.argsort(np.random.default_rng(seed).random((2, 6, 3)), axis=2) + 1.0  # noise alone
+        found = participation_ratio(ranks)
+        assert np.isnan(found.estimate) or 1 <= found.estimate <= 2
+        assert np.isnan(found.low) or 1 <= found.low <= found.high <= 2
+
+
 def test_a_folder_of_one_agent_has_scores(tmp_path: Path) -> None:
     store = Store(tmp_path)
     spec = RunSpec(env=Ref("GPBandit/RKHS-v0"), agent=Ref("EpsGreedy"), repetition=0, horizon=20)

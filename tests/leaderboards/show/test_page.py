@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -24,14 +25,14 @@ from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, prose
-from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.chart import Axis, Chart, Line, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, rounded, rounded_each, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles
 from leaderboards.show.registry import TaskView
 from leaderboards.show.shared import make_site
-from leaderboards.show.svg import swatch
+from leaderboards.show.svg import swatch, thumbnail
 from leaderboards.store.exchange import add, pack
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record, trace
@@ -281,6 +282,19 @@ def test_commands_of_many_rows_are_folded(tmp_path: Path, n: int, folded: bool) 
     page = (build_page(tmp_path, theory=False).parent / "site" / "env-rkhs.html").read_text()
     assert page.count('aria-label="Command for ') == n
     assert (f"<summary>Commands of {n} rows</summary>" in page) == folded
+
+
+def test_a_thumbnail_leaves_out_a_curve_that_is_next_to_nothing() -> None:
+    t = np.arange(1, 6)
+    curves = {"a": np.full(5, 4.0), "b": np.full(5, 0.001), "c": np.zeros(5), "d": np.full(5, np.nan)}
+    chart = Chart("key", "title", Axis("t"), Axis("y"), tuple(Line(name, t, y) for name, y in curves.items()))
+    drawn = str(thumbnail(chart, {name: LineStyle(i, "solid") for i, name in enumerate(curves)}, "all"))
+    assert re.findall("<title>(.)</title>", drawn) == ["a"]
+
+
+def test_a_page_of_one_evaluation(tmp_path: Path) -> None:
+    folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("EpsGreedy")], 1, 1)
+    assert build_page(tmp_path).is_file()
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:

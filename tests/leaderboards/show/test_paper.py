@@ -17,7 +17,7 @@ from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.paper import draw_panels, metric_panels, paper_style
 from leaderboards.show.shared import make_site
-from tests.leaderboards.folders import AGENTS, folder
+from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     assert sum(line.startswith("| Uniform | 1.00 | 1.00 |") for line in markdown) == 1
     assert any(r"\$x\_1\$ \| \<b\>" in line for line in markdown)
     latex = (tmp_path / "out" / "scores.tex").read_text()
-    assert r"50 \% \& \$x\_1\$ | <b>" in latex
+    assert r"50 \% \& \$x\_1\$ | \textless{}b\textgreater{}" in latex
     assert latex.count(r"\\") == 1 + len(AGENTS) + 1
 
 
@@ -170,6 +170,29 @@ def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) 
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             make_figures(tmp_path, **arguments)  # type: ignore[arg-type]
+
+
+def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path) -> None:
+    agents = [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB", label="BBKB <2>")]
+    crashed: Failure = ("crashed", "ValueError: no", None)
+    failures = {("RKHS", agent.label): crashed for agent in (agents[0], agents[2])}
+    store = folder(tmp_path, agents=agents, repetitions=6, failures=failures)
+    for repetition in range(1, 6):
+        store.write(record(Ref("GPBandit/RKHS-v0"), agents[2], repetition))
+    make_figures(tmp_path, formats=())
+    tables = tmp_path / "figures"
+    markdown, latex = (tables / "scores.md").read_text(), (tables / "scores.tex").read_text()
+    row = next(line for line in markdown.splitlines() if line.startswith("| BBKB"))
+    assert row.count("†") == 1
+    assert "Final cumulative regret or regret ratio of suite" in markdown
+    assert " over repetitions (cumulative regret: RKHS); " in markdown
+    assert "With †: of fewer repetitions than the others, and not ranked." in markdown
+    assert r"BBKB \textless{}2\textgreater{} & " in latex
+    assert latex.count(r"$^\dagger$") == 1
+    make_figures(tmp_path, formats=(), only_mean=True)
+    latex = (tables / "scores.tex").read_text()
+    assert re.search(r"\{\d[\d.e-]*\$\^\\dagger\$\}", latex)
+    assert "With a dagger: of fewer" in latex
 
 
 @pytest.mark.slow
