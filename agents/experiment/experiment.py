@@ -403,10 +403,8 @@ class Experiment:
             own[i].counts_as = worst
         if worst != self._worst and set(failed) - set(told):
             # Failures that it knows count as another number now, which no policy can be told: it begins again.
-            agent, told = (
-                self._begun(again=True),
-                [i for i, each in enumerate(own) if each.status in ("done", "failed")],
-            )
+            agent = self._begun(again=True)
+            told = [i for i, each in enumerate(own) if each.status in ("done", "failed")]
         else:
             agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
         if told:

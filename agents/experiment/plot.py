@@ -79,9 +79,8 @@ def _add_outcome(
     if done.any():
         if goal.direction is not None:
             line = {"color": ORANGE, "shape": "hv"}
-            so_far = go.Scatter(
-                x=t[done], y=best_so_far(results[done], names, goals, goal), mode="lines", line=line
-            ).update(name="best so far", showlegend=first)
+            best = best_so_far(results[done], names, goals, goal)
+            so_far = go.Scatter(x=t[done], y=best, mode="lines", line=line, name="best so far", showlegend=first)
             figure.add_trace(so_far, row=row, col=1)
         failed = (results["status"] == "failed").to_numpy()
         cross = {"color": RED, "symbol": "x"}
@@ -118,7 +117,8 @@ def best_so_far(done: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal],
     for i, point in enumerate(points):
         sums[point] += Y[i]
         counts[point] += 1
-        means = signs * sums[: points[: i + 1].max() + 1] / counts[: points[: i + 1].max() + 1]
+        seen = counts[:, 0] > 0
+        means = signs * sums[seen] / counts[seen]
         kept = (means >= least).all(axis=1)
         if kept.any():
             best[i] = goal.sign * means[kept, at].max()
