@@ -42,6 +42,7 @@ __all__ = [
     "Registrations",
     "RunOutcome",
     "read_progress",
+    "unbounded_memory",
     "work",
 ]
 
@@ -163,11 +164,24 @@ def work(job: Job) -> list[RunOutcome]:
             finished.append(record)
             outcomes.append(RunOutcome(record.spec, record.status, record.seconds, record.reason))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
-                _flush(store, finished)
+                _flush(store, finished, job.limits)
                 last_flush = perf_counter()
-        _flush(store, finished)
+        _flush(store, finished, job.limits)
     job.progress.unlink(missing_ok=True)
     return outcomes
+
+
+@contextlib.contextmanager
+def unbounded_memory() -> Iterator[None]:
+    """A block beyond the bound of this process's memory, of which a run may have left nothing to write it with."""
+    import resource  # where there is a bound
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def read_progress(path: Path) -> tuple[str | None, str]:
@@ -188,10 +202,11 @@ def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
         yield _try(spec, job, progress, store)
 
 
-def _flush(store: Store, finished: list[RunRecord]) -> None:
+def _flush(store: Store, finished: list[RunRecord], limits: Limits) -> None:
     """Write what is finished; only then are its checkpoints needed no more."""
     if finished:
-        store.write(*finished)
+        with unbounded_memory() if limits.memory is not None and sys.platform == "linux" else contextlib.nullcontext():
+            store.write(*finished)
     for record in finished:
         with contextlib.suppress(OSError):  # it is of no use any more, and no harm
             store.checkpoint(record.spec.key).unlink()

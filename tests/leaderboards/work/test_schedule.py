@@ -298,6 +298,41 @@ def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     assert summary.ended == {"done": 1, "timeout": 1}
 
 
+WRITE_WITHOUT_MEMORY = """
+import sys
+from pathlib import Path
+import numpy as np
+from leaderboards.play.spec import Ref
+from leaderboards.store.store import Store
+from leaderboards.work.jobs import Limits, _flush
+from leaderboards.work.local import bound_memory
+from tests.leaderboards.folders import record
+store, limits = Store(Path(sys.argv[1])), Limits(memory=int(sys.argv[2]) or None)
+made = [record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0)]
+bound_memory(1 << 27)
+hoard, size = [], 1 << 24
+while size >= 1 << 8:
+    try:
+        hoard.append(bytearray(size))
+    except MemoryError:
+        size //= 2
+try:
+    _flush(store, made, limits)
+except MemoryError:
+    sys.exit(3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="address space can be bounded on Linux only")
+@pytest.mark.parametrize(("memory", "code"), [(1 << 27, 0), (0, 3)])
+def test_what_a_run_left_no_memory_for_is_written(memory: int, code: int, tmp_path: Path) -> None:
+    """Without a bound of the harness's own, which is the other case, it is not."""
+    done = subprocess.run([sys.executable, "-c", WRITE_WITHOUT_MEMORY, str(tmp_path), str(memory)], check=False)
+    assert done.returncode == code
+    assert len(Store(tmp_path).runs()) == (0 if code else 1)
+
+
 @pytest.mark.chaos
 def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
