@@ -557,7 +557,7 @@ class Experiment:
         """
         from agents.experiment.plot import outcome_figure
 
-        return outcome_figure(self.results(), self._choices.names, self.goals)
+        return outcome_figure(self.results(), self._choices.names, self.goals, self._history.best_so_far())
 
     def plot_pareto(self) -> go.Figure:
         """Outcomes against each other, with the front of `pareto` and the limits, as a Plotly figure.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from agents.core.protocol import Action
 from agents.experiment.candidates import Candidates
@@ -180,16 +181,24 @@ class History:
         """Rewards in the unit of the outcome."""
         return goal.sign * rewards + self._prior_mean
 
+    def points(self, evaluations: Sequence[Evaluation]) -> list[int]:
+        """The number of the point of each evaluation, counted in the order in which points are first met."""
+        firsts: list[Evaluation] = []
+        numbers = []
+        for each in evaluations:
+            same = self.same(each.action, firsts)
+            if not same:
+                firsts.append(each)
+            numbers.append(same[0] if same else len(firsts) - 1)
+        return numbers
+
     def averages(self) -> list[tuple[Point, Outcomes, int]]:
         """Every point with outcomes, these averaged over its repeats, and the row in which it is first."""
-        groups: list[list[tuple[int, Evaluation]]] = []
-        for i, each in enumerate(self.all):
-            if each.status == "done":
-                same = self.same(each.action, [group[0][1] for group in groups])
-                if same:
-                    groups[same[0]].append((i, each))
-                else:
-                    groups.append([(i, each)])
+        done = [(i, each) for i, each in enumerate(self.all) if each.status == "done"]
+        numbers = self.points([each for _, each in done])
+        groups: list[list[tuple[int, Evaluation]]] = [[] for _ in range(max(numbers, default=-1) + 1)]
+        for number, each in zip(numbers, done, strict=True):
+            groups[number].append(each)
         out: list[tuple[Point, Outcomes, int]] = []
         for group in groups:
             all_ = [each.outcomes for _, each in group if each.outcomes is not None]
@@ -215,6 +224,23 @@ class History:
         goal = objectives[0]
         point, outcomes, _ = max(kept, key=lambda each: goal.sign * each[1][goal.name])
         return point, outcomes
+
+    def best_so_far(self) -> dict[str, Float[np.ndarray, " n"]]:
+        """Of each outcome with a direction, what `best` would have said after each evaluation that has outcomes."""
+        done = [each for each in self.all if each.outcomes is not None]
+        Y = np.array([[each.outcomes[name] for name in self._names] for each in done if each.outcomes is not None])
+        signs, least = np.array([goal.sign for goal in self.goals]), np.array([goal.least for goal in self.goals])
+        sums, counts = np.zeros((len(done), len(self.goals))), np.zeros((len(done), 1))
+        best = np.full((len(done), len(self.goals)), np.nan)
+        for i, point in enumerate(self.points(done)):
+            sums[point] += Y[i]
+            counts[point] += 1
+            seen = counts[:, 0] > 0
+            means = signs * sums[seen] / counts[seen]
+            kept = (means >= least).all(axis=1)
+            if kept.any():
+                best[i] = signs * means[kept].max(axis=0)
+        return {goal.name: best[:, j] for j, goal in enumerate(self.goals) if goal.direction is not None}
 
     def table(self) -> pd.DataFrame:
         """One row per evaluation: the parameters, the outcomes and its status; data from before come first."""

@@ -159,7 +159,7 @@ def check_of(
         raise ValueError("check: expected at least one outcome, got none yet")
     X = learned.space.coordinates(np.array([each.action for _, each in known]))
     y = np.array([history.reward(each, goal) for _, each in known])
-    groups = np.array([history.same(each.action, [other for _, other in known])[0] for _, each in known])
+    groups = np.array(history.points([each for _, each in known]))
     mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean, groups)
     told = [np.nan if each.outcomes is None else each.outcomes[goal.name] for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}

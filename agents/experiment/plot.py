@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = [
-    *("BLUE", "COLUMNS", "GREY", "LIMIT", "ORANGE", "RED"),
-    *("best_so_far", "front_figure", "import_plotly", "outcome_figure"),
-]
+__all__ = ["BLUE", "COLUMNS", "GREY", "LIMIT", "ORANGE", "RED", "front_figure", "import_plotly", "outcome_figure"]
 
 COLUMNS = 3
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"  # Okabe and Ito's, told apart by all eyes
@@ -41,13 +38,16 @@ def import_plotly() -> tuple[ModuleType, Any]:
     return go, make_subplots
 
 
-def outcome_figure(results: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal]) -> go.Figure:
+def outcome_figure(
+    results: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal], best: Mapping[str, Float[np.ndarray, " n"]]
+) -> go.Figure:
     """Every outcome in the order of evaluation with the best so far, and in one panel per parameter.
 
     Args:
         results: One row per evaluation, with its parameters, its outcomes (NaN where there are none) and its status.
         names: The parameters.
         goals: What is wanted of each outcome.
+        best: Of each outcome with a direction, the best after each evaluation that has outcomes.
 
     Raises:
         ImportError: if Plotly is not installed.
@@ -58,7 +58,7 @@ def outcome_figure(results: pd.DataFrame, names: Sequence[str], goals: Sequence[
     specs = [top, *[[{}] * COLUMNS for _ in range(rows)]] * len(goals)
     figure = make_subplots(rows=len(specs), cols=COLUMNS, specs=specs)
     for k, goal in enumerate(goals):
-        _add_outcome(go, figure, results, names, goals, goal, 1 + k * (1 + rows))
+        _add_outcome(go, figure, results, names, goal, best, 1 + k * (1 + rows))
     return figure.update_layout(height=300 * len(specs), template="simple_white")
 
 
@@ -67,8 +67,8 @@ def _add_outcome(
     figure: go.Figure,
     results: pd.DataFrame,
     names: Sequence[str],
-    goals: Sequence[Goal],
     goal: Goal,
+    best: Mapping[str, Float[np.ndarray, " n"]],
     row: int,
 ) -> None:
     values = results[goal.name].to_numpy(dtype=float) if len(results) else np.zeros(0)
@@ -79,8 +79,9 @@ def _add_outcome(
     if done.any():
         if goal.direction is not None:
             line = {"color": ORANGE, "shape": "hv"}
-            best = best_so_far(results[done], names, goals, goal)
-            so_far = go.Scatter(x=t[done], y=best, mode="lines", line=line, name="best so far", showlegend=first)
+            so_far = go.Scatter(
+                x=t[done], y=best[goal.name], mode="lines", line=line, name="best so far", showlegend=first
+            )
             figure.add_trace(so_far, row=row, col=1)
         failed = (results["status"] == "failed").to_numpy()
         cross = {"color": RED, "symbol": "x"}
@@ -98,31 +99,6 @@ def _add_outcome(
         figure.update_xaxes(title_text=name, **place)
         if i % COLUMNS == 0:
             figure.update_yaxes(title_text=goal.name, **place)
-
-
-def best_so_far(done: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal], goal: Goal) -> Float[np.ndarray, " n"]:
-    """The best outcome after each evaluation, of points that keep to all limits and averaged over repeats, as `best`.
-
-    Args:
-        done: One row per evaluation with its parameters and outcomes.
-        names: The parameters.
-        goals: What is wanted of each outcome.
-        goal: That of the outcome which is drawn.
-    """
-    points = done.groupby(list(names), sort=False).ngroup().to_numpy()
-    Y = done[[each.name for each in goals]].to_numpy(dtype=float)
-    sums, counts = np.zeros((len(Y), len(goals))), np.zeros((len(Y), 1))
-    best, at = np.full(len(Y), np.nan), list(goals).index(goal)
-    signs, least = np.array([each.sign for each in goals]), np.array([each.least for each in goals])
-    for i, point in enumerate(points):
-        sums[point] += Y[i]
-        counts[point] += 1
-        seen = counts[:, 0] > 0
-        means = signs * sums[seen] / counts[seen]
-        kept = (means >= least).all(axis=1)
-        if kept.any():
-            best[i] = goal.sign * means[kept, at].max()
-    return best
 
 
 def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Goal]) -> go.Figure:
