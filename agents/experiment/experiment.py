@@ -16,6 +16,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -506,19 +507,22 @@ class Experiment:
         points = [points] if isinstance(points, Mapping) else points
         actions = [self._history.stated(point).action for point in points]
         agent = self._informed() if len(actions) else None  # policies need not expect empty arrays
+        X = np.array(actions) if self._problem.arms is None else self._problem.arms[np.array(actions, int)]
         frames = {}
         for j, goal in enumerate(self.goals):
-            mean, half_width = np.zeros((2, 0)) if agent is None else self._predicted(_part(agent, j), actions)
-            columns = {"mean": self._history.in_units(mean, goal), "half_width": half_width}
+            mean, half_width = np.zeros((2, 0)) if agent is None else self._predicted(agent, j, X)
+            columns = {"mean": mean, "half_width": half_width}
             frames[goal.name] = pd.DataFrame(columns, index=index, dtype=np.float64)
         return frames[self.outcomes[0]] if len(frames) == 1 else pd.concat(frames, axis="columns")
 
-    def _predicted(self, agent: Agent, actions: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
-        X = np.array(actions) if self._problem.arms is None else self._problem.arms[np.array(actions)]
-        found = agent.predict(X)
+    def _predicted(self, agent: Agent | SeveralOutcomes, j: int, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and half-width of the j-th outcome at coordinates, its unit; NaN widths while it has no scale."""
+        part = _part(agent, j)
+        found = part.predict(X)
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
-        return found[0], np.full(len(X), np.nan) if _has_no_scale(agent) else found[1]
+        half_width = np.full(len(X), np.nan) if _has_no_scale(part) else found[1]
+        return self._history.in_units(found[0], self.goals[j]), half_width
 
     def check(self, outcome: str | None = None) -> Check:
         """Whether to believe the model: every outcome predicted from those of all other points, in numbers and words.
@@ -606,19 +610,13 @@ class Experiment:
             raise ValueError("plot_model: expected at least one outcome, got none yet")
         if point is None:
             point = self._shown_point()
-        point, agent = self._history.stated(point).point, _part(self._informed(), j)
-
-        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = agent.predict(X)
-            if found is None:
-                raise ValueError(f"agent: {self._id!r} has no model to draw")
-            return self._history.in_units(found[0], self.goals[j]), found[1]
-
+        point, agent = self._history.stated(point).point, self._informed()
         varying = self._choices.parameters if isinstance(self._choices, Ranges) else self._choices.varying
-        lengthscales = getattr(agent, "hyperparameters", None)
+        lengthscales = getattr(_part(agent, j), "hyperparameters", None)
         shares = importance(varying, lengthscales[0].lengthscales) if lengthscales else {}
         region = self._choices.region if isinstance(self._choices, Ranges) else None
         shown = {each: point[each] for each in varying.names}
+        predict = partial(self._predicted, agent, j)
         return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)
 
     def _shown_point(self) -> Point:

@@ -164,13 +164,14 @@ def _add_slice(
         figure.add_trace(shown, **at)
         figure.update_xaxes(categoryorder="array", categoryarray=x, **at)
     else:
-        inside = np.isfinite(mean)
+        inside = np.isfinite(half)
         where, low, high = np.array(x)[inside], (mean - half)[inside], (mean + half)[inside]
         band = go.Scatter(
             x=np.concatenate([where, where[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
             fillcolor="rgba(0,114,178,0.2)", line={"width": 0}, hoverinfo="skip", name="band", showlegend=first,
         )  # fmt: skip
-        figure.add_trace(band, **at)
+        if inside.any():  # a policy that has no scale yet has no band
+            figure.add_trace(band, **at)
         line = go.Scatter(x=x, y=mean, mode="lines", line={"color": BLUE}, name="mean", showlegend=first)
         figure.add_trace(line, **at)
         figure.add_vline(x=place[2][name], line={"color": ORANGE, "dash": "dot", "width": 2}, opacity=1.0, **at)

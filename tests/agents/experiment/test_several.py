@@ -348,8 +348,15 @@ class TestPictures:
         lab = Experiment(table, QUICK, outcome="yield")
         with pytest.raises(ValueError, match="plot_model: expected at least one outcome, got none yet"):
             lab.plot_model()
-        for point in lab.ask(8):
+        points = lab.ask(8)
+        for point in points[:2]:
+            lab.tell(point, 3.0)
+        names = [trace.name for trace in lab.plot_model().data]
+        assert "mean" in names
+        assert "band" not in names  # as in `predict`: no width before outcomes differ
+        for point in points[2:]:
             lab.tell(point, point["a"])
+        assert "band" in [trace.name for trace in lab.plot_model().data]
         kinds = [trace.type for trace in lab.plot_model().data]
         assert kinds.count("bar") == 1
         assert "contour" not in kinds  # a single number
