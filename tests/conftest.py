@@ -35,6 +35,17 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Ends what pytest-cov began before it knew that this is a worker, and would leave beside what it begins next.
+
+    Nothing that the first records is kept; `no_cover` pauses the second alone, and a paused test took as long as any.
+    """
+    plugin = session.config.pluginmanager.get_plugin("_cov")
+    if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
+        plugin.cov_controller.pause()
+
+
 TRACED = 1
 """Cases of one test whose lines coverage records: tracing is a third of a test's time, and others repeat them.
 
